@@ -1,0 +1,32 @@
+# Two commands do everything on a fresh machine with Python 3.11: `make demo` and `make test`.
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test slow lint bench clean
+
+demo: $(VENV)/installed
+	$(BIN)/siloseal demo
+
+test: $(VENV)/installed
+	$(BIN)/pytest
+
+slow: $(VENV)/installed
+	$(BIN)/pytest -m slow
+
+lint: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/installed
+	$(BIN)/python benchmarks/dp_training.py
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || python3 -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

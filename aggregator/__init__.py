@@ -1,0 +1,1 @@
+"""What the aggregator runs: rounds and the journal. It holds no secret and imports no silo code."""

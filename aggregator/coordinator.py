@@ -1,0 +1,171 @@
+"""The federated job, read from top to bottom: enrol, warm start, train, sum once, tune R times, finish.
+
+It asks the silos for replies and does not know what carries them. It is deterministic given the replies, so that a
+journal of them is all that crash recovery needs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol, assert_never
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from aggregator.conversation import Conversation
+from aggregator.journal import Journal
+from federation.config.job import ColdStart, FedAvg, Job, KernelMeanStart, LeaderStart, PublicStart, TwoPhase
+from federation.contributions import model_domain, model_scheme, sketch_domain, sketch_scheme, to_model
+from federation.engine import Engine
+from federation.errors import RunError
+from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, participants
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import to_array
+from models.building import feature_map, initial_model, load_generator, with_generator
+from models.kernel_mean import fit_generator
+
+Model = NDArray[np.float32]
+Shape = tuple[int, int, int]
+PublicTraining = Callable[[PublicStart, Shape, int], Model]
+"""Trains on public data; given by the caller, because the trainer belongs to the silos."""
+
+
+class Observer(Protocol):
+    """Who watches a run. Nothing that it learns flows back."""
+
+    def stage(self, stage: str) -> None:
+        """A stage begins."""
+
+    def fitting(self, step: int, steps: int) -> None:
+        """The aggregator fits the first generator."""
+
+    def model(self, stage: str, model: Model) -> None:
+        """A stage ends with this global model."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a job ends with."""
+
+    model: Model
+    image_shape: Shape
+    classes: int
+    conversation: Conversation
+    notes: list[str]
+
+
+class Coordinator:
+    """One run of one job."""
+
+    def __init__(
+        self, job: Job, engine: Engine, journal: Journal, observer: Observer, public_training: PublicTraining
+    ) -> None:
+        self._job = job
+        self._journal = journal
+        self._observer = observer
+        self._public_training = public_training
+        self._talk = Conversation(job, engine, journal)
+        self._notes = list[str]()
+
+    def run(self) -> Outcome:
+        """The whole job."""
+        self._shape, self._classes = self._enrol()
+        self._enter(WARM_START)
+        model = self._warm_start()
+        self._observer.model(WARM_START, model)
+        match self._job.schedule:
+            case TwoPhase() as schedule:
+                model = self._two_phases(schedule, model)
+            case FedAvg() as schedule:
+                model = self._fedavg(schedule, model)
+            case _:
+                assert_never(self._job.schedule)
+        self._talk.ask({silo: pb.Request(finish=pb.Finish(model=to_array(model))) for silo in self._job.silos.names})
+        return Outcome(model, self._shape, self._classes, self._talk, self._notes)
+
+    def _enrol(self) -> tuple[Shape, int]:
+        replies = self._talk.ask({silo: pb.Request(enrol=pb.Enrol()) for silo in self._job.silos.names})
+        kinds = {silo: (tuple(r.enrolled.image_shape), r.enrolled.classes) for silo, r in replies.items()}
+        if len(set(kinds.values())) != 1:
+            raise RunError(f"the silos' data differ in shape or classes: {kinds}; resize, or agree on the classes")
+        (channels, height, width), classes = next(iter(kinds.values()))
+        return (channels, height, width), classes
+
+    def _warm_start(self) -> Model:
+        job = self._job
+        cold = initial_model(job, self._shape, self._classes)
+        match job.warm_start:
+            case ColdStart():
+                return cold
+            case PublicStart() as start:
+                return self._computed("public start", partial(self._public_training, start, self._shape, self._classes))
+            case LeaderStart(silo=leader):
+                self._train(WARM_START, 0, cold, (leader,))
+                return self._average(WARM_START, (leader,), cold.size)
+            case KernelMeanStart() as start:
+                self._talk.ask({silo: pb.Request(sketch=pb.Sketch()) for silo in job.silos.names})
+                features = feature_map(job, start, self._shape, self._classes)
+                domain = sketch_domain(job, features.length)
+                total = self._talk.sum(sketch_scheme(job), domain, job.silos.names).total
+                return self._computed("kernel mean fit", partial(self._fit, start, cold, total.astype(np.float64)))
+            case _:
+                assert_never(job.warm_start)
+
+    def _fit(self, start: KernelMeanStart, cold: Model, total: NDArray[np.float64]) -> Model:
+        generator = load_generator(self._job, self._shape, self._classes, cold)
+        fit_generator(
+            generator,
+            feature_map(self._job, start, self._shape, self._classes),
+            torch.from_numpy(total),
+            steps=start.fit_steps,
+            batch=start.fit_batch,
+            learning_rate=start.learning_rate,
+            seed=self._job.seed,
+            on_step=lambda step, _: self._observer.fitting(step, start.fit_steps),
+        )
+        return with_generator(cold, generator)
+
+    def _two_phases(self, schedule: TwoPhase, model: Model) -> Model:
+        silos = self._job.silos.names
+        self._enter(PHASE_1)
+        self._train(PHASE_1, 0, model, silos)
+        model = self._average(PHASE_1, silos, model.size)
+        self._observer.model(PHASE_1, model)
+        if schedule.tuning_rounds:
+            self._enter(PHASE_2)
+        for number in range(1, schedule.tuning_rounds + 1):
+            self._train(PHASE_2, number, model, silos)
+            tuned = self._average(PHASE_2, silos, model.size)
+            model = model + np.float32(schedule.tuning_rate) * (tuned - model)
+            self._observer.model(f"round_{number}", model)
+        return model
+
+    def _fedavg(self, schedule: FedAvg, model: Model) -> Model:
+        self._enter(FEDAVG)
+        for number in range(1, schedule.rounds + 1):
+            silos = participants(self._job, number)
+            self._train(FEDAVG, number, model, silos)
+            model = self._average(FEDAVG, silos, model.size)
+            self._observer.model(f"round_{number}", model)
+        return model
+
+    def _train(self, phase: str, number: int, model: Model, silos: tuple[str, ...]) -> None:
+        train = pb.Train(phase=phase, round=number, model=to_array(model))
+        for silo, reply in self._talk.ask({silo: pb.Request(train=train) for silo in silos}).items():
+            if reply.prepared.stopped_by_budget:
+                where = f"{phase}, round {number}" if number else phase
+                self._notes.append(
+                    f"{silo} spent its privacy budget and stopped in {where} after {reply.prepared.steps_done} steps"
+                )
+
+    def _average(self, phase: str, silos: tuple[str, ...], length: int) -> Model:
+        return to_model(self._talk.sum(model_scheme(self._job, phase), model_domain(self._job, length), silos).total)
+
+    def _computed(self, name: str, compute: Callable[[], Model]) -> Model:
+        """A model that the aggregator computes once in the run's life."""
+        return np.frombuffer(self._journal.result(name, lambda: compute().tobytes()), dtype="<f4")
+
+    def _enter(self, stage: str) -> None:
+        self._talk.stage = stage
+        self._observer.stage(stage)

@@ -1,0 +1,58 @@
+"""What travels through the sums of a job: by which scheme, over which domain, and what a total means.
+
+Both sides compute this from the job. A silo compares it with the session that it is asked to join, and refuses any
+other: the aggregator cannot talk it into less noise, another scheme or a smaller crowd.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from federation.config.job import Job, TwoPhase
+from federation.mechanism import GaussianAtSilo, NoisySum
+from federation.phases import PHASE_2, WARM_START, sketch_noise
+from federation.plain.plain_sum import PlainSum
+from federation.secure_sum import SecureSum
+from federation.session import RealDomain, Vector
+from federation.weighting import mean_of, weighted_domain
+
+SKETCH_SENSITIVITY = 1.0
+"""One example moves the kernel mean's sum by at most this in L2, because its features have norm at most 1."""
+
+
+def model_scheme(job: Job, phase: str) -> SecureSum:
+    """The sum that averages models in this phase.
+
+    The leader's generator is a sum of one: no scheme can hide it, and it is differentially private on its own.
+    """
+    if phase == WARM_START:
+        return PlainSum()
+    if phase == PHASE_2 and isinstance(job.schedule, TwoPhase):
+        return job.schedule.tuning_sum.build()
+    return job.secure_sum.build()
+
+
+def model_domain(job: Job, length: int) -> RealDomain:
+    """Weighted models of `length` entries."""
+    return weighted_domain(length, job.largest_weight)
+
+
+def to_model(total: Vector) -> NDArray[np.float32]:
+    """The weighted average that a sum of models stands for."""
+    return mean_of(total).astype("<f4")
+
+
+def sketch_mechanism(job: Job) -> GaussianAtSilo | None:
+    """The noise on the kernel mean; none where privacy is off."""
+    noise = sketch_noise(job)
+    return None if noise is None else GaussianAtSilo(SKETCH_SENSITIVITY, noise)
+
+
+def sketch_scheme(job: Job) -> SecureSum:
+    """The sum of kernel means, noised at each silo."""
+    mechanism, inner = sketch_mechanism(job), job.secure_sum.build()
+    return inner if mechanism is None else NoisySum(mechanism, inner)
+
+
+def sketch_domain(job: Job, length: int) -> RealDomain:
+    """A feature is at most 1, so an entry of a silo's sum is at most its number of examples."""
+    return RealDomain(length, float(job.largest_silo))

@@ -1,0 +1,48 @@
+"""What carries requests to silos and replies back, and the loop that drives a sum through it."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+from federation.errors import DomainError
+from federation.secure_sum import SecureSum, Sum
+from federation.session import Session
+
+Ask = Callable[[Mapping[str, bytes]], Mapping[str, bytes]]
+
+
+class Engine(Protocol):
+    """One method, so that the same coordinator runs in one process or between hospitals."""
+
+    def ask(self, requests: Mapping[str, bytes], deadline_seconds: float) -> Mapping[str, bytes]:
+        """The replies that came before the deadline; a silo that stayed silent has none."""
+
+
+class LocalEngine:
+    """Silos in this process. Encoded bytes all the same, so that every run also exercises the codec.
+
+    Silos answer in threads: torch releases the interpreter's lock inside its kernels. There is no deadline here,
+    because a thread cannot be abandoned safely.
+    """
+
+    def __init__(self, silos: Mapping[str, Callable[[bytes], bytes]], *, workers: int) -> None:
+        self._silos = silos
+        self._workers = workers
+
+    def ask(self, requests: Mapping[str, bytes], deadline_seconds: float) -> Mapping[str, bytes]:
+        """Every silo's reply. A silo's exception ends the run: in one process it is a bug or a refusal to be seen."""
+        if strangers := set(requests) - set(self._silos):
+            raise DomainError(f"requests for unknown silos {sorted(strangers)}; known are {sorted(self._silos)}")
+        with ThreadPoolExecutor(self._workers) as pool:
+            answers = {silo: pool.submit(self._silos[silo], request) for silo, request in requests.items()}
+        return {silo: answer.result() for silo, answer in answers.items()}
+
+
+def run_sum(scheme: SecureSum, session: Session, ask: Ask) -> Sum:
+    """Drive one session from its first message to its sum."""
+    scheme.admit(session.domain, len(session.roster))
+    side = scheme.aggregator(session)
+    step: Mapping[str, bytes] | Sum = side.open()
+    while not isinstance(step, Sum):
+        step = side.advance(ask(step))
+    return step

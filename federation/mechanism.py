@@ -1,0 +1,130 @@
+"""Noise that travels with a sum: what a mechanism offers, and its composition with any secure sum.
+
+A mechanism turns a silo's real vector into the inner sum's domain, noise included, and the inner total back. Because
+`NoisySum` is itself a `SecureSum`, distributed privacy is a composition and not a class per pair.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from federation.accounting import Event, GaussianRelease
+from federation.errors import DomainError
+from federation.randomness import Randomness
+from federation.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
+from federation.session import Domain, RealDomain, Session, Vector
+
+
+class Mechanism(Protocol):
+    """Clip, round, noise; the way back; and what it costs."""
+
+    @property
+    def name(self) -> str:
+        """Mechanism and parameters as one string: part of the session's digest."""
+
+    def domain(self, outer: RealDomain) -> Domain:
+        """What the inner sum must carry so that noised vectors of `outer` fit."""
+
+    def encode(self, vector: NDArray[np.float64], randomness: Randomness) -> Vector:
+        """One silo's noised vector, in the inner domain."""
+
+    def decode(self, total: Sum) -> Sum:
+        """The inner total, back in real units."""
+
+    def event(self, honest: int) -> Event:
+        """What one release costs while at least this many contributors are honest."""
+
+
+@dataclass(frozen=True)
+class GaussianAtSilo:
+    """Each silo adds all the noise that its own guarantee needs, so it trusts nobody.
+
+    `sensitivity` is how far one unit moves the vector in L2. The sum of n silos carries n times the variance.
+    """
+
+    sensitivity: float
+    noise_multiplier: float
+
+    @property
+    def name(self) -> str:
+        """Part of the session's digest."""
+        return f"gaussian_at_silo(sensitivity={self.sensitivity!r}, noise_multiplier={self.noise_multiplier!r})"
+
+    def domain(self, outer: RealDomain) -> Domain:
+        """Ten standard deviations of head room: the sampler's tail ends at 9.4."""
+        return RealDomain(outer.length, outer.bound + 10.0 * self._deviation)
+
+    def encode(self, vector: NDArray[np.float64], randomness: Randomness) -> Vector:
+        """The vector plus noise from the silo's own randomness."""
+        return vector + self._deviation * randomness.normals(vector.size).astype(np.float64)
+
+    def decode(self, total: Sum) -> Sum:
+        """Nothing to undo."""
+        return total
+
+    def event(self, honest: int) -> Event:
+        """The same for any number of honest contributors: a silo relies on its own noise only."""
+        return GaussianRelease(self.noise_multiplier)
+
+    @property
+    def _deviation(self) -> float:
+        return self.sensitivity * self.noise_multiplier
+
+
+@dataclass(frozen=True)
+class NoisySum:
+    """A mechanism over an inner sum, as one more `SecureSum`. Its sessions are over real vectors."""
+
+    mechanism: Mechanism
+    inner: SecureSum
+
+    @property
+    def name(self) -> str:
+        """Both names: both are agreed."""
+        return f"{self.mechanism.name} over {self.inner.name}"
+
+    @property
+    def hides_contributions(self) -> bool:
+        """What the inner sum hides."""
+        return self.inner.hides_contributions
+
+    def admit(self, domain: Domain, silos: int) -> None:
+        """What the inner sum says of the noised domain."""
+        self.inner.admit(self.mechanism.domain(_real(domain)), silos)
+
+    def silo(self, session: Session, me: str, contribution: Vector, randomness: Randomness) -> SiloSide:
+        """The inner side, over the noised vector. The ledger is charged by the caller, before this."""
+        vector = _real(session.domain).check(contribution)
+        return self.inner.silo(self._inner_session(session), me, self.mechanism.encode(vector, randomness), randomness)
+
+    def aggregator(self, session: Session) -> AggregatorSide:
+        """The inner side, whose total is decoded."""
+        return _DecodingAggregator(self.inner.aggregator(self._inner_session(session)), self.mechanism)
+
+    def _inner_session(self, session: Session) -> Session:
+        # The scheme's name still holds both, so the digest binds the mechanism too.
+        return Session(
+            session.id, session.roster, self.mechanism.domain(_real(session.domain)), session.scheme, session.quorum
+        )
+
+
+class _DecodingAggregator:
+    def __init__(self, inner: AggregatorSide, mechanism: Mechanism) -> None:
+        self._inner = inner
+        self._mechanism = mechanism
+
+    def open(self) -> Mapping[str, bytes]:
+        return self._inner.open()
+
+    def advance(self, replies: Mapping[str, bytes]) -> Mapping[str, bytes] | Sum:
+        step = self._inner.advance(replies)
+        return self._mechanism.decode(step) if isinstance(step, Sum) else step
+
+
+def _real(domain: Domain) -> RealDomain:
+    if not isinstance(domain, RealDomain):
+        raise DomainError(f"a mechanism noises real vectors, but the session's domain is {domain}")
+    return domain

@@ -1,0 +1,63 @@
+"""The interface of every secure sum: a pair of state machines that take bytes, return bytes and do no I/O.
+
+A scheme is one folder beside this file. It offers a config model with a literal `kind` and a `build()` that returns
+its `SecureSum`; its name joins the union in `federation/config/sums.py`, and the contract tests run over it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from federation.randomness import Randomness
+from federation.session import Domain, Session, Vector
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The only thing a session lets anyone learn."""
+
+    total: Vector
+    contributors: tuple[str, ...]
+    error_bound: float
+    """The largest error of an entry; 0 where the sum is exact."""
+
+
+class SiloSide(Protocol):
+    """One silo's part in one session."""
+
+    def answer(self, message: bytes) -> bytes:
+        """The reply to the next message; any other message is refused with a typed error."""
+
+    def forget(self) -> None:
+        """Drop every secret. Nothing can be answered after this."""
+
+
+class AggregatorSide(Protocol):
+    """The aggregator's part in one session. It holds no secret."""
+
+    def open(self) -> Mapping[str, bytes]:
+        """The first message to each silo of the roster."""
+
+    def advance(self, replies: Mapping[str, bytes]) -> Mapping[str, bytes] | Sum:
+        """The next messages, or the sum. Silos without a reply count as silent."""
+
+
+class SecureSum(Protocol):
+    """A scheme with its parameters."""
+
+    @property
+    def name(self) -> str:
+        """Scheme and parameters as one string: part of the session's digest."""
+
+    @property
+    def hides_contributions(self) -> bool:
+        """Whether the aggregator learns the sum only."""
+
+    def admit(self, domain: Domain, silos: int) -> None:
+        """`DomainError` where the scheme cannot carry sums of this many silos over this domain."""
+
+    def silo(self, session: Session, me: str, contribution: Vector, randomness: Randomness) -> SiloSide:
+        """The side of silo `me`, which contributes this vector."""
+
+    def aggregator(self, session: Session) -> AggregatorSide:
+        """The aggregator's side."""

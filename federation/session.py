@@ -1,0 +1,108 @@
+"""What all parties of one secure sum agree on before its first message."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from federation.errors import DomainError
+from federation.wire import messages_pb2 as pb
+
+Vector = NDArray[np.float64] | NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RealDomain:
+    """Vectors of `length` real entries, none larger than `bound` in magnitude."""
+
+    length: int
+    bound: float
+
+    def check(self, vector: Vector) -> NDArray[np.float64]:
+        """The vector as this domain's, or `DomainError`."""
+        if vector.shape != (self.length,):
+            raise DomainError(f"a contribution has shape {vector.shape}, but the session agreed on ({self.length},)")
+        entries = np.asarray(vector, dtype=np.float64)
+        if not np.isfinite(entries).all():
+            raise DomainError("a contribution holds NaN or infinity; training diverged: lower the learning rate")
+        largest = float(np.abs(entries).max(initial=0.0))
+        if largest > self.bound:
+            raise DomainError(
+                f"a contribution reaches {largest:g}, but the session agreed on entries up to {self.bound:g}; "
+                "training diverged, or the bound in the job is too small"
+            )
+        return entries
+
+
+@dataclass(frozen=True)
+class IntegerDomain:
+    """Vectors of `length` integers modulo `modulus`, sent as 0 .. modulus - 1; sums wrap around."""
+
+    length: int
+    modulus: int
+
+    def check(self, vector: Vector) -> NDArray[np.int64]:
+        """The vector as this domain's, or `DomainError`."""
+        if vector.shape != (self.length,) or vector.dtype != np.int64:
+            raise DomainError(
+                f"a contribution is {vector.dtype} of shape {vector.shape}, "
+                f"but the session agreed on int64 of shape ({self.length},)"
+            )
+        if vector.size and not 0 <= vector.min() <= vector.max() < self.modulus:
+            raise DomainError(f"a contribution holds integers outside 0 .. {self.modulus - 1}; reduce it first")
+        return vector.astype(np.int64)
+
+
+Domain = RealDomain | IntegerDomain
+
+
+@dataclass(frozen=True)
+class Session:
+    """One sum: who takes part, over which domain, by which scheme, and how many must remain.
+
+    `digest` binds every message to all of it, so that nothing can be replayed into another session.
+    """
+
+    id: bytes
+    roster: tuple[str, ...]
+    domain: Domain
+    scheme: str
+    quorum: int
+
+    def __post_init__(self) -> None:
+        if len(self.id) != 32:
+            raise DomainError(f"a session id has {len(self.id)} bytes, expected 32")
+        if len(set(self.roster)) != len(self.roster) or not all(self.roster):
+            raise DomainError(f"a roster must name every silo once, found {self.roster}")
+        if not 1 <= self.quorum <= len(self.roster):
+            raise DomainError(f"a quorum of {self.quorum} does not fit {len(self.roster)} silos")
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of the deterministic encoding."""
+        return hashlib.sha256(self.to_wire().SerializeToString(deterministic=True)).digest()
+
+    def to_wire(self) -> pb.SumSession:
+        """As a message."""
+        wire = pb.SumSession(id=self.id, roster=self.roster, scheme=self.scheme, quorum=self.quorum)
+        match self.domain:
+            case RealDomain(length=length, bound=bound):
+                wire.real.CopyFrom(pb.RealDomain(length=length, bound=bound))
+            case IntegerDomain(length=length, modulus=modulus):
+                wire.integer.CopyFrom(pb.IntegerDomain(length=length, modulus=modulus))
+        return wire
+
+    @classmethod
+    def from_wire(cls, wire: pb.SumSession) -> "Session":
+        """From a message that may be hostile: everything is checked again."""
+        domain: Domain
+        match wire.WhichOneof("domain"):
+            case "real":
+                domain = RealDomain(wire.real.length, wire.real.bound)
+            case "integer":
+                domain = IntegerDomain(wire.integer.length, wire.integer.modulus)
+            case _:
+                raise DomainError("a session came without a domain; both sides must run the same version")
+        return cls(wire.id, tuple(wire.roster), domain, wire.scheme, wire.quorum)

@@ -1,0 +1,1 @@
+"""Messages and their encoding."""

@@ -1,0 +1,155 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Array(_message.Message):
+    __slots__ = ("dtype", "shape", "data")
+    DTYPE_FIELD_NUMBER: _ClassVar[int]
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    dtype: str
+    shape: _containers.RepeatedScalarFieldContainer[int]
+    data: bytes
+    def __init__(self, dtype: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class SumMessage(_message.Message):
+    __slots__ = ("session_digest", "round", "body")
+    SESSION_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    BODY_FIELD_NUMBER: _ClassVar[int]
+    session_digest: bytes
+    round: int
+    body: bytes
+    def __init__(self, session_digest: _Optional[bytes] = ..., round: _Optional[int] = ..., body: _Optional[bytes] = ...) -> None: ...
+
+class SumSession(_message.Message):
+    __slots__ = ("id", "roster", "real", "integer", "scheme", "quorum")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    ROSTER_FIELD_NUMBER: _ClassVar[int]
+    REAL_FIELD_NUMBER: _ClassVar[int]
+    INTEGER_FIELD_NUMBER: _ClassVar[int]
+    SCHEME_FIELD_NUMBER: _ClassVar[int]
+    QUORUM_FIELD_NUMBER: _ClassVar[int]
+    id: bytes
+    roster: _containers.RepeatedScalarFieldContainer[str]
+    real: RealDomain
+    integer: IntegerDomain
+    scheme: str
+    quorum: int
+    def __init__(self, id: _Optional[bytes] = ..., roster: _Optional[_Iterable[str]] = ..., real: _Optional[_Union[RealDomain, _Mapping]] = ..., integer: _Optional[_Union[IntegerDomain, _Mapping]] = ..., scheme: _Optional[str] = ..., quorum: _Optional[int] = ...) -> None: ...
+
+class RealDomain(_message.Message):
+    __slots__ = ("length", "bound")
+    LENGTH_FIELD_NUMBER: _ClassVar[int]
+    BOUND_FIELD_NUMBER: _ClassVar[int]
+    length: int
+    bound: float
+    def __init__(self, length: _Optional[int] = ..., bound: _Optional[float] = ...) -> None: ...
+
+class IntegerDomain(_message.Message):
+    __slots__ = ("length", "modulus")
+    LENGTH_FIELD_NUMBER: _ClassVar[int]
+    MODULUS_FIELD_NUMBER: _ClassVar[int]
+    length: int
+    modulus: int
+    def __init__(self, length: _Optional[int] = ..., modulus: _Optional[int] = ...) -> None: ...
+
+class Request(_message.Message):
+    __slots__ = ("number", "job_digest", "enrol", "sketch", "train", "sum", "finish")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    JOB_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    ENROL_FIELD_NUMBER: _ClassVar[int]
+    SKETCH_FIELD_NUMBER: _ClassVar[int]
+    TRAIN_FIELD_NUMBER: _ClassVar[int]
+    SUM_FIELD_NUMBER: _ClassVar[int]
+    FINISH_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    job_digest: bytes
+    enrol: Enrol
+    sketch: Sketch
+    train: Train
+    sum: Sum
+    finish: Finish
+    def __init__(self, number: _Optional[int] = ..., job_digest: _Optional[bytes] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., sketch: _Optional[_Union[Sketch, _Mapping]] = ..., train: _Optional[_Union[Train, _Mapping]] = ..., sum: _Optional[_Union[Sum, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ...) -> None: ...
+
+class Enrol(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Sketch(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Train(_message.Message):
+    __slots__ = ("phase", "round", "model")
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    phase: str
+    round: int
+    model: Array
+    def __init__(self, phase: _Optional[str] = ..., round: _Optional[int] = ..., model: _Optional[_Union[Array, _Mapping]] = ...) -> None: ...
+
+class Sum(_message.Message):
+    __slots__ = ("session", "message")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    session: SumSession
+    message: bytes
+    def __init__(self, session: _Optional[_Union[SumSession, _Mapping]] = ..., message: _Optional[bytes] = ...) -> None: ...
+
+class Finish(_message.Message):
+    __slots__ = ("model",)
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    model: Array
+    def __init__(self, model: _Optional[_Union[Array, _Mapping]] = ...) -> None: ...
+
+class Reply(_message.Message):
+    __slots__ = ("number", "silo", "enrolled", "prepared", "sum", "refusal", "finished")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    SILO_FIELD_NUMBER: _ClassVar[int]
+    ENROLLED_FIELD_NUMBER: _ClassVar[int]
+    PREPARED_FIELD_NUMBER: _ClassVar[int]
+    SUM_FIELD_NUMBER: _ClassVar[int]
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    FINISHED_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    silo: str
+    enrolled: Enrolled
+    prepared: Prepared
+    sum: bytes
+    refusal: Refusal
+    finished: Finished
+    def __init__(self, number: _Optional[int] = ..., silo: _Optional[str] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., sum: _Optional[bytes] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., finished: _Optional[_Union[Finished, _Mapping]] = ...) -> None: ...
+
+class Enrolled(_message.Message):
+    __slots__ = ("image_shape", "classes")
+    IMAGE_SHAPE_FIELD_NUMBER: _ClassVar[int]
+    CLASSES_FIELD_NUMBER: _ClassVar[int]
+    image_shape: _containers.RepeatedScalarFieldContainer[int]
+    classes: int
+    def __init__(self, image_shape: _Optional[_Iterable[int]] = ..., classes: _Optional[int] = ...) -> None: ...
+
+class Prepared(_message.Message):
+    __slots__ = ("steps_done", "stopped_by_budget")
+    STEPS_DONE_FIELD_NUMBER: _ClassVar[int]
+    STOPPED_BY_BUDGET_FIELD_NUMBER: _ClassVar[int]
+    steps_done: int
+    stopped_by_budget: bool
+    def __init__(self, steps_done: _Optional[int] = ..., stopped_by_budget: bool = ...) -> None: ...
+
+class Finished(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Refusal(_message.Message):
+    __slots__ = ("error", "message")
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    error: str
+    message: str
+    def __init__(self, error: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...

@@ -1,0 +1,1 @@
+"""Networks and learners, how they are built, and how their output is measured."""

@@ -1,0 +1,139 @@
+"""A conditional GAN as a learner: the discriminator sees data, the generator sees the discriminator."""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from federation.config.gan import GanConfig
+from federation.errors import DataError
+from federation.randomness import Randomness
+from models.checkpoints import State, part_of, require_same_shapes, under
+from models.gan.controller import Controller
+from models.gan.generator_optimizer import GeneratorOptimizer
+from models.gan.generators import Generator
+from models.vectors import flatten, load_flat
+
+Shared = Literal["generator", "both"]
+
+
+class LabelledRows(Protocol):
+    """A batch of private units: one unit is one example."""
+
+    @property
+    def images(self) -> Tensor: ...
+
+    @property
+    def labels(self) -> Tensor: ...
+
+
+class GanLearner:
+    """Generator, its running average, and discriminator.
+
+    What is shared is the averaged generator, which is steadier than the generator itself; federated averaging shares
+    the discriminator too. Fakes carry labels drawn uniformly from `labels`, the silo's DECLARED set: the true
+    frequencies are private.
+    """
+
+    def __init__(
+        self,
+        config: GanConfig,
+        generator: Generator,
+        discriminator: nn.Module,
+        *,
+        labels: Sequence[int],
+        expected_batch: float,
+        randomness: Randomness,
+        shared: Shared = "generator",
+    ) -> None:
+        if not labels or not set(labels) <= set(range(generator.classes)):
+            raise DataError(
+                f"declared labels are {sorted(set(labels))}, expected some of 0 to {generator.classes - 1}; "
+                "correct them or the number of classes"
+            )
+        self._config, self._generator, self._discriminator = config, generator, discriminator
+        self._average = deepcopy(generator).requires_grad_(False)
+        self._networks: dict[str, nn.Module] = {
+            "generator": generator,
+            "average": self._average,
+            "discriminator": discriminator,
+        }
+        self._shared = (self._average,) if shared == "generator" else (self._average, discriminator)
+        self._labels = torch.tensor(sorted(set(labels)))
+        self._fakes = max(1, round(expected_batch))  # as many as real rows are expected, never as many as there are
+        self._controller = Controller(config)
+        self._optimizer = GeneratorOptimizer(config, generator, self._average)
+        # Two streams: how many real rows a batch has must not shift what the fakes are made of.
+        self._real_stream, self._fake_stream = _stream(randomness), _stream(randomness)
+
+    @property
+    def private_module(self) -> nn.Module:
+        """The discriminator."""
+        return self._discriminator
+
+    def row_losses(self, units: LabelledRows) -> Tensor:
+        """Cross entropy of "real" for the units' rows, then of "fake" for the fakes' rows."""
+        with torch.no_grad():
+            fakes, fake_labels = self._make_fakes()
+        images = torch.cat([self._blur(units.images, self._real_stream), self._blur(fakes, self._fake_stream)])
+        logits: Tensor = self._discriminator(images, torch.cat([units.labels, fake_labels]))  # (rows,)
+        real, fake = logits[: len(units.labels)], logits[len(units.labels) :]
+        self._controller.saw_fakes(recognised=float((fake.detach() < 0).float().mean()))
+        return torch.cat([functional.softplus(-real), functional.softplus(fake)])
+
+    def public_step(self) -> None:
+        """The generator's step, if it is its turn: non-saturating loss on fresh fakes."""
+        if not self._controller.generator_may_step():
+            return
+        fakes, labels = self._make_fakes()
+        logits = self._discriminator(self._blur(fakes, self._fake_stream), labels)
+        self._optimizer.step(functional.softplus(-logits).mean())
+
+    @property
+    def averaged_generator(self) -> Generator:
+        """The generator that is shared."""
+        return self._average
+
+    def public_metrics(self) -> Mapping[str, float]:
+        """The controller's view: fakes are made without data, and the discriminator is private by its noise."""
+        return {"accuracy_on_fakes": self._controller.accuracy, "generator_steps": float(self._optimizer.steps)}
+
+    def vector(self) -> Tensor:
+        """The shared networks, flat."""
+        return flatten(self._shared)
+
+    def load(self, vector: Tensor) -> None:
+        """Take over the shared networks. The generator and its average restart from there, with fresh moments."""
+        load_flat(self._shared, vector)
+        self._generator.load_state_dict(self._average.state_dict())
+        self._optimizer.restart()
+
+    def state(self) -> State:
+        """All three networks, the generator's optimizer and the controller."""
+        parts = {name: network.state_dict() for name, network in self._networks.items()}
+        parts |= {"generator_optimizer": self._optimizer.state(), "controller": self._controller.state()}
+        return {name: tensor for part, state in parts.items() for name, tensor in under(part, state).items()}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """The inverse of `state`."""
+        require_same_shapes(state, self.state())
+        for name, network in self._networks.items():
+            network.load_state_dict(part_of(name, state))
+        self._optimizer.load_state(part_of("generator_optimizer", state))
+        self._controller.load_state(part_of("controller", state))
+
+    def _make_fakes(self) -> tuple[Tensor, Tensor]:
+        picks = torch.randint(len(self._labels), (self._fakes,), generator=self._fake_stream)
+        latents = torch.randn(self._fakes, self._generator.latent, generator=self._fake_stream)
+        return self._generator(latents, self._labels[picks]), self._labels[picks]
+
+    def _blur(self, images: Tensor, stream: torch.Generator) -> Tensor:
+        """Instance noise: it keeps the two distributions overlapping, so that the discriminator stays informative."""
+        return images + self._config.instance_noise * torch.randn(images.shape, generator=stream)
+
+
+def _stream(randomness: Randomness) -> torch.Generator:
+    return torch.Generator().manual_seed(int.from_bytes(randomness.bits(8)))

@@ -1,0 +1,29 @@
+"""Networks as flat vectors, which is how they are summed over silos."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from federation.errors import MessageError
+
+
+def flatten(modules: Sequence[nn.Module]) -> Tensor:
+    """All parameters of these modules, in order, as one float32 vector of their own."""
+    return torch.cat([parameter.detach().reshape(-1) for module in modules for parameter in module.parameters()])
+
+
+def load_flat(modules: Sequence[nn.Module], vector: Tensor) -> None:
+    """The inverse of `flatten`, in place. The vector came from outside, so it is checked before anything changes."""
+    parameters = [parameter for module in modules for parameter in module.parameters()]
+    sizes = [parameter.numel() for parameter in parameters]
+    if vector.shape != (sum(sizes),):
+        raise MessageError(
+            f"a model vector has shape {tuple(vector.shape)}, expected ({sum(sizes)},); "
+            "check that every silo builds the same networks"
+        )
+    if not torch.isfinite(vector).all():
+        raise MessageError("a model vector holds NaN or infinity, expected finite numbers; discard this model")
+    with torch.no_grad():
+        for parameter, part in zip(parameters, torch.split(vector, sizes), strict=True):
+            parameter.copy_(part.view_as(parameter))

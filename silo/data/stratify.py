@@ -1,0 +1,29 @@
+"""Drawing a part of a data set in which every class keeps its share."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+
+def stratified_split(labels: Tensor, *, count: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Indices of `count` examples with the class proportions of the whole, and indices of the rest, both ascending."""
+    generator = np.random.default_rng(seed)
+    values = labels.numpy()
+    present, sizes = np.unique(values, return_counts=True)
+    drawn = np.zeros(len(values), dtype=np.bool_)
+    for label, quota in zip(present, _quotas(sizes, count), strict=True):
+        members = generator.permutation(np.flatnonzero(values == label))
+        drawn[members[:quota]] = True
+    return torch.from_numpy(np.flatnonzero(drawn)), torch.from_numpy(np.flatnonzero(~drawn))
+
+
+def _quotas(sizes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """`count` places dealt to classes of these sizes by largest remainder, so that they add up exactly.
+
+    Whole numbers throughout: in floats, equal remainders would compare as unequal and favour some classes.
+    """
+    whole, remainders = np.divmod(sizes * count, sizes.sum())
+    largest = np.argsort(-remainders, kind="stable")[: count - int(whole.sum())]
+    whole[largest] += 1
+    return whole

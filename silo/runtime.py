@@ -1,0 +1,208 @@
+"""One silo's side of a job: it answers the aggregator's requests, and refuses what the job does not say.
+
+Its state is on the disk before a reply leaves: a request that comes again gets the same bytes again, and a silo that
+was killed goes on from its last checkpoint. Training that a crash threw away stays charged in the ledger.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, TwoPhase
+from federation.contributions import model_domain, model_scheme, sketch_domain, sketch_mechanism, sketch_scheme
+from federation.errors import DataError, MessageError, SessionMismatch, SiloSealError, WrongRound
+from federation.phases import PHASE_1, WARM_START, participants, plan_silo, steps_in_a_round
+from federation.randomness import Randomness
+from federation.secure_sum import SecureSum, SiloSide
+from federation.session import RealDomain, Session
+from federation.storage import write_atomically
+from federation.weighting import weigh
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode, from_array
+from models.building import build_learner, feature_map, generator_file
+from silo.data.labelled_images import LabelledImages
+from silo.ledger import Budget, Ledger
+from silo.state import Checkpoint, SiloState
+from silo.training.trainer import Privacy, PrivateTrainer, TrainingProgress
+
+SKETCH = "sketch"
+
+
+class Silo:
+    """A silo in one job. Requests come in rising numbers; each is answered once, and re-sent after that."""
+
+    def __init__(
+        self,
+        name: str,
+        job: Job,
+        data: LabelledImages,
+        folder: Path,
+        *,
+        randomness: Randomness,
+        on_progress: Callable[[str, TrainingProgress], None],
+    ) -> None:
+        self.name, self._job, self._data, self._folder = name, job, data, folder
+        self._randomness, self._on_progress = randomness, on_progress
+        self._plan = plan_silo(job, name, len(data))
+        self._state = SiloState(folder)
+        self.ledger = (
+            Ledger(folder / "ledger.jsonl", silo=name, budget=Budget(job.privacy.epsilon, job.privacy.delta))
+            if isinstance(job.privacy, ExampleLevel)
+            else None
+        )
+        self._learner = build_learner(
+            job,
+            data.image_shape,
+            data.classes,
+            labels=sorted(data.label_set()),
+            expected_batch=self._plan.sampling_rate * len(data),
+            randomness=randomness,
+        )
+        self._trainer = PrivateTrainer(
+            self._learner,
+            data,
+            sampling_rate=self._plan.sampling_rate,
+            optimizer=job.optimizer,
+            privacy=self._privacy(),
+            randomness=randomness,
+        )
+        self._side: tuple[bytes, SiloSide] | None = None
+        self._at = self._state.load() or Checkpoint(0, "", tensors=self._trainer.state())
+        self._trainer.load_state(self._at.tensors)
+
+    def answer(self, request: bytes) -> bytes:
+        """The reply to one request. What the silo refuses is a reply too, with the reason in words."""
+        message = decode(pb.Request, request)
+        last, reply = self._state.load_reply()
+        if message.number == last:
+            return reply
+        body = pb.Reply(number=message.number, silo=self.name)
+        try:
+            self._check(message, last)
+            self._handle(message, body)
+        except SiloSealError as error:
+            # What a silo says of its data may name files or values, so it stays in the silo.
+            words = "its data cannot be used; its own log says why" if isinstance(error, DataError) else str(error)
+            body.refusal.CopyFrom(pb.Refusal(error=type(error).__name__, message=words))
+            return body.SerializeToString(deterministic=True)
+        reply = body.SerializeToString(deterministic=True)
+        self._state.save_reply(message.number, reply)
+        return reply
+
+    def close(self) -> None:
+        """Release the ledger."""
+        if self.ledger is not None:
+            self.ledger.close()
+
+    def _check(self, message: pb.Request, last: int) -> None:
+        if message.job_digest != self._job.digest:
+            raise SessionMismatch("the request belongs to another job than the one this silo agreed to")
+        if message.number < last:
+            raise WrongRound(f"request {message.number} came after request {last} was answered")
+
+    def _handle(self, message: pb.Request, reply: pb.Reply) -> None:
+        match message.WhichOneof("body"):
+            case "enrol":
+                reply.enrolled.CopyFrom(pb.Enrolled(image_shape=self._data.image_shape, classes=self._data.classes))
+            case "sketch":
+                self._save(Checkpoint(message.number, SKETCH))
+                reply.prepared.CopyFrom(pb.Prepared())
+            case "train":
+                reply.prepared.CopyFrom(self._train(message.number, message.train))
+            case "sum":
+                reply.sum = self._sum(message.sum)
+            case "finish":
+                self._learner.load(_vector(message.finish.model, self._learner.vector().numel()))
+                reply.finished.CopyFrom(pb.Finished())
+            case _:
+                raise MessageError("the request holds nothing this version knows; update the silo")
+
+    def _train(self, number: int, train: pb.Train) -> pb.Prepared:
+        """Train from the common start, or from the checkpoint where a crash interrupted just this request."""
+        steps = self._steps(train.phase, train.round)
+        if self._at.number != number:
+            self._learner.load(_vector(train.model, self._learner.vector().numel()))
+            self._save(Checkpoint(number, train.phase, train.round))
+        before = self._at.steps_done
+
+        def on_chunk(progress: TrainingProgress) -> None:
+            done = before + progress.steps_done
+            self._save(replace(self._at, steps_done=done))
+            self._on_progress(self.name, replace(progress, steps_done=done, steps=steps))
+
+        outcome = self._trainer.train(steps - before, phase=train.phase, on_chunk=on_chunk)
+        if train.phase == PHASE_1:
+            own = generator_file(self._job.learner, self._learner.averaged_generator)
+            write_atomically(self._folder / "trained.safetensors", own, mode=0o600)
+        return pb.Prepared(steps_done=before + outcome.steps_done, stopped_by_budget=outcome.stopped_by_budget)
+
+    def _steps(self, phase: str, round: int) -> int:
+        """How many steps the job allows in this request; the aggregator cannot ask for more."""
+        match phase, self._job.schedule:
+            case (("warm_start" | "phase_1"), _) if phase in self._plan.steps and round == 0:
+                return self._plan.steps[phase]
+            case "phase_2", TwoPhase(tuning_rounds=rounds, tuning_steps=steps) if 1 <= round <= rounds:
+                return steps
+            case "fedavg", FedAvg(rounds=rounds) as schedule if 1 <= round <= rounds and self.name in participants(
+                self._job, round
+            ):
+                return steps_in_a_round(schedule, len(self._data))
+        raise WrongRound(f"the job has no training of {self.name} in {phase}, round {round}")
+
+    def _sum(self, request: pb.Sum) -> bytes:
+        session = Session.from_wire(request.session)
+        if self._side is None or self._side[0] != session.digest:
+            self._side = session.digest, self._join(session)
+        return self._side[1].answer(request.message)
+
+    def _join(self, session: Session) -> SiloSide:
+        """Take part in a sum that is just what the job says: scheme, domain, and everyone it names.
+
+        Only once for what was prepared: two sums over different crowds would differ by one silo's contribution.
+        """
+        scheme, domain, contribution = self._contribution()
+        roster = self._roster()
+        agreed = (scheme.name, domain, roster, len(roster))
+        if (session.scheme, session.domain, session.roster, session.quorum) != agreed:
+            raise SessionMismatch(f"the aggregator asks for {session}, but the job says {agreed}")
+        if self._at.session not in (b"", session.digest):
+            raise WrongRound("what was prepared went into another sum already; each contribution is summed once")
+        self._save(replace(self._at, session=session.digest))
+        mechanism = sketch_mechanism(self._job) if self._at.prepared == SKETCH else None
+        if mechanism is not None and self.ledger is not None:
+            self.ledger.charge(mechanism.event(session.quorum), phase=WARM_START)
+        return scheme.silo(session, self.name, contribution, self._randomness)
+
+    def _roster(self) -> tuple[str, ...]:
+        if self._at.prepared == WARM_START:
+            return (self.name,)
+        return participants(self._job, self._at.round)
+
+    def _contribution(self) -> tuple[SecureSum, RealDomain, NDArray[np.float64]]:
+        job, start = self._job, self._job.warm_start
+        if self._at.prepared == SKETCH and isinstance(start, KernelMeanStart):
+            features = feature_map(job, start, self._data.image_shape, self._data.classes)
+            total = features.labelled_sum(self._data.images, self._data.labels)
+            return sketch_scheme(job), sketch_domain(job, features.length), total.numpy().astype(np.float64)
+        if not self._at.prepared:
+            raise WrongRound("nothing was prepared for a sum; the aggregator must ask for a sketch or training first")
+        vector = self._learner.vector().numpy().astype(np.float64)
+        weighted = weigh(vector, weight=len(self._data), largest=job.largest_silo)
+        return model_scheme(job, self._at.prepared), model_domain(job, vector.size), weighted
+
+    def _save(self, checkpoint: Checkpoint) -> None:
+        self._at = replace(checkpoint, tensors=self._trainer.state())
+        self._state.save(self._at)
+
+    def _privacy(self) -> Privacy | None:
+        if self.ledger is None or self._plan.step_noise is None or not isinstance(self._job.privacy, ExampleLevel):
+            return None
+        return Privacy(self._job.privacy.clip_norm, self._plan.step_noise, self.ledger)
+
+
+def _vector(array: pb.Array, length: int) -> torch.Tensor:
+    return torch.from_numpy(from_array(array, dtype="<f4", length=length).copy())

@@ -1,0 +1,86 @@
+"""What a silo must not lose in a crash: its networks, how far it has come, and the last reply it gave.
+
+Readable by the silo alone. A checkpoint is written whole or not at all, so a kill at any moment leaves a usable one.
+"""
+
+import struct
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import safetensors.torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from federation.errors import RunError
+from federation.storage import write_atomically
+
+_PRIVATE = 0o600
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The networks during or after the work of one request, and what the next sum will be over."""
+
+    number: int
+    """Of the request."""
+    prepared: str
+    """What the request prepares for a sum: a phase's model, or the sketch."""
+    round: int = 0
+    steps_done: int = 0
+    session: bytes = b""
+    """Digest of the sum that took what was prepared; empty before that."""
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+
+
+class SiloState:
+    """The files of one silo in one run."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._checkpoint = folder / "checkpoint.safetensors"
+        self._reply = folder / "reply.bin"
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Replace the checkpoint."""
+        words = {
+            "number": str(checkpoint.number),
+            "prepared": checkpoint.prepared,
+            "round": str(checkpoint.round),
+            "steps_done": str(checkpoint.steps_done),
+            "session": checkpoint.session.hex(),
+        }
+        write_atomically(self._checkpoint, safetensors.torch.save(checkpoint.tensors, words), mode=_PRIVATE)
+
+    def load(self) -> Checkpoint | None:
+        """The last checkpoint, if there is one."""
+        if not self._checkpoint.exists():
+            return None
+        try:
+            with safe_open(self._checkpoint, framework="pt") as file:
+                words = file.metadata()
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+            return Checkpoint(
+                number=int(words["number"]),
+                prepared=words["prepared"],
+                round=int(words["round"]),
+                steps_done=int(words["steps_done"]),
+                session=bytes.fromhex(words["session"]),
+                tensors=tensors,
+            )
+        except (SafetensorError, KeyError, ValueError, TypeError) as error:
+            raise RunError(
+                f"{self._checkpoint} is damaged ({error}); restore it from a backup, or use a new run folder"
+            ) from error
+
+    def save_reply(self, number: int, reply: bytes) -> None:
+        """Keep a reply before it leaves."""
+        write_atomically(self._reply, struct.pack("<Q", number) + reply, mode=_PRIVATE)
+
+    def load_reply(self) -> tuple[int, bytes]:
+        """The last reply and its request's number; (0, b"") before the first."""
+        if not self._reply.exists():
+            return 0, b""
+        content = self._reply.read_bytes()
+        if len(content) < 8:
+            raise RunError(f"{self._reply} is damaged; restore it from a backup, or use a new run folder")
+        return struct.unpack("<Q", content[:8])[0], content[8:]

@@ -1,0 +1,1 @@
+"""Training under differential privacy: sample, clip, add noise, scale, step."""

@@ -1,0 +1,172 @@
+"""Private training: the one loop through which data reaches a model."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+from federation.accounting import Event, SampledGaussianSteps
+from federation.config.optimizers import OptimizerConfig
+from federation.errors import BudgetExceeded, DataError, RunError, UncountableEvent
+from federation.randomness import Randomness
+from models.checkpoints import State, part_of, under
+from models.learner import Learner
+from silo.data.sampling import poisson_sample
+from silo.training.clipping import clippable_layers, clipped_gradient_sum
+from silo.training.noise import add_noise, scale
+from silo.training.optimizers import build_optimizer
+
+Units = TypeVar("Units")
+UnitsOut = TypeVar("UnitsOut", covariant=True)
+
+
+class UnitSource(Protocol[UnitsOut]):
+    """Private units that can be counted and drawn from."""
+
+    def __len__(self) -> int: ...
+
+    def select(self, indices: Tensor) -> UnitsOut: ...
+
+
+class Chargeable(Protocol):
+    """The ledger, as far as training needs it."""
+
+    def charge(self, event: Event, *, phase: str) -> None:
+        """Book the cost of a release, or raise BudgetExceeded and book nothing."""
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """How far one unit can move a step, the noise that hides it, and who pays. They come together or not at all."""
+
+    clip_norm: float
+    noise_multiplier: float
+    ledger: Chargeable
+
+    def __post_init__(self) -> None:
+        if not (self.clip_norm > 0 and self.noise_multiplier > 0):
+            raise UncountableEvent(
+                f"clip norm {self.clip_norm:g} and noise multiplier {self.noise_multiplier:g}, expected both above 0; "
+                "to train without privacy, on public data, pass privacy=None"
+            )
+
+    @property
+    def noise_std(self) -> float:
+        """The noise on a clipped sum, sigma C."""
+        return self.noise_multiplier * self.clip_norm
+
+
+@dataclass(frozen=True)
+class TrainingProgress:
+    """How far a call of `train` has come. No loss, norm or clipped fraction: those would be unpaid releases."""
+
+    phase: str
+    steps_done: int
+    steps: int
+    metrics: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class TrainingOutcome:
+    """How a call of `train` ended."""
+
+    steps_done: int
+    stopped_by_budget: bool
+    metrics: Mapping[str, float]
+
+
+class PrivateTrainer(Generic[Units]):
+    """Trains a learner's private module on Poisson samples; `privacy=None` is the same loop without clip and noise."""
+
+    def __init__(
+        self,
+        learner: Learner[Units],
+        data: UnitSource[Units],
+        *,
+        sampling_rate: float,
+        optimizer: OptimizerConfig,
+        privacy: Privacy | None,
+        randomness: Randomness,
+        chunk_steps: int = 50,
+    ) -> None:
+        self.expected_batch = sampling_rate * len(data)
+        if not (self.expected_batch > 0 and sampling_rate <= 1):
+            raise DataError(
+                f"{len(data)} units at sampling rate {sampling_rate:g}, expected at least one unit and a rate above 0 "
+                "and at most 1; give batch size / number of units"
+            )
+        if privacy is not None:
+            clippable_layers(learner.private_module)  # refuse now, before anything is charged
+        self._learner, self._data = learner, data
+        self._sampling_rate, self._privacy, self._randomness = sampling_rate, privacy, randomness
+        self._chunk_steps = chunk_steps
+        self._parameters = list(learner.private_module.parameters())
+        noise_std = 0.0 if privacy is None else privacy.noise_std / self.expected_batch
+        self._optimizer = build_optimizer(optimizer, self._parameters, noise_std=noise_std)
+
+    def train(
+        self, steps: int, *, phase: str, on_chunk: Callable[[TrainingProgress], None] | None = None
+    ) -> TrainingOutcome:
+        """Up to `steps` steps, each chunk charged before it runs: a crash over-counts, and never under-counts."""
+        torch.set_flush_denormal(True)  # for this thread: a discriminator far ahead yields denormals, which are slow
+        done, stopped = 0, False
+        while done < steps and not stopped:
+            granted = self._charge(min(self._chunk_steps, steps - done), phase)
+            stopped = granted == 0
+            for _ in range(granted):
+                self._step()
+            self._require_finite()
+            done += granted
+            if granted and on_chunk is not None:
+                on_chunk(TrainingProgress(phase, done, steps, self._learner.public_metrics()))
+        return TrainingOutcome(done, stopped, self._learner.public_metrics())
+
+    def _charge(self, steps: int, phase: str) -> int:
+        """How many of these steps the ledger grants: the first of all, half, a quarter ... that fits; 0 if none."""
+        if self._privacy is None:
+            return steps
+        while steps > 0:
+            event = SampledGaussianSteps(self._sampling_rate, self._privacy.noise_multiplier, steps)
+            try:
+                self._privacy.ledger.charge(event, phase=phase)
+            except BudgetExceeded:
+                steps //= 2
+            else:
+                break
+        return steps
+
+    def _step(self) -> None:
+        sample = poisson_sample(len(self._data), self._sampling_rate, self._randomness)
+        total = self._gradient_sum(self._data.select(sample))  # of an empty sample, too: skipping it would tell
+        self._optimizer.step(scale(total, self.expected_batch))
+        self._learner.public_step()
+
+    def _gradient_sum(self, units: Units) -> Tensor:
+        """Clipped and noised; or neither, without privacy."""
+        if self._privacy is None:
+            losses = self._learner.row_losses(units)
+            return _flat(torch.autograd.grad(losses.sum(), self._parameters, materialize_grads=True))
+        clipped = clipped_gradient_sum(
+            self._learner.private_module, lambda: self._learner.row_losses(units), clip_norm=self._privacy.clip_norm
+        )
+        return add_noise(_flat(clipped.gradients), noise_std=self._privacy.noise_std, randomness=self._randomness)
+
+    def _require_finite(self) -> None:
+        # The parameters are noised, so whether they diverged is no secret.
+        if not all(torch.isfinite(parameter).all() for parameter in self._parameters):
+            raise RunError("training diverged: a parameter is NaN or infinite; lower the learning rate")
+
+    def state(self) -> State:
+        """Learner and optimizer, for a checkpoint between chunks."""
+        return under("learner", self._learner.state()) | under("optimizer", self._optimizer.state())
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Go on from a checkpoint. The ledger has its own file and may have been charged for lost steps: so be it."""
+        self._optimizer.load_state(part_of("optimizer", state))
+        self._learner.load_state(part_of("learner", state))
+
+
+def _flat(gradients: list[Tensor] | tuple[Tensor, ...]) -> Tensor:
+    return torch.cat([gradient.reshape(-1) for gradient in gradients])

@@ -1,0 +1,1 @@
+"""The command line and the Python entry points: wiring, and what a person sees."""

@@ -1,0 +1,5 @@
+"""`python -m siloseal` is the console script."""
+
+from siloseal.cli import main
+
+main()

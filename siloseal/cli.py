@@ -1,0 +1,116 @@
+"""The command line. Each command is a few lines: it reads a config, calls what does the work, and shows the result."""
+
+import sys
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from federation.errors import ConfigError, SiloSealError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    help="""Institutions learn one generative model from data that never leaves any of them.
+
+**Start here:** `siloseal demo` runs four hospitals on real digits in about three minutes and ends with a report.
+
+**Then:** copy a file from `configs/`, see what it would cost with `siloseal plan CONFIG`, and run it with
+`siloseal run CONFIG`. The same command again continues a run that was interrupted.""",
+)
+
+Out = Annotated[Path | None, typer.Option(help="The run folder. By default runs/NAME, or the next free number of it.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else, to standard output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show errors only.")]
+Config = Annotated[Path, typer.Argument(help="A job's YAML file; configs/ has examples.", metavar="CONFIG")]
+
+
+@app.command()
+def demo(out: Out = None, as_json: Json = False, quiet: Quiet = False) -> None:
+    """Four silos, each with five of ten digits, learn to draw all ten: real data, real privacy, about three minutes."""
+    from federation.config.job import Job
+    from federation.config.loading import parse_config
+
+    text = resources.files("siloseal").joinpath("demo.yaml").read_text(encoding="utf-8")
+    _run(parse_config(Job, text, name="demo.yaml"), out, as_json, quiet)
+
+
+@app.command()
+def run(config: Config, out: Out = None, as_json: Json = False, quiet: Quiet = False) -> None:
+    """Run a job, or continue it where it was interrupted, and write its folder with the report."""
+    from federation.config.job import Job
+    from federation.config.loading import load_config
+
+    _run(load_config(Job, config), out, as_json, quiet)
+
+
+@app.command()
+def plan(config: Config, as_json: Json = False) -> None:
+    """Show what a job would do and cost, before anything runs: steps, epsilon, bytes, memory, time."""
+    from federation.config.job import Job
+    from federation.config.loading import load_config
+    from silo.data.loading import load
+    from siloseal.plan import make_plan
+    from siloseal.plan_table import print_plan
+    from siloseal.runs import WORKERS
+    from siloseal.simulation import deal
+
+    job = load_config(Job, config)
+    train, _ = load(job.data)
+    print_plan(job, make_plan(job, deal(job, train), workers=WORKERS), as_json=as_json)
+
+
+@app.command()
+def sample(
+    model: Annotated[Path, typer.Option(help="A run's global.safetensors.")],
+    out: Annotated[Path, typer.Option(help="A .png for a grid, or a .npz for arrays.")],
+    label: Annotated[int | None, typer.Option("--class", help="Only this class. By default all, in turn.")] = None,
+    count: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many images.")] = 64,
+    seed: Annotated[int, typer.Option(min=0, help="Equal seeds give equal images.")] = 0,
+) -> None:
+    """Draw images from a model. That costs no privacy: the model is already released."""
+    from siloseal.drawing import draw
+
+    draw(model, out, label=label, count=count, seed=seed)
+    print(out)
+
+
+@app.command()
+def report(run_dir: Annotated[Path, typer.Argument(help="A run's folder.", metavar="RUN")]) -> None:
+    """Write a finished run's report.html again, and print its path."""
+    from siloseal.report import write_report
+
+    print(write_report(run_dir))
+
+
+def _run(job, out: Path | None, as_json: bool, quiet: bool) -> None:  # type: ignore[no-untyped-def]
+    from siloseal.console import Console
+    from siloseal.run_folder import open_run_folder
+    from siloseal.runs import run_job
+
+    run_dir = open_run_folder(job, out)
+    with Console(quiet=quiet, json=as_json) as console:
+        console.say(f"{job.name} in {run_dir}")
+        summary = run_job(job, run_dir, console)
+    console.final(summary)
+
+
+def main() -> NoReturn:
+    """Errors that a person can act on are one or two lines; a traceback is for bugs only."""
+    try:
+        app()
+    except SiloSealError as error:
+        from siloseal.console import Console
+
+        Console(quiet=True, json=False).error(error)
+        sys.exit(2 if isinstance(error, ConfigError) else 1)
+    except OSError as error:
+        print(f"error: {error}; nothing is lost: mend it, and the same command continues", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("interrupted; the same command continues where it stopped", file=sys.stderr)
+        sys.exit(130)
+    sys.exit(0)

@@ -1,0 +1,143 @@
+"""What a person sees in the terminal.
+
+Results go to standard output, everything else (bars, remarks, errors) to standard error. So `--json` leaves standard
+output with one JSON document and nothing else, and a pipe never receives a progress bar.
+"""
+
+import threading
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console as Terminal
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from federation.errors import SiloSealError
+from siloseal import wording
+from siloseal.metrics import phase_title, stage_title
+from siloseal.summary import RunSummary
+
+QUIET_SECONDS = 2.0  # without a terminal, a line of progress appears this often at most
+
+
+class Console:
+    """Live bars for stages and silos, then the table. Any thread may call any method.
+
+    In a terminal, the bars redraw by themselves, with the time spent and left. Elsewhere (a log file, a pipe) progress
+    comes as plain lines. `quiet` leaves errors and, with `json`, the result.
+    """
+
+    def __init__(self, quiet: bool, json: bool) -> None:
+        self._quiet, self._json = quiet, json
+        self._out, self._err = Terminal(highlight=False), Terminal(stderr=True, highlight=False)
+        self._lock = threading.Lock()
+        self._tasks: dict[tuple[str, str | None], TaskID] = {}
+        self._next_line = 0.0
+        self._bars = Progress(
+            SpinnerColumn(finished_text="[green]✓"), TextColumn("{task.description}"), BarColumn(bar_width=28),
+            TextColumn("{task.percentage:>3.0f}%"), TimeElapsedColumn(), TimeRemainingColumn(compact=True),
+            TextColumn("{task.fields[note]}", style="dim", markup=False),
+            console=self._err, disable=quiet or not self._err.is_terminal, refresh_per_second=8,
+        )  # fmt: skip
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def stage(self, name: str, total: int) -> None:
+        """Opens a stage's bar. The bars of earlier stages' silos have done their duty and go."""
+        with self._lock:
+            for (_, silo), task in self._tasks.items():
+                self._bars.update(task, visible=silo is None)
+            self._open(name, None, total)
+            self._line(f"{phase_title(name)} ...", always=True)
+
+    def advance(self, name: str, silo: str | None, done: int, total: int, note: str = "") -> None:
+        """`done` of `total`, in a stage as a whole or, with `silo`, in that silo's part of it."""
+        with self._lock:
+            task = self._tasks.get((name, silo))
+            if task is None:
+                task = self._open(name, silo, total)
+            self._bars.update(task, completed=done, total=total, note=note)
+            who = phase_title(name) if silo is None else f"{phase_title(name)}, {silo}"
+            self._line(f"{who}: {done} of {total} {note}".rstrip(), always=False)
+
+    def say(self, text: str) -> None:
+        if not self._quiet:
+            self._err.print(text, markup=False)
+
+    def error(self, error: SiloSealError) -> None:
+        """One red line, and what to do about it: the part of a message behind its first semicolon. No traceback."""
+        found, _, advice = " ".join(str(error).split()).partition("; ")
+        self._err.print(Text(f"error: {found}", style="bold red"), soft_wrap=True)
+        if advice:
+            self._err.print(Text(f"hint: {advice}", style="dim"), soft_wrap=True)
+
+    def final(self, summary: RunSummary) -> None:
+        """The result: one JSON document, or tables."""
+        self._bars.stop()
+        if self._json:
+            self._out.file.write(summary.model_dump_json(indent=2) + "\n")
+            self._out.file.flush()
+        elif not self._quiet:
+            self._out.print(stage_table(summary), silo_table(summary), footer(summary), sep="\n")
+
+    def _open(self, name: str, silo: str | None, total: int) -> TaskID:
+        label = escape(phase_title(name)) if silo is None else f"  [cyan]{escape(silo)}"
+        task = self._bars.add_task(label, total=total, note="")
+        self._tasks[name, silo] = task
+        return task
+
+    def _line(self, text: str, *, always: bool) -> None:
+        """Progress where no bar can live."""
+        now = time.monotonic()
+        if self._quiet or self._err.is_terminal or (now < self._next_line and not always):
+            return
+        self._next_line = now + QUIET_SECONDS
+        self._err.print(text, markup=False, soft_wrap=True)
+
+
+def stage_table(summary: RunSummary) -> Table:
+    """Accuracy by stage, with what to compare it with."""
+    table = Table(title=Text(summary.name), title_justify="left", title_style="bold")
+    table.add_column("stage")
+    table.add_column(f"accuracy ({summary.classifier})", justify="right")
+    for stage, value in summary.accuracy.items():
+        table.add_row(stage_title(stage), f"{value:.3f}")
+    table.add_section()
+    table.add_row("Best silo alone", wording.share(summary.best_silo_accuracy), style="dim")
+    table.add_row("Real data", wording.share(summary.real_data_accuracy), style="dim")
+    return table
+
+
+def silo_table(summary: RunSummary) -> Table:
+    """What each silo brought, spent and reached."""
+    table = Table("silo")
+    for column in ("examples", "classes", "epsilon", "budget", "alone", "trained"):
+        table.add_column(column, justify="left" if column == "classes" else "right")
+    for silo in summary.silos:
+        table.add_row(
+            Text(silo.name), f"{silo.examples:,}", wording.classes(silo.labels), wording.epsilon(silo.epsilon),
+            "none" if silo.budget is None else f"{silo.budget:g}", wording.share(silo.accuracy_alone),
+            wording.share(silo.accuracy_trained),
+        )  # fmt: skip
+    return table
+
+
+def footer(summary: RunSummary) -> Text:
+    """The guarantee, the cost, and where the report is."""
+    guarantee = f"epsilon {wording.epsilon(summary.epsilon)}"
+    if summary.epsilon is not None:
+        guarantee += f", delta {wording.delta(summary.delta)}"
+    return Text(
+        f"{guarantee} · {wording.size(summary.bytes)} · {wording.duration(summary.seconds)}\n"
+        f"report: {summary.run_dir}/report.html"
+    )

@@ -1,0 +1,99 @@
+"""The lines of metrics.jsonl: what a run measures while it goes, one JSON object a line, told apart by `kind`."""
+
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, TypeAdapter
+
+Phase = Annotated[str, Field(pattern=r"^(enrolment|warm_start|phase_1|phase_2|fedavg|total)$")]
+Stage = Annotated[str, Field(pattern=r"^(warm_start|silo_alone|silo_trained|phase_1|round_[1-9][0-9]*|final|real)$")]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Shape(BaseModel):
+    """A part of the run folder: no unknown field, no NaN, no change after it is made."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+M = TypeVar("M", bound=Shape)
+
+
+class QualityMetric(Shape):
+    """`silo` is None for the global model and for real data."""
+
+    kind: Literal["quality"] = "quality"
+    stage: Stage
+    silo: str | None = None
+    accuracy: dict[str, Share]
+    frechet: NonNegativeFloat
+
+
+class TrafficMetric(Shape):
+    """Bytes as one silo counts them."""
+
+    kind: Literal["traffic"] = "traffic"
+    stage: Phase
+    silo: str
+    sent_bytes: NonNegativeInt
+    received_bytes: NonNegativeInt
+
+
+class TimingMetric(Shape):
+    """Wall-clock time of a phase, or of another named part of the run."""
+
+    kind: Literal["timing"] = "timing"
+    stage: str
+    seconds: NonNegativeFloat
+
+
+class ProtectionMetric(Shape):
+    """How one kind of upload travelled, and whether the aggregator could read a single silo's."""
+
+    kind: Literal["protection"] = "protection"
+    stage: Phase
+    what: str
+    scheme: str
+    hidden_from_aggregator: bool
+    note: str = ""
+
+
+class PrivacyMetric(Shape):
+    """What a silo's ledger says about one phase, or about all of them. `epsilon` is None when privacy was off."""
+
+    kind: Literal["privacy"] = "privacy"
+    silo: str
+    phase: Phase
+    epsilon: NonNegativeFloat | None
+    delta: Share | None
+    noise_multiplier: NonNegativeFloat | None = None
+    sampling_rate: Share | None = None
+    steps: NonNegativeInt | None = None
+
+
+class NoteMetric(Shape):
+    """Something a reader of the numbers has to know."""
+
+    kind: Literal["note"] = "note"
+    text: str
+
+
+Metric = Annotated[
+    QualityMetric | TrafficMetric | TimingMetric | ProtectionMetric | PrivacyMetric | NoteMetric,
+    Field(discriminator="kind"),
+]
+METRIC: TypeAdapter[Metric] = TypeAdapter(Metric)
+
+
+def stage_title(stage: str) -> str:
+    """A stage or phase as a person reads it."""
+    known = {
+        "warm_start": "Warm start", "silo_alone": "Silo alone", "silo_trained": "After local training",
+        "phase_1": "Phase 1 average", "phase_2": "Phase 2", "fedavg": "FedAvg", "final": "After tuning",
+        "real": "Real data", "total": "In total",
+    }  # fmt: skip
+    return known.get(stage, stage.replace("_", " ").capitalize())
+
+
+def phase_title(phase: str) -> str:
+    """A phase as a person reads it: where "phase 1" means the work, not its average."""
+    return "Phase 1" if phase == "phase_1" else stage_title(phase)

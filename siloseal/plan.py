@@ -1,0 +1,163 @@
+"""What a job will do and cost, before anything runs: steps, epsilon, bytes, memory, time."""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, PublicStart, TwoPhase
+from federation.contributions import model_domain, model_scheme, sketch_domain, sketch_scheme
+from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, SiloPlan, epsilon_by_phase, plan_silo
+from federation.randomness import SeededRandomness
+from federation.secure_sum import SecureSum, Sum
+from federation.session import RealDomain, Session
+from models.building import Model, build_learner, feature_map, initial_model, load_generator
+from models.kernel_mean import fit_generator
+from silo.data.labelled_images import LabelledImages
+from silo.training.trainer import PrivateTrainer
+
+MEASURED_STEPS = 5
+PROGRAM_BYTES = 600 * 2**20
+"""What Python and torch take by themselves."""
+
+
+@dataclass(frozen=True)
+class SiloCost:
+    """One silo's line of the plan."""
+
+    name: str
+    examples: int
+    plan: SiloPlan
+    epsilon: dict[str, float] | None
+    """By phase and in total; None where privacy is off."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that `siloseal plan` prints."""
+
+    silos: list[SiloCost]
+    parameters: int
+    upload_bytes: dict[str, int]
+    """From one silo, by phase; measured on encoded messages of the right size."""
+    download_bytes: dict[str, int]
+    memory_bytes: int
+    seconds: dict[str, float]
+    """Estimated from a few measured steps on this machine, by phase."""
+
+
+def make_plan(job: Job, parts: dict[str, LabelledImages], *, workers: int) -> Plan:
+    """The plan of this job over these silos."""
+    first = next(iter(parts.values()))
+    model = initial_model(job, first.image_shape, first.classes)
+    silos = [_silo_cost(job, name, part) for name, part in parts.items()]
+    uploads, downloads = _traffic(job, first, model.size)
+    return Plan(
+        silos=silos,
+        parameters=model.size,
+        upload_bytes=uploads,
+        download_bytes=downloads,
+        memory_bytes=_memory(parts, model.size),
+        seconds=_seconds(job, parts, silos, model, workers),
+    )
+
+
+def _silo_cost(job: Job, name: str, part: LabelledImages) -> SiloCost:
+    plan = plan_silo(job, name, len(part))
+    epsilon = epsilon_by_phase(plan, job.privacy.delta) if isinstance(job.privacy, ExampleLevel) else None
+    return SiloCost(name, len(part), plan, epsilon)
+
+
+def _traffic(job: Job, data: LabelledImages, parameters: int) -> tuple[dict[str, int], dict[str, int]]:
+    """Bytes of one silo that takes part in everything."""
+    model_bytes = 4 * parameters
+    up, down = Counter[str](), Counter[str]()
+    if isinstance(job.warm_start, KernelMeanStart):
+        length = feature_map(job, job.warm_start, data.image_shape, data.classes).length
+        up[WARM_START] = _sum_bytes(sketch_scheme(job), sketch_domain(job, length), len(job.silos.names))
+    rounds = {PHASE_1: 1, PHASE_2: job.schedule.tuning_rounds} if isinstance(job.schedule, TwoPhase) else {}
+    if isinstance(job.schedule, FedAvg):
+        rounds = {FEDAVG: job.schedule.rounds}
+    for phase, count in rounds.items():
+        if count:
+            domain = model_domain(job, parameters)
+            up[phase] = count * _sum_bytes(model_scheme(job, phase), domain, len(job.silos.names))
+            down[phase] = count * model_bytes
+    return dict(up), dict(down)
+
+
+def _sum_bytes(scheme: SecureSum, domain: RealDomain, silos: int) -> int:
+    """Bytes that one silo sends in one sum: the real protocol, run on zeros."""
+    roster = tuple(f"silo{number}" for number in range(silos))
+    session = Session(bytes(32), roster, domain, scheme.name, silos)
+    sides = {name: scheme.silo(session, name, np.zeros(domain.length), SeededRandomness(0)) for name in roster}
+    side, sent = scheme.aggregator(session), 0
+    step: Mapping[str, bytes] | Sum = side.open()
+    while not isinstance(step, Sum):
+        replies = {name: sides[name].answer(message) for name, message in step.items()}
+        sent += len(replies[roster[0]])
+        step = side.advance(replies)
+    return sent
+
+
+def _memory(parts: dict[str, LabelledImages], parameters: int) -> int:
+    """Images, and about twelve copies of a model a silo: networks, moments, gradients, checkpoint, messages."""
+    pixels = sum(part.images.numel() for part in parts.values())
+    return PROGRAM_BYTES + 2 * 4 * pixels + len(parts) * 12 * 4 * 2 * parameters
+
+
+def _seconds(
+    job: Job, parts: dict[str, LabelledImages], silos: list[SiloCost], model: Model, workers: int
+) -> dict[str, float]:
+    """A few steps measured here, times the steps that are planned."""
+    part = max(parts.values(), key=len)
+    step_seconds = _step_seconds(job, part)
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for cost in silos:
+        for phase, steps in cost.plan.steps.items():
+            seconds[phase] += steps * step_seconds / min(workers, len(parts))
+    match job.warm_start:
+        case KernelMeanStart() as start:
+            seconds[WARM_START] += start.fit_steps * _fit_seconds(job, start, part, model)
+        case PublicStart(steps=steps):
+            seconds[WARM_START] += steps * step_seconds
+    return dict(seconds)
+
+
+def _step_seconds(job: Job, part: LabelledImages) -> float:
+    """One training step. Noise and clipping are left to the private run; they add about a fifth."""
+    rate = min(1.0, job.schedule.batch / len(part))
+    learner = build_learner(
+        job,
+        part.image_shape,
+        part.classes,
+        labels=sorted(part.label_set()),
+        expected_batch=rate * len(part),
+        randomness=SeededRandomness(0),
+    )
+    trainer = PrivateTrainer(
+        learner, part, sampling_rate=rate, optimizer=job.optimizer, privacy=None, randomness=SeededRandomness(0)
+    )
+    return 1.2 * _timed(lambda steps: trainer.train(steps, phase="plan"))
+
+
+def _fit_seconds(job: Job, start: KernelMeanStart, part: LabelledImages, model: Model) -> float:
+    generator = load_generator(job, part.image_shape, part.classes, model)
+    features = feature_map(job, start, part.image_shape, part.classes)
+    zeros = torch.zeros(features.length, dtype=torch.float64)
+    return _timed(
+        lambda steps: fit_generator(
+            generator, features, zeros, steps=steps, batch=start.fit_batch, learning_rate=start.learning_rate, seed=0
+        )
+    )
+
+
+def _timed(run: Callable[[int], object]) -> float:
+    """Seconds a step."""
+    run(1)
+    began = time.perf_counter()
+    run(MEASURED_STEPS)
+    return (time.perf_counter() - began) / MEASURED_STEPS

@@ -1,0 +1,70 @@
+"""A plan, as a table for a person or as JSON for a program."""
+
+import dataclasses
+import json
+
+from rich.console import Console as Terminal
+from rich.table import Table
+
+from federation.accounting import MEANINGLESS_EPSILON
+from federation.config.job import ExampleLevel, Job
+from siloseal import wording
+from siloseal.metrics import phase_title
+from siloseal.plan import Plan
+
+
+def print_plan(job: Job, plan: Plan, *, as_json: bool) -> None:
+    """To standard output."""
+    if as_json:
+        print(json.dumps(dataclasses.asdict(plan), indent=2))
+        return
+    terminal = Terminal(highlight=False)
+    terminal.print(_silos(job, plan))
+    terminal.print(_phases(job, plan))
+    delta = f" at delta {job.privacy.delta:g}" if isinstance(job.privacy, ExampleLevel) else ""
+    largest = max((cost.epsilon["total"] for cost in plan.silos if cost.epsilon), default=None)
+    terminal.print(f"epsilon  {_epsilon(largest)}{delta}, for one example (add/remove), noise added at the silo")
+    terminal.print(f"model    {plan.parameters:,} shared parameters")
+    terminal.print(f"memory   about {wording.size(plan.memory_bytes)}")
+    terminal.print(f"time     about {wording.duration(sum(plan.seconds.values()))} on this machine, evaluation aside")
+
+
+def _silos(job: Job, plan: Plan) -> Table:
+    phases = list(dict.fromkeys(phase for cost in plan.silos for phase in cost.epsilon or {}))
+    table = Table("silo", title=f"{job.name}: what each silo spends", title_justify="left")
+    for column in (
+        "examples",
+        "sampling rate",
+        "noise",
+        *(f"epsilon, {phase_title(phase).lower()}" for phase in phases),
+    ):
+        table.add_column(column, justify="right")
+    for cost in plan.silos:
+        noise = cost.plan.step_noise
+        spent = [_epsilon(cost.epsilon.get(phase)) if cost.epsilon else "" for phase in phases]
+        shown = f"{noise:.3f}" if noise is not None else "none"
+        table.add_row(cost.name, f"{cost.examples:,}", f"{cost.plan.sampling_rate:.4f}", shown, *spent)
+    return table
+
+
+def _phases(job: Job, plan: Plan) -> Table:
+    table = Table("phase", title="what each phase takes", title_justify="left")
+    for column in ("steps a silo", "sent by a silo", "received by a silo", "time"):
+        table.add_column(column, justify="right")
+    phases = dict.fromkeys([*plan.upload_bytes, *plan.seconds])
+    for phase in phases:
+        steps = max((cost.plan.steps.get(phase, 0) for cost in plan.silos), default=0)
+        table.add_row(
+            phase_title(phase),
+            f"{steps:,}",
+            wording.size(plan.upload_bytes.get(phase, 0)),
+            wording.size(plan.download_bytes.get(phase, 0)),
+            wording.duration(plan.seconds.get(phase, 0.0)),
+        )
+    return table
+
+
+def _epsilon(value: float | None) -> str:
+    if value is None:
+        return "no guarantee"
+    return f"{value:.2f}" if value <= MEANINGLESS_EPSILON else f"{value:.0f} (no meaningful guarantee)"

@@ -1,0 +1,111 @@
+"""A whole run: data, silos, the job, the silos alone for comparison, and the run folder with its report."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import torch
+
+from aggregator.coordinator import Model
+from federation.config.data import Iid
+from federation.config.job import Job, LeaderStart, Silos
+from federation.randomness import SecureRandomness
+from federation.storage import write_atomically
+from models.building import generator_file, load_generator, read_generator
+from models.evaluation.evaluator import Evaluator
+from silo.data.labelled_images import LabelledImages
+from silo.data.loading import load
+from silo.training.trainer import TrainingProgress
+from siloseal.console import Console
+from siloseal.recorder import Recorder
+from siloseal.report import write_report
+from siloseal.simulation import RandomnessOf, deal, federate, open_silos
+from siloseal.summary import RunSummary, write_summary
+from siloseal.summing_up import sum_up
+
+WORKERS = 2
+"""Silos that compute at the same time; each uses one thread of its own."""
+
+
+def run_job(
+    job: Job, run_dir: Path, console: Console, *, randomness_of: RandomnessOf = lambda _: SecureRandomness()
+) -> RunSummary:
+    """Run, or go on with, the job in this folder, and write everything that a reader of the folder expects."""
+    began = time.monotonic()
+    torch.set_num_threads(1)  # the parallelism is between silos
+    train, held_out = load(job.data)
+    parts = deal(job, train)
+    evaluator = Evaluator(
+        (train.images, train.labels),
+        (held_out.images, held_out.labels),
+        classifiers=job.evaluation.classifiers,
+        samples=job.evaluation.samples,
+        seed=job.seed,
+    )
+    recorder = Recorder(job, run_dir, evaluator, train.image_shape, train.classes, console)
+    recorder.score_real()
+    with open_silos(job, parts, run_dir, randomness_of, recorder.training) as silos:
+        outcome = federate(job, silos, run_dir, recorder, workers=WORKERS)
+        generator = load_generator(job, outcome.image_shape, outcome.classes, outcome.model)
+        write_atomically(run_dir / "global.safetensors", generator_file(job.learner, generator))
+        recorder.finish()
+        _score_silos(job, parts, run_dir, recorder, randomness_of, console)
+        ledgers = {name: silo.ledger for name, silo in silos.items()}
+        summary = sum_up(job, run_dir, parts, ledgers, outcome, recorder, seconds=time.monotonic() - began)
+    write_summary(run_dir, summary)
+    write_report(run_dir)
+    return summary
+
+
+def _score_silos(
+    job: Job,
+    parts: dict[str, LabelledImages],
+    run_dir: Path,
+    recorder: Recorder,
+    randomness_of: RandomnessOf,
+    console: Console,
+) -> None:
+    """Each silo's own model before the aggregation, and what it would have had without the others."""
+    for name in parts:
+        trained = run_dir / "silos" / name / "trained.safetensors"
+        if trained.exists():
+            recorder.score("silo_trained", name, read_generator(trained))
+    if not job.evaluation.silo_alone or len(parts) == 1:
+        return
+    console.stage("silo_alone", len(parts))
+    with recorder.during("silo_alone"), ThreadPoolExecutor(WORKERS) as pool:
+        outcomes = {
+            name: pool.submit(_run_alone, job, name, part, run_dir / "alone" / name, randomness_of)
+            for name, part in parts.items()
+            if ("silo_alone", name) not in recorder.scores
+        }
+        for done, (name, outcome) in enumerate(outcomes.items(), start=1):
+            generator = load_generator(job, parts[name].image_shape, parts[name].classes, outcome.result())
+            # A silo without the others can only make the classes that it holds.
+            recorder.score("silo_alone", name, generator, sorted(parts[name].label_set()))
+            console.advance("silo_alone", None, done, len(outcomes), name)
+
+
+def _run_alone(job: Job, name: str, part: LabelledImages, folder: Path, randomness_of: RandomnessOf) -> Model:
+    """The same job at the same epsilon for one silo: a federation of one, in a ledger of its own."""
+    start = (
+        job.warm_start.model_copy(update={"silo": name}) if isinstance(job.warm_start, LeaderStart) else job.warm_start
+    )
+    alone = job.model_copy(update={"silos": Silos(names=(name,), partition=Iid()), "warm_start": start})
+    with open_silos(alone, {name: part}, folder, randomness_of, _unwatched) as silos:
+        return federate(alone, silos, folder, _Unwatched(), workers=1).model
+
+
+def _unwatched(silo: str, progress: TrainingProgress) -> None:
+    """Nobody watches the comparison runs step by step."""
+
+
+class _Unwatched:
+    def stage(self, stage: str) -> None:
+        """Not shown."""
+
+    def fitting(self, step: int, steps: int) -> None:
+        """Not shown."""
+
+    def model(self, stage: str, model: Model) -> None:
+        """Not scored."""

@@ -1,0 +1,195 @@
+"""From what happened in a run to what its folder says: traffic, privacy, protection, honest notes, the summary."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from aggregator.coordinator import Outcome
+from federation.accounting import MEANINGLESS_EPSILON, GaussianRelease, SampledGaussianSteps
+from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, LeaderStart, TwoPhase
+from federation.contributions import model_scheme, sketch_scheme
+from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, plan_silo
+from federation.secure_sum import SecureSum
+from silo.data.labelled_images import LabelledImages
+from silo.ledger import RELATION, UNIT, Ledger
+from siloseal.metrics import Metric, NoteMetric, PrivacyMetric, ProtectionMetric, TrafficMetric
+from siloseal.recorder import Recorder
+from siloseal.summary import RunSummary, SiloSummary, write_metrics
+
+Ledgers = Mapping[str, Ledger | None]
+Parts = Mapping[str, LabelledImages]
+
+PHASE_2_GAIN = 0.02
+"""What tuning should add within ten rounds; where it does not, the report says so."""
+
+
+def sum_up(
+    job: Job, run_dir: Path, parts: Parts, ledgers: Ledgers, outcome: Outcome, recorder: Recorder, *, seconds: float
+) -> RunSummary:
+    """Write the closing metrics and return the summary."""
+    notes = (*outcome.notes, *_notes(job, recorder))
+    metrics: list[Metric] = [*recorder.scores.values(), *_traffic(outcome), *recorder.timings()]
+    metrics += [*_privacy(job, parts, ledgers), *_protection(job), *(NoteMetric(text=text) for text in notes)]
+    write_metrics(run_dir, metrics)
+    headline = job.evaluation.classifiers[0]
+    accuracy = {
+        stage: metric.accuracy[headline]
+        for (stage, silo), metric in recorder.scores.items()
+        if silo is None and stage != "real"
+    }
+    silos = [_silo(job, name, parts[name], ledgers[name], recorder) for name in parts]
+    alone = [silo.accuracy_alone for silo in silos if silo.accuracy_alone is not None]
+    spent = [silo.epsilon for silo in silos if silo.epsilon is not None]
+    talk = outcome.conversation
+    return RunSummary(
+        name=job.name,
+        accuracy=accuracy,
+        best_silo_accuracy=max(alone, default=None),
+        real_data_accuracy=recorder.scores["real", None].accuracy[headline],
+        epsilon=max(spent, default=None),
+        delta=job.privacy.delta if isinstance(job.privacy, ExampleLevel) else None,
+        bytes=talk.sent.total() + talk.received.total(),
+        seconds=seconds,
+        run_dir=str(run_dir),
+        classifier=headline,
+        silos=silos,
+        parameters=_parameters(job, parts, outcome),
+    )
+
+
+def _silo(job: Job, name: str, part: LabelledImages, ledger: Ledger | None, recorder: Recorder) -> SiloSummary:
+    headline = job.evaluation.classifiers[0]
+    scores = {stage: recorder.scores.get((stage, name)) for stage in ("silo_alone", "silo_trained")}
+    alone, trained = (metric.accuracy[headline] if metric else None for metric in scores.values())
+    return SiloSummary(
+        name=name,
+        examples=len(part),
+        labels=sorted(part.label_set()),
+        epsilon=ledger.epsilon if ledger else None,
+        budget=ledger.budget.epsilon if ledger else None,
+        accuracy_alone=alone,
+        accuracy_trained=trained,
+        statement=_statement(name, ledger),
+    )
+
+
+def _statement(name: str, ledger: Ledger | None) -> str:
+    if ledger is None:
+        return f"{name}: no guarantee; privacy was switched off in the job."
+    if ledger.epsilon > MEANINGLESS_EPSILON:
+        return f"{name}: no meaningful guarantee; the ledger counts epsilon {ledger.epsilon:.0f}."
+    return ledger.statement()
+
+
+def _traffic(outcome: Outcome) -> list[TrafficMetric]:
+    talk = outcome.conversation
+    return [
+        TrafficMetric(stage=stage, silo=silo, sent_bytes=talk.sent[stage, silo], received_bytes=received)
+        for (stage, silo), received in talk.received.items()
+    ]
+
+
+def _privacy(job: Job, parts: Parts, ledgers: Ledgers) -> list[PrivacyMetric]:
+    metrics = list[PrivacyMetric]()
+    for name, ledger in ledgers.items():
+        if ledger is None:
+            metrics.append(PrivacyMetric(silo=name, phase="total", epsilon=None, delta=None))
+            continue
+        delta = ledger.budget.delta
+        for phase in dict.fromkeys(charge.phase for charge in ledger.charges):
+            events = [charge.event for charge in ledger.charges if charge.phase == phase]
+            steps = sum(event.steps for event in events if isinstance(event, SampledGaussianSteps))
+            rates = [event.sampling_rate for event in events if isinstance(event, SampledGaussianSteps)]
+            metrics.append(
+                PrivacyMetric(
+                    silo=name,
+                    phase=phase,
+                    epsilon=ledger.epsilon_of_phase(phase),
+                    delta=delta,
+                    noise_multiplier=min(event.noise_multiplier for event in events),
+                    sampling_rate=max(rates, default=None),
+                    steps=steps or sum(isinstance(event, GaussianRelease) for event in events),
+                )
+            )
+        metrics.append(PrivacyMetric(silo=name, phase="total", epsilon=ledger.epsilon, delta=delta))
+    return metrics
+
+
+def _protection(job: Job) -> list[ProtectionMetric]:
+    uploads = list[tuple[str, str, SecureSum]]()
+    if isinstance(job.warm_start, KernelMeanStart):
+        uploads.append((WARM_START, "kernel mean of each silo", sketch_scheme(job)))
+    elif isinstance(job.warm_start, LeaderStart):
+        uploads.append((WARM_START, f"generator of {job.warm_start.silo}", model_scheme(job, WARM_START)))
+    match job.schedule:
+        case TwoPhase(tuning_rounds=rounds):
+            uploads.append((PHASE_1, "generator and size of each silo", model_scheme(job, PHASE_1)))
+            if rounds:
+                uploads.append((PHASE_2, "tuned generator and size of each silo", model_scheme(job, PHASE_2)))
+        case FedAvg():
+            uploads.append((FEDAVG, "both networks and size of each silo", model_scheme(job, FEDAVG)))
+    return [
+        ProtectionMetric(
+            stage=stage,
+            what=what,
+            scheme=scheme.name,
+            hidden_from_aggregator=scheme.hides_contributions,
+            note="" if scheme.hides_contributions else _exposure(job),
+        )
+        for stage, what, scheme in uploads
+    ]
+
+
+def _exposure(job: Job) -> str:
+    protected = isinstance(job.privacy, ExampleLevel)
+    rest = "it is differentially private, sizes aside" if protected else "and nothing else protects it"
+    return f"not protected yet: the aggregator sees each silo's upload; {rest}"
+
+
+def _notes(job: Job, recorder: Recorder) -> list[str]:
+    """What a reader should know before trusting the numbers, the disappointments included."""
+    headline = job.evaluation.classifiers[0]
+    score = {key: metric.accuracy[headline] for key, metric in recorder.scores.items()}
+    notes = [
+        "Accuracies are measured on held-out real data, which no silo trained on. Measuring is the experimenter's "
+        "business: it is outside the privacy guarantee, and nothing of it flows back into training.",
+        "Which classes a silo holds and how many examples it has count as public here.",
+    ]
+    trained = [value for (stage, _), value in score.items() if stage == "silo_trained"]
+    average = score.get((PHASE_1, None))
+    if trained and average is not None:
+        verb = "beats" if average > max(trained) else "does not beat"
+        notes.append(
+            f"The average ({average:.3f}) {verb} the best silo's own model after phase 1 ({max(trained):.3f})."
+        )
+    rounds = [score[f"round_{n}", None] for n in range(1, 11) if (f"round_{n}", None) in score]
+    if average is not None and rounds:
+        gain = rounds[-1] - average
+        verdict = "adds" if gain >= PHASE_2_GAIN else f"does not add the {PHASE_2_GAIN} that it should:"
+        notes.append(f"Phase 2 {verdict} {gain:+.3f} within its first {len(rounds)} rounds.")
+    warm = score.get((WARM_START, None))
+    if warm is not None and average is not None and warm > average:
+        notes.append(f"The warm start alone ({warm:.3f}) is better than the phase 1 average ({average:.3f}).")
+    return notes
+
+
+def _parameters(job: Job, parts: Parts, outcome: Outcome) -> dict[str, str]:
+    plans = [plan_silo(job, name, len(part)) for name, part in parts.items()]
+    parameters = {
+        "parameters of the shared model": f"{outcome.model.size:,}",
+        "secure sum of phase 1": model_scheme(job, PHASE_1).name,
+    }
+    if not isinstance(job.privacy, ExampleLevel):
+        return {**parameters, "privacy": "off"}
+    noise = [plan.step_noise for plan in plans if plan.step_noise is not None]
+    rates = [plan.sampling_rate for plan in plans]
+    return {
+        **parameters,
+        "unit of privacy": UNIT,
+        "neighbouring relation": RELATION,
+        "accountant": "Renyi (dp-accounting), one composition over all phases",
+        "sampling": f"Poisson, rate {min(rates):.4f} to {max(rates):.4f}, from the operating system's generator",
+        "clip norm": f"{job.privacy.clip_norm:g}",
+        "noise multiplier of a step": f"{min(noise):.3f} to {max(noise):.3f}" if noise else "no steps",
+        "noise": "Gaussian, single precision, AES-256 keyed by the operating system",
+        "who is trusted": "each silo trusts itself only: the noise is added inside it",
+    }

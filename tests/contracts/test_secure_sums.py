@@ -1,0 +1,163 @@
+"""What every secure sum must do, over all of them."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from federation.errors import DomainError, MessageError, ProtocolError, QuorumLost, SessionMismatch, WrongRound
+from federation.plain.plain_sum import PlainSum
+from federation.randomness import SeededRandomness
+from federation.secure_sum import SecureSum, SiloSide, Sum
+from federation.session import Domain, IntegerDomain, RealDomain, Session, Vector
+
+ALL_SCHEMES: list[SecureSum] = [PlainSum()]
+"""A new scheme adds one entry."""
+
+ROSTER = ("east", "north", "south", "west")
+REALS = RealDomain(length=300, bound=8.0)
+INTEGERS = IntegerDomain(length=300, modulus=2**20)
+
+
+def session_of(scheme: SecureSum, domain: Domain = REALS, *, id: bytes = bytes(32), quorum: int = 3) -> Session:
+    return Session(id, ROSTER, domain, scheme.name, quorum)
+
+
+def contributions(domain: Domain) -> dict[str, Vector]:
+    draw = np.random.default_rng(5)
+    if isinstance(domain, RealDomain):
+        return {silo: draw.uniform(-domain.bound, domain.bound, domain.length) for silo in ROSTER}
+    return {silo: draw.integers(0, domain.modulus, domain.length) for silo in ROSTER}
+
+
+def silo_sides(scheme: SecureSum, session: Session) -> dict[str, SiloSide]:
+    return {
+        silo: scheme.silo(session, silo, vector, SeededRandomness(number))
+        for number, (silo, vector) in enumerate(contributions(session.domain).items())
+    }
+
+
+def drive(scheme: SecureSum, session: Session, *, heard: list[bytes] | None = None) -> Sum:
+    silos, side = silo_sides(scheme, session), scheme.aggregator(session)
+    step: Mapping[str, bytes] | Sum = side.open()
+    while not isinstance(step, Sum):
+        replies = {silo: silos[silo].answer(message) for silo, message in step.items()}
+        if heard is not None:
+            heard.extend(replies.values())
+        step = side.advance(replies)
+    return step
+
+
+@pytest.mark.parametrize("scheme", ALL_SCHEMES, ids=lambda scheme: scheme.name)
+class TestEverySecureSum:
+    @pytest.mark.parametrize("domain", [REALS, INTEGERS], ids=["reals", "integers"])
+    def test_equals_the_plain_sum_within_its_error_bound(self, scheme: SecureSum, domain: Domain) -> None:
+        vectors = list(contributions(domain).values())
+        result = drive(scheme, session_of(scheme, domain))
+        assert result.contributors == ROSTER
+        if isinstance(domain, IntegerDomain):
+            assert result.error_bound == 0
+            np.testing.assert_array_equal(result.total, np.sum(vectors, axis=0) % domain.modulus)
+        else:
+            exact = [math.fsum(entries) for entries in zip(*vectors, strict=True)]
+            assert 0 < result.error_bound < 1e-3
+            assert np.abs(result.total - exact).max() <= result.error_bound
+
+    def test_a_silo_refuses_a_message_that_it_has_answered(self, scheme: SecureSum) -> None:
+        session = session_of(scheme)
+        silo, first = silo_sides(scheme, session)["north"], scheme.aggregator(session).open()["north"]
+        silo.answer(first)
+        with pytest.raises(WrongRound):
+            silo.answer(first)
+
+    def test_the_aggregator_does_not_advance_before_it_opens(self, scheme: SecureSum) -> None:
+        with pytest.raises(WrongRound):
+            scheme.aggregator(session_of(scheme)).advance({})
+
+    def test_a_message_of_another_session_is_refused_by_both_sides(self, scheme: SecureSum) -> None:
+        mine, other = session_of(scheme), session_of(scheme, id=bytes(31) + b"\1")
+        strange = scheme.aggregator(other).open()
+        with pytest.raises(SessionMismatch):
+            silo_sides(scheme, mine)["north"].answer(strange["north"])
+        replies = {name: silo.answer(strange[name]) for name, silo in silo_sides(scheme, other).items()}
+        side = scheme.aggregator(mine)
+        side.open()
+        with pytest.raises(SessionMismatch):
+            side.advance(replies)
+
+    @pytest.mark.parametrize(
+        "damage", [lambda m: m[:-1], lambda m: b"\xff" + m, lambda m: b"", lambda m: m[:40] + bytes(8) + m[48:]]
+    )
+    def test_a_damaged_message_is_refused(self, scheme: SecureSum, damage) -> None:  # type: ignore[no-untyped-def]
+        session = session_of(scheme)
+        side = scheme.aggregator(session)
+        opened, silos = side.open(), silo_sides(scheme, session)
+        replies = {name: silos[name].answer(opened[name]) for name in ROSTER}
+        with pytest.raises(ProtocolError):
+            side.advance({**replies, "north": damage(replies["north"])})
+
+    def test_too_few_replies_lose_the_quorum_and_give_no_partial_sum(self, scheme: SecureSum) -> None:
+        session = session_of(scheme, quorum=3)
+        side, silos = scheme.aggregator(session), silo_sides(scheme, session)
+        opened = side.open()
+        with pytest.raises(QuorumLost):
+            side.advance({name: silos[name].answer(opened[name]) for name in ROSTER[:2]})
+
+    def test_a_reply_from_a_stranger_is_refused(self, scheme: SecureSum) -> None:
+        session = session_of(scheme)
+        side, silos = scheme.aggregator(session), silo_sides(scheme, session)
+        opened = side.open()
+        replies = {name: silos[name].answer(opened[name]) for name in ROSTER}
+        with pytest.raises(ProtocolError):
+            side.advance({**replies, "mallory": replies["north"]})
+
+    def test_nobody_joins_a_session_that_does_not_name_them(self, scheme: SecureSum) -> None:
+        vector = contributions(REALS)["north"]
+        with pytest.raises(DomainError):
+            scheme.silo(session_of(scheme), "mallory", vector, SeededRandomness(0))
+
+    @pytest.mark.parametrize("bad", [np.nan, np.inf, 8.1])
+    def test_a_contribution_outside_the_domain_never_leaves_the_silo(self, scheme: SecureSum, bad: float) -> None:
+        vector = contributions(REALS)["north"].astype(np.float64)
+        vector[7] = bad
+        with pytest.raises(DomainError):
+            scheme.silo(session_of(scheme), "north", vector, SeededRandomness(0))
+
+    def test_a_contribution_of_the_wrong_length_is_refused(self, scheme: SecureSum) -> None:
+        with pytest.raises(DomainError):
+            scheme.silo(session_of(scheme), "north", np.zeros(299), SeededRandomness(0))
+
+    def test_a_silo_that_forgot_answers_nothing(self, scheme: SecureSum) -> None:
+        session = session_of(scheme)
+        silo, first = silo_sides(scheme, session)["north"], scheme.aggregator(session).open()["north"]
+        silo.forget()
+        with pytest.raises(WrongRound):
+            silo.answer(first)
+
+    def test_a_domain_that_could_wrap_is_not_admitted(self, scheme: SecureSum) -> None:
+        scheme.admit(REALS, 4)
+        for domain in (RealDomain(10, 1e308), IntegerDomain(10, 2**62), RealDomain(0, 1.0)):
+            with pytest.raises(DomainError):
+                scheme.admit(domain, 4)
+
+    def test_no_silos_vector_appears_in_what_the_aggregator_hears_unless_the_scheme_says_so(
+        self, scheme: SecureSum
+    ) -> None:
+        heard: list[bytes] = []
+        drive(scheme, session_of(scheme), heard=heard)
+        vectors = [vector.astype("<f8").tobytes() for vector in contributions(REALS).values()]
+        seen = any(vector[:64] in message for vector in vectors for message in heard)
+        assert seen == (not scheme.hides_contributions)
+
+
+def test_an_array_with_nan_in_a_reply_is_refused_by_the_aggregator() -> None:
+    scheme = PlainSum()
+    session = session_of(scheme)
+    side, silos = scheme.aggregator(session), silo_sides(scheme, session)
+    opened = side.open()
+    replies = {name: silos[name].answer(opened[name]) for name in ROSTER}
+    vector = contributions(REALS)["north"].astype("<f8").tobytes()
+    nan = np.full(300, np.nan, dtype="<f8").tobytes()
+    with pytest.raises(MessageError):
+        side.advance({**replies, "north": replies["north"].replace(vector, nan)})

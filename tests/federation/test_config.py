@@ -1,0 +1,119 @@
+"""Configs: every mistake gets file, line, field, what was found and what would be right."""
+
+from pathlib import Path
+
+import pytest
+
+from federation.config.job import Job
+from federation.config.loading import load_config, parse_config, to_yaml
+from federation.errors import ConfigError
+
+GOOD = """\
+name: small
+data: {kind: digits}
+silos:
+  names: [north, east]
+  partition: {kind: iid}
+learner: {kind: gan}
+optimizer: {kind: dp_adam}
+privacy:
+  kind: example_level
+  epsilon: 10
+  delta: 1e-5
+warm_start:
+  kind: kernel_mean
+  epsilon: 2
+schedule:
+  kind: two_phase
+  batch: 64
+  local_steps: 100
+secure_sum: {kind: plain}
+"""
+
+
+def test_a_good_config_loads_and_its_numbers_are_numbers() -> None:
+    job = parse_config(Job, GOOD, name="job.yaml")
+    assert job.privacy.delta == 1e-5  # type: ignore[union-attr]
+    assert job.silos.names == ("north", "east")
+
+
+def test_a_resolved_config_is_the_same_job_again() -> None:
+    job = parse_config(Job, GOOD, name="job.yaml")
+    again = parse_config(Job, to_yaml(job), name="resolved.yaml")
+    assert again == job
+    assert again.digest == job.digest
+
+
+def test_the_digest_changes_with_any_field() -> None:
+    job = parse_config(Job, GOOD, name="job.yaml")
+    assert parse_config(Job, GOOD.replace("batch: 64", "batch: 65"), name="job.yaml").digest != job.digest
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("  epsilon: 10", "  epsilon: -1", ["job.yaml:10: privacy.epsilon", "found -1", "greater than 0", "phases together"]),
+        ("  epsilon: 10", "  epsilon: lots", ["job.yaml:10: privacy.epsilon", "'lots'", "number"]),
+        ("  epsilon: 10", "  epsilon: .nan", ["job.yaml:10: privacy.epsilon", "nan", "finite"]),
+        ("  epsilon: 10", "  epsilon: .inf", ["job.yaml:10: privacy.epsilon", "inf"]),
+        ("  epsilon: 10\n", "", ["privacy.epsilon is missing", "add it", "the most that all phases together"]),
+        ("  epsilon: 10", "  epsilonn: 10", ["job.yaml:10: privacy.epsilonn is not a known key", "did you mean epsilon?"]),
+        ("  batch: 64", "  frobnicate: 64", ["schedule.frobnicate is not a known key", "known here: batch,"]),
+        ("name: small", "nmae: small", ["job.yaml:1: nmae is not a known key; did you mean name?", "name is missing"]),
+        ("name: small", "name: ../escape", ["job.yaml:1: name", "'../escape'", "pattern"]),
+        ("  kind: two_phase", "  kind: three_phase", ["job.yaml:15: schedule", "three_phase", "'two_phase', 'fedavg'"]),
+        ("{kind: digits}", "{}", ["job.yaml:2: data", "no `kind`", "'embedded_mnist', 'digits'"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: rot13}", ["job.yaml:19: secure_sum.kind", "'rot13'", "plain"]),
+        ("[north, east]", "[north, North]", ["job.yaml:3: silos", "two silos have the same name"]),
+        ("[north, east]", "[]", ["job.yaml:4: silos.names", "at least 1"]),
+        ("[north, east]", "[north, 'a/b']", ["job.yaml:4: silos.names.1", "'a/b'"]),
+        ("  epsilon: 2", "  epsilon: 12", ["the file", "warm_start.epsilon is 12", "leave some for the training"]),
+        ("  kind: kernel_mean\n  epsilon: 2", "  kind: leader\n  silo: west", ["warm_start.silo is 'west'", "north, east"]),
+        ("  local_steps: 100", "  local_steps: 0", ["job.yaml:18: schedule.local_steps", "found 0", "greater than or equal to 1"]),
+        ("  delta: 1e-5", "  delta: 1e-5\n  delta: 1e-6", ["job.yaml:12: delta stands here twice"]),
+        ("name: small", "name: [small", ["job.yaml:", "not valid YAML"]),
+        ("name: small", "\tname: small", ["job.yaml:1", "not valid YAML"]),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_explained(old: str, new: str, expected: list[str]) -> None:
+    assert old in GOOD
+    with pytest.raises(ConfigError) as caught:
+        parse_config(Job, GOOD.replace(old, new), name="job.yaml")
+    for part in expected:
+        assert part in str(caught.value)
+    assert "pydantic" not in str(caught.value)
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    text = GOOD.replace("  epsilon: 10", "  epsilon: -1").replace("  batch: 64", "  batch: 0")
+    with pytest.raises(ConfigError) as caught:
+        parse_config(Job, text, name="job.yaml")
+    assert len(str(caught.value).splitlines()) == 2
+
+
+@pytest.mark.parametrize("text", ["", "- a list", "just words", "42"])
+def test_a_file_that_is_no_mapping_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="key: value"):
+        parse_config(Job, text, name="job.yaml")
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"missing\.yaml"):
+        load_config(Job, tmp_path / "missing.yaml")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_config(Job, tmp_path)
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match=r"binary\.yaml"):
+        load_config(Job, tmp_path / "binary.yaml")
+
+
+def test_every_field_of_every_section_says_what_it_means() -> None:
+    schema = Job.model_json_schema()
+    for name, section in {"Job": schema, **schema["$defs"]}.items():
+        for field, details in section.get("properties", {}).items():
+            assert details.get("description"), f"{name}.{field} has no description"
+
+
+@pytest.mark.parametrize("path", sorted((Path(__file__).parents[2] / "configs").glob("*.yaml")), ids=lambda p: p.name)
+def test_every_config_that_ships_is_valid(path: Path) -> None:
+    load_config(Job, path)

@@ -1,0 +1,42 @@
+"""Who may import whom: the aggregator never sees the silos' code, and federation knows nobody."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ALLOWED = {
+    "federation": set[str](),
+    "models": {"federation"},
+    "silo": {"federation", "models"},
+    "aggregator": {"federation", "models"},
+    "siloseal": {"federation", "models", "silo", "aggregator"},
+}
+OURS = {*ALLOWED, "experiments", "benchmarks", "tests"}
+
+
+def imported(source: str) -> set[str]:
+    names = set[str]()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module.split(".")[0])
+    return names & OURS
+
+
+@pytest.mark.parametrize("package", ALLOWED)
+def test_a_package_imports_only_what_lies_below_it(package: str) -> None:
+    files = list((ROOT / package).rglob("*.py"))
+    assert files
+    wrong = {
+        str(file.relative_to(ROOT)): sorted(imported(file.read_text()) - ALLOWED[package] - {package})
+        for file in files
+        if imported(file.read_text()) - ALLOWED[package] - {package}
+    }
+    assert wrong == {}
+
+
+def test_the_check_sees_an_import_inside_a_function() -> None:
+    assert imported("def f():\n    from silo.ledger import Ledger\n") == {"silo"}

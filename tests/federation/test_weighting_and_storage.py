@@ -1,0 +1,54 @@
+"""Weighted means as sums, and files that a crash cannot tear."""
+
+import errno
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from federation.errors import DomainError
+from federation.storage import write_atomically
+from federation.weighting import mean_of, weigh, weighted_domain
+
+
+def test_the_sum_of_weighted_contributions_stands_for_the_weighted_mean() -> None:
+    vectors, weights = np.random.default_rng(1).normal(size=(3, 50)), [36_000, 12_000, 4000]
+    total = sum(weigh(vector, weight=weight, largest=100_000) for vector, weight in zip(vectors, weights, strict=True))
+    np.testing.assert_allclose(mean_of(total), np.average(vectors, axis=0, weights=weights), rtol=1e-12)
+
+
+def test_weighted_contributions_stay_in_the_domain() -> None:
+    domain = weighted_domain(50, bound=4.0)
+    domain.check(weigh(np.full(50, -4.0), weight=100, largest=100))
+    assert domain.length == 51
+
+
+@pytest.mark.parametrize("weight", [0, -1, 101])
+def test_a_weight_outside_the_agreed_range_is_refused(weight: int) -> None:
+    with pytest.raises(DomainError, match="largest_silo"):
+        weigh(np.zeros(3), weight=weight, largest=100)
+
+
+def test_a_file_is_replaced_as_a_whole_and_keeps_its_mode(tmp_path: Path) -> None:
+    file = tmp_path / "state"
+    write_atomically(file, b"old", mode=0o600)
+    write_atomically(file, b"new", mode=0o600)
+    assert file.read_bytes() == b"new"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_full_disk_leaves_the_old_content_and_no_litter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel's own /dev/full would do, but a rename needs a real file: so the failing call is the flush."""
+    file = tmp_path / "state"
+    write_atomically(file, b"old")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(file, b"new" * 1000)
+    assert file.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [file]

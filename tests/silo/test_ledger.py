@@ -1,0 +1,176 @@
+"""The ledger: charged before the release, on disk, never under-counted, never over budget."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from federation.accounting import GaussianRelease, SampledGaussianSteps, epsilon_of
+from federation.errors import BudgetExceeded, LedgerDamaged
+from silo.ledger import Budget, Ledger
+
+BUDGET = Budget(epsilon=3.0, delta=1e-5)
+STEPS = SampledGaussianSteps(sampling_rate=0.05, noise_multiplier=1.5, steps=20)
+
+
+def opened(folder: Path, budget: Budget = BUDGET, silo: str = "north") -> Ledger:
+    return Ledger(folder / "ledger.jsonl", silo=silo, budget=budget)
+
+
+def test_what_was_charged_is_there_after_reopening(tmp_path: Path) -> None:
+    with opened(tmp_path) as ledger:
+        ledger.charge(GaussianRelease(3.0), phase="warm_start")
+        ledger.charge(STEPS, phase="phase_1")
+        spent = ledger.epsilon
+    with opened(tmp_path) as again:
+        assert again.epsilon == spent == pytest.approx(epsilon_of([GaussianRelease(3.0), STEPS], 1e-5))
+        assert [charge.phase for charge in again.charges] == ["warm_start", "phase_1"]
+        assert again.epsilon_of_phase("phase_1") == pytest.approx(epsilon_of([STEPS], 1e-5))
+
+
+def test_a_charge_over_budget_is_refused_and_not_written(tmp_path: Path) -> None:
+    with opened(tmp_path) as ledger:
+        ledger.charge(STEPS, phase="phase_1")
+        before = (tmp_path / "ledger.jsonl").read_bytes()
+        with pytest.raises(BudgetExceeded, match=r"north has spent epsilon .* of 3, and phase_2 asks for"):
+            ledger.charge(GaussianRelease(0.5), phase="phase_2")
+        assert (tmp_path / "ledger.jsonl").read_bytes() == before
+        ledger.charge(SampledGaussianSteps(0.05, 1.5, 1), phase="phase_2")
+
+
+def test_both_phases_draw_on_one_budget(tmp_path: Path) -> None:
+    """Neither phase alone would exceed it."""
+    with opened(tmp_path) as ledger:
+        ledger.charge(GaussianRelease(1.6), phase="phase_1")
+        with pytest.raises(BudgetExceeded):
+            ledger.charge(GaussianRelease(1.6), phase="phase_2")
+    assert epsilon_of([GaussianRelease(1.6)], 1e-5) < BUDGET.epsilon
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from federation.accounting import SampledGaussianSteps
+from silo.ledger import Budget, Ledger
+ledger = Ledger(Path(sys.argv[1]), silo="north", budget=Budget(3.0, 1e-5))
+ledger.charge(SampledGaussianSteps(0.05, 1.5, 20), phase="phase_1")
+os.kill(os.getpid(), signal.SIGKILL)   # after the charge, before any release
+"""
+
+
+def test_a_kill_between_charge_and_release_leaves_the_charge(tmp_path: Path) -> None:
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "ledger.jsonl")], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    with opened(tmp_path) as ledger:
+        assert ledger.epsilon == pytest.approx(epsilon_of([STEPS], 1e-5))
+        ledger.charge(STEPS, phase="phase_1")  # the silo trains those steps again, and pays again
+        assert len(ledger.charges) == 2
+
+
+def test_a_torn_last_line_is_a_charge_that_never_returned(tmp_path: Path) -> None:
+    with opened(tmp_path) as ledger:
+        ledger.charge(STEPS, phase="phase_1")
+    file = tmp_path / "ledger.jsonl"
+    whole = file.read_bytes()
+    file.write_bytes(whole + b'{"phase": "phase_1", "event": "sampled_gau')
+    with opened(tmp_path) as again:
+        assert len(again.charges) == 1
+        again.charge(STEPS, phase="phase_1")
+    assert len(file.read_bytes().splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "not json",
+        '["a list"]',
+        '{"phase": "phase_1"}',
+        '{"phase": "phase_1", "event": "unknown", "noise_multiplier": 1.0}',
+        '{"phase": "phase_1", "event": "gaussian_release", "noise_multiplier": "much"}',
+        '{"phase": "phase_1", "event": "gaussian_release", "noise_multiplier": 1.0, "discount": 1}',
+        '{"phase": "p", "event": "sampled_gaussian_steps", "noise_multiplier": 1, "sampling_rate": 0.1, "steps": -5}',
+    ],
+)
+def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
+    with opened(tmp_path) as ledger:
+        ledger.charge(STEPS, phase="phase_1")
+    file = tmp_path / "ledger.jsonl"
+    file.write_text(file.read_text() + line + "\n")
+    with pytest.raises(LedgerDamaged, match="line 3"):
+        opened(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("silo", "budget"), [("south", BUDGET), ("north", Budget(30.0, 1e-5)), ("north", Budget(3.0, 1e-3))]
+)
+def test_a_ledger_of_another_silo_or_budget_is_refused(tmp_path: Path, silo: str, budget: Budget) -> None:
+    opened(tmp_path).close()
+    with pytest.raises(LedgerDamaged, match="new run folder"):
+        opened(tmp_path, budget, silo)
+
+
+def test_a_ledger_is_open_once_at_a_time(tmp_path: Path) -> None:
+    with opened(tmp_path), pytest.raises(LedgerDamaged, match="in use"):
+        opened(tmp_path)
+
+
+def test_only_the_silo_may_read_it(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    assert (tmp_path / "ledger.jsonl").stat().st_mode & 0o077 == 0
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from federation.accounting import SampledGaussianSteps
+from silo.ledger import Budget, Ledger
+import signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+path, steps = Path(sys.argv[1]), SampledGaussianSteps(0.05, 1.5, 20)
+ledger = Ledger(path, silo="north", budget=Budget(3.0, 1e-5))
+resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 30, resource.RLIM_INFINITY))   # no room for a line
+try:
+    ledger.charge(steps, phase="phase_1")
+except OSError:
+    print("refused", ledger.epsilon, len(ledger.charges))
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))     # room again
+ledger.charge(steps, phase="phase_1")
+"""
+
+
+def test_without_room_on_the_disk_nothing_is_granted_and_nothing_is_torn(tmp_path: Path) -> None:
+    """A real limit of the kernel: the write stops in the middle of the line, as on a full disk."""
+    file = tmp_path / "ledger.jsonl"
+    ran = subprocess.run([sys.executable, "-c", FULL, str(file)], check=True, capture_output=True, text=True)
+    assert ran.stdout.split() == ["refused", "0.0", "0"]
+    with opened(tmp_path) as ledger:
+        assert [charge.event for charge in ledger.charges] == [STEPS]
+
+
+def test_the_statement_can_be_quoted_on_its_own(tmp_path: Path) -> None:
+    with opened(tmp_path) as ledger:
+        ledger.charge(STEPS, phase="phase_1")
+        statement = ledger.statement()
+    for part in (
+        "north",
+        f"{epsilon_of([STEPS], 1e-5):.2f}",
+        "1e-05",
+        "one example",
+        "add/remove",
+        "Gaussian",
+        "trusts",
+    ):
+        assert part in statement
+    assert "\n" not in statement
+
+
+def test_the_file_is_json_lines_with_everything_an_auditor_needs(tmp_path: Path) -> None:
+    with opened(tmp_path) as ledger:
+        ledger.charge(STEPS, phase="phase_1")
+    header, charge = (json.loads(line) for line in (tmp_path / "ledger.jsonl").read_text().splitlines())
+    assert header == {"silo": "north", "epsilon": 3.0, "delta": 1e-5, "unit": "one example", "relation": "add/remove"}
+    numbers = {"sampling_rate": 0.05, "noise_multiplier": 1.5, "steps": 20}
+    assert charge == {"phase": "phase_1", "event": "sampled_gaussian_steps", **numbers}

@@ -1,0 +1,203 @@
+"""Book-keeping against three other ways to the same sum, and what it refuses."""
+
+import warnings
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad, vmap
+from torch.nn import functional
+
+from federation.errors import UnclippableModule
+from models.gan.discriminators import ConvDiscriminator, MlpDiscriminator
+from silo.training.clipping import clipped_gradient_sum
+
+ROWS = 6
+NETWORKS: dict[str, Callable[[], nn.Module]] = {
+    "mlp 8x8": lambda: MlpDiscriminator((1, 8, 8), 10),
+    "mlp 28x28": lambda: MlpDiscriminator((1, 28, 28), 10),
+    "conv 28x28": lambda: ConvDiscriminator((1, 28, 28), 10),
+    "conv rgb 17x12": lambda: ConvDiscriminator((3, 17, 12), 10),
+}
+SHAPES = {"mlp 8x8": (1, 8, 8), "mlp 28x28": (1, 28, 28), "conv 28x28": (1, 28, 28), "conv rgb 17x12": (3, 17, 12)}
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Small networks lose more to waiting for a second thread than they gain, most of all on a busy machine."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(params=list(NETWORKS))
+def batch(request: pytest.FixtureRequest) -> "Batch":
+    return Batch(request.param)
+
+
+class Batch:
+    """A network, rows for it, and a clip norm that clips about half of them."""
+
+    def __init__(self, name: str) -> None:
+        torch.manual_seed(3)
+        self.module = NETWORKS[name]().double()
+        brightness = torch.logspace(-1, 1, ROWS, dtype=torch.float64)[:, None, None, None]  # so that norms differ
+        self.images = torch.rand(ROWS, *SHAPES[name], dtype=torch.float64) * brightness
+        self.labels = torch.arange(ROWS) % 10
+        self.targets = (torch.arange(ROWS) % 2).double()
+        self.row_gradients = [self._gradient(row) for row in range(ROWS)]
+        self.norms = torch.stack([flat(gradient).norm() for gradient in self.row_gradients])
+        self.clip_norm = float(self.norms.median())
+
+    def row_losses(self) -> Tensor:
+        logits = self.module(self.images, self.labels)
+        return functional.binary_cross_entropy_with_logits(logits, self.targets, reduction="none")
+
+    def _gradient(self, row: int) -> tuple[Tensor, ...]:
+        logit = self.module(self.images[row : row + 1], self.labels[row : row + 1])
+        loss = functional.binary_cross_entropy_with_logits(logit, self.targets[row : row + 1])
+        return torch.autograd.grad(loss, list(self.module.parameters()))
+
+    def clipped(self, rows: list[Tensor]) -> Tensor:
+        return torch.stack([row / max(1.0, float(row.norm()) / self.clip_norm) for row in rows]).sum(0)
+
+
+def flat(gradients: list[Tensor] | tuple[Tensor, ...]) -> Tensor:
+    return torch.cat([gradient.reshape(-1) for gradient in gradients])
+
+
+def test_norms_and_sum_equal_the_micro_batch_ground_truth(batch: Batch) -> None:
+    found = clipped_gradient_sum(batch.module, batch.row_losses, clip_norm=batch.clip_norm)
+    torch.testing.assert_close(found.norms, batch.norms)
+    torch.testing.assert_close(flat(found.gradients), batch.clipped([flat(row) for row in batch.row_gradients]))
+
+
+def test_sum_equals_that_of_vmapped_gradients(batch: Batch) -> None:
+    parameters = dict(batch.module.named_parameters())
+
+    def unit_loss(parameters: dict[str, Tensor], image: Tensor, label: Tensor, target: Tensor) -> Tensor:
+        logit = functional_call(batch.module, parameters, (image[None], label[None]))
+        return functional.binary_cross_entropy_with_logits(logit, target[None])
+
+    if isinstance(batch.module, ConvDiscriminator):
+        batch.module.layout = torch.contiguous_format  # vmap knows no other
+    rows = vmap(grad(unit_loss), in_dims=(None, 0, 0, 0))(parameters, batch.images, batch.labels, batch.targets)
+    expected = batch.clipped([flat([rows[name][row].detach() for name in parameters]) for row in range(ROWS)])
+    found = clipped_gradient_sum(batch.module, batch.row_losses, clip_norm=batch.clip_norm)
+    torch.testing.assert_close(flat(found.gradients), expected)
+
+
+def test_sum_equals_that_of_opacus(batch: Batch) -> None:
+    if isinstance(batch.module, ConvDiscriminator):
+        batch.module.layout = torch.contiguous_format  # Opacus unfolds channels-last maps wrongly, without a word
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from opacus.grad_sample import GradSampleModule
+
+        module = GradSampleModule(batch.module, loss_reduction="sum")
+        logits = module(batch.images, batch.labels)
+        functional.binary_cross_entropy_with_logits(logits, batch.targets, reduction="sum").backward()
+    rows = [flat([parameter.grad_sample[row] for parameter in module.parameters()]) for row in range(ROWS)]
+    module.to_standard_module()
+    found = clipped_gradient_sum(batch.module, batch.row_losses, clip_norm=batch.clip_norm)
+    torch.testing.assert_close(flat(found.gradients), batch.clipped(rows))
+
+
+def test_leaving_a_row_out_moves_the_sum_by_at_most_the_clip_norm(batch: Batch) -> None:
+    everyone = flat(clipped_gradient_sum(batch.module, batch.row_losses, clip_norm=batch.clip_norm).gradients)
+    for row in range(ROWS):
+        kept = torch.arange(ROWS) != row
+
+        def others(kept: Tensor = kept) -> Tensor:
+            logits = batch.module(batch.images[kept], batch.labels[kept])
+            return functional.binary_cross_entropy_with_logits(logits, batch.targets[kept], reduction="none")
+
+        without = flat(clipped_gradient_sum(batch.module, others, clip_norm=batch.clip_norm).gradients)
+        assert (everyone - without).norm() <= batch.clip_norm * (1 + 1e-9)
+
+
+def test_a_batch_of_no_rows_has_a_zero_gradient(batch: Batch) -> None:
+    found = clipped_gradient_sum(
+        batch.module, lambda: batch.module(batch.images[:0], batch.labels[:0]), clip_norm=batch.clip_norm
+    )
+    assert found.norms.shape == (0,)
+    assert [part.shape for part in found.gradients] == [part.shape for part in batch.module.parameters()]
+    assert not any(part.any() for part in found.gradients)
+
+
+def test_the_hooks_are_gone_afterwards_even_after_a_refusal(batch: Batch) -> None:
+    with pytest.raises(UnclippableModule, match="ran twice"):
+        clipped_gradient_sum(batch.module, lambda: batch.row_losses() + batch.row_losses(), clip_norm=1.0)
+    clipped_gradient_sum(batch.module, batch.row_losses, clip_norm=1.0)
+    assert not any(part._forward_hooks for part in batch.module.modules())
+
+
+def test_a_convolution_without_a_bias_is_counted_without_one() -> None:
+    torch.manual_seed(0)
+    module, images = nn.Conv2d(2, 3, 3, bias=False), torch.rand(4, 2, 5, 5)
+    found = clipped_gradient_sum(module, lambda: module(images).square().sum((1, 2, 3)), clip_norm=1e9)
+    norms = [torch.autograd.grad(module(image[None]).square().sum(), module.weight)[0].norm() for image in images]
+    torch.testing.assert_close(found.norms, torch.stack(norms))
+
+
+class Scaled(nn.Module):
+    """A parameter that belongs to no layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.factor = nn.Parameter(torch.ones(()))
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return rows * self.factor
+
+
+class Tied(nn.Module):
+    """Two layers with one weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.other = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.other.weight = self.one.weight
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return self.other(self.one(rows))
+
+
+@pytest.mark.parametrize(
+    ("module", "reason"),
+    [
+        (nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), "layer '1' is BatchNorm1d, which mixes the rows"),
+        (nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4, affine=False)), "layer '1' is BatchNorm1d"),
+        (nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4)), "parameter 'weight' belongs to '1', a LayerNorm"),
+        (nn.Sequential(nn.Linear(4, 4), Scaled()), "parameter 'factor' belongs to '1', a Scaled"),
+        (Tied(), "layers 'one' and 'other' share one parameter"),
+        (nn.Conv2d(4, 4, 3, groups=2), "one group"),
+        (nn.Conv2d(4, 4, 3, padding="same"), "zero-padded by a number of pixels"),
+        (nn.Conv2d(4, 4, 3, padding=1, padding_mode="circular"), "zero-padded"),
+        (nn.Conv2d(4, 4, 3, dilation=2), "without dilation"),
+    ],
+    ids=[
+        "batch norm",
+        "batch norm without weights",
+        "layer norm",
+        "stray parameter",
+        "tied",
+        "groups",
+        "same",
+        "circular",
+        "dilated",
+    ],
+)
+def test_a_network_it_cannot_book_keep_is_refused_by_name(module: nn.Module, reason: str) -> None:
+    with pytest.raises(UnclippableModule, match=reason):
+        clipped_gradient_sum(module, lambda: module(torch.rand(3, 4)).sum(1), clip_norm=1.0)
+
+
+def test_rows_that_are_folded_into_another_dimension_are_refused() -> None:
+    module = nn.Linear(4, 1)
+    with pytest.raises(UnclippableModule, match="one row a unit"):
+        clipped_gradient_sum(module, lambda: module(torch.rand(3, 2, 4)).sum((1, 2)), clip_norm=1.0)
+    with pytest.raises(UnclippableModule, match="one row a unit"):
+        clipped_gradient_sum(module, lambda: module(torch.rand(6, 4)).view(3, 2).sum(1), clip_norm=1.0)

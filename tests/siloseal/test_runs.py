@@ -1,0 +1,194 @@
+"""Whole runs on small data: every way to start and to federate, repeated, interrupted, resumed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from federation.config.job import Job
+from federation.config.loading import to_yaml
+from federation.errors import RunError
+from federation.randomness import SeededRandomness
+from silo.ledger import Budget, Ledger
+from siloseal.console import Console
+from siloseal.run_folder import open_run_folder
+from siloseal.runs import run_job
+from siloseal.summary import RunSummary, read_run
+
+SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 10, "tuning_rounds": 2, "tuning_steps": 3}
+KERNEL_MEAN = {"kind": "kernel_mean", "epsilon": 4, "frequencies": 100, "length_scale": 1.0, "fit_steps": 60}
+FEDAVG = {"kind": "fedavg", "rounds": 3, "fraction": 0.5, "local_epochs": 0.2, "batch": 48}
+
+
+def seeded(silo: str) -> SeededRandomness:
+    return SeededRandomness(sum(silo.encode()))
+
+
+def run(job: Job, folder: Path) -> RunSummary:
+    with Console(quiet=True, json=False) as console:
+        return run_job(job, open_run_folder(job, folder), console, randomness_of=seeded)
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"warm_start": KERNEL_MEAN, "evaluation": {"classifiers": ["logistic"], "samples": 300}},
+        {"warm_start": {"kind": "leader", "silo": "east", "steps": 10}},
+        {"warm_start": {"kind": "public", "data": {"kind": "digits"}, "steps": 10}},
+        {"warm_start": {"kind": "none"}, "schedule": FEDAVG},
+        {"warm_start": KERNEL_MEAN, "privacy": {"kind": "none"}},
+        {"optimizer": {"kind": "dp_sgd", "learning_rate": 0.05}, "schedule": {**SHORT, "tuning_rounds": 0}},
+        {"optimizer": {"kind": "dp_adam_bc"}, "silos": {"names": ["a", "b"], "partition": {"kind": "by_class", "classes_per_silo": 5}}},
+    ],
+    ids=["kernel_mean", "leader", "public", "fedavg", "no privacy", "dp_sgd, no tuning", "dp_adam_bc, by class"],
+)  # fmt: skip
+def test_a_job_runs_from_start_to_report(
+    small_job: Callable[..., Job], tmp_path: Path, sections: dict[str, Any]
+) -> None:
+    job = small_job(**{"schedule": SHORT, **sections})
+    summary = run(job, tmp_path / "run")
+    again = read_run(tmp_path / "run")
+    assert again.summary == summary
+    private = sections.get("privacy") != {"kind": "none"}
+    if private:
+        assert summary.epsilon is not None
+        assert summary.epsilon <= 10
+        assert all(f"({silo.epsilon:.2f}, 1e-05)" in silo.statement for silo in summary.silos)
+    else:
+        assert summary.epsilon is None
+        assert all("no guarantee" in silo.statement for silo in summary.silos)
+    assert list(summary.accuracy)[-1] == "final"
+    assert summary.bytes > 2 * 4 * 3000
+    for name in ("config.yaml", "global.safetensors", "metrics.jsonl", "report.html"):
+        assert (tmp_path / "run" / name).stat().st_size > 100
+
+
+def test_the_ledger_holds_both_phases_and_agrees_with_the_summary(
+    small_job: Callable[..., Job], tmp_path: Path
+) -> None:
+    summary = run(small_job(warm_start=KERNEL_MEAN, schedule=SHORT), tmp_path / "run")
+    for silo in summary.silos:
+        path = tmp_path / "run" / "silos" / silo.name / "ledger.jsonl"
+        with Ledger(path, silo=silo.name, budget=Budget(10, 1e-5)) as ledger:
+            assert ledger.epsilon == silo.epsilon
+            assert [charge.phase for charge in ledger.charges] == ["warm_start", "phase_1", "phase_2", "phase_2"]
+            steps = [getattr(charge.event, "steps", None) for charge in ledger.charges]
+            assert steps == [None, 10, 3, 3]
+
+
+def test_equal_seeds_give_equal_models_and_another_seed_another(small_job: Callable[..., Job], tmp_path: Path) -> None:
+    files = []
+    for number, seed in enumerate((3, 3, 4)):
+        run(small_job(schedule=SHORT, seed=seed), tmp_path / str(number))
+        files.append((tmp_path / str(number) / "global.safetensors").read_bytes())
+    assert files[0] == files[1] != files[2]
+
+
+def test_the_noise_of_a_real_run_does_not_repeat(small_job: Callable[..., Job], tmp_path: Path) -> None:
+    models = []
+    for number in range(2):
+        job, folder = small_job(schedule=SHORT), tmp_path / str(number)
+        with Console(quiet=True, json=False) as console:
+            run_job(job, open_run_folder(job, folder), console)
+        models.append((folder / "global.safetensors").read_bytes())
+    assert models[0] != models[1]
+
+
+def test_silos_alone_only_count_for_their_own_classes(small_job: Callable[..., Job], tmp_path: Path) -> None:
+    """With privacy off and many steps, federating wins because nobody holds all the classes."""
+    job = small_job(
+        silos={"names": ["low", "high"], "partition": {"kind": "by_class", "classes_per_silo": 5}},
+        privacy={"kind": "none"},
+        warm_start={**KERNEL_MEAN, "frequencies": 500, "fit_steps": 300},
+        schedule={**SHORT, "local_steps": 1, "tuning_rounds": 0},
+        evaluation={"classifiers": ["logistic"], "samples": 500},
+    )
+    summary = run(job, tmp_path / "run")
+    assert summary.best_silo_accuracy is not None
+    assert summary.best_silo_accuracy <= 0.55
+    assert summary.accuracy["final"] > summary.best_silo_accuracy + 0.15
+
+
+def killed_when(condition: Callable[[], bool], command: list[str]) -> None:
+    """Start the command and kill -9 it as soon as the condition holds."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 120
+        while not condition():
+            assert process.poll() is None, process.stderr and process.stderr.read().decode()
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("moment", ["in phase 1", "after phase 1"])
+def test_a_run_that_was_killed_goes_on_with_the_same_command(
+    small_job: Callable[..., Job], tmp_path: Path, moment: str
+) -> None:
+    schedule = {**SHORT, "local_steps": 300, "tuning_rounds": 4}
+    config, folder = tmp_path / "job.yaml", tmp_path / "run"
+    config.write_text(to_yaml(small_job(warm_start=KERNEL_MEAN, schedule=schedule)))
+    command = [sys.executable, "-m", "siloseal", "run", str(config), "--out", str(folder), "--quiet"]
+    ledger = folder / "silos" / "north" / "ledger.jsonl"
+
+    def reached() -> bool:
+        if moment == "in phase 1":
+            return ledger.exists() and ledger.read_text().count("phase_1") >= 2
+        return (folder / "samples" / "round_1.npz").exists()
+
+    killed_when(reached, command)
+    assert not (folder / "summary.json").exists()
+    before = ledger.read_text()
+    finished = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False, timeout=200)
+    assert finished.returncode == 0, finished.stderr
+    summary = json.loads(finished.stdout)
+    assert summary["epsilon"] <= 10
+    after = ledger.read_text()
+    assert after.startswith(before), "what was charged before the kill stays charged"
+    assert after.count("warm_start") == 1, "what the journal holds is not asked again"
+    assert set(summary["accuracy"]) == {"warm_start", "phase_1", *(f"round_{n}" for n in range(1, 5)), "final"}
+
+
+def test_a_finished_run_is_never_overwritten(small_job: Callable[..., Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    job = small_job(schedule={**SHORT, "tuning_rounds": 0})
+    with Console(quiet=True, json=False) as console:
+        run_job(job, open_run_folder(job, None), console, randomness_of=seeded)
+    assert open_run_folder(job, None) == Path("runs/small-2")
+    assert open_run_folder(job, None) == Path("runs/small-2"), "begun and not finished: the same command continues it"
+    assert open_run_folder(small_job(seed=9), None) == Path("runs/small-3")
+    with pytest.raises(RunError, match="finished run"):
+        open_run_folder(job, Path("runs/small"))
+    with pytest.raises(RunError, match="another job"):
+        open_run_folder(small_job(seed=9), Path("runs/small-2"))
+
+
+def test_a_folder_with_other_things_in_it_is_not_touched(small_job: Callable[..., Job], tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(RunError, match="not empty"):
+        open_run_folder(small_job(), tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_the_average_is_weighted_by_size(small_job: Callable[..., Job], tmp_path: Path) -> None:
+    """With one silo at nine tenths, the average lies close to that silo's own model."""
+    job = small_job(
+        silos={"names": ["large", "tiny"], "partition": {"kind": "sizes", "fractions": [0.9, 0.1]}},
+        schedule={**SHORT, "tuning_rounds": 0},
+    )
+    run(job, tmp_path / "run")
+    from safetensors.numpy import load_file
+
+    average = load_file(tmp_path / "run" / "global.safetensors")
+    large, tiny = (load_file(tmp_path / "run" / "silos" / n / "trained.safetensors") for n in ("large", "tiny"))
+    sizes = {silo.name: silo.examples for silo in read_run(tmp_path / "run").summary.silos}
+    share = sizes["large"] / sum(sizes.values())
+    for name, value in average.items():
+        np.testing.assert_allclose(value, share * large[name] + (1 - share) * tiny[name], atol=1e-6)
