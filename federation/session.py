@@ -28,7 +28,7 @@ class RealDomain:
         if not np.isfinite(entries).all():
             raise DomainError("a contribution holds NaN or infinity; training diverged: lower the learning rate")
         largest = float(np.abs(entries).max(initial=0.0))
-        if largest > self.bound:
+        if largest > self.bound * (1 + 2.0**-23):  # an entry at the bound may round up in single precision
             raise DomainError(
                 f"a contribution reaches {largest:g}, but the session agreed on entries up to {self.bound:g}; "
                 "training diverged, or the bound in the job is too small"

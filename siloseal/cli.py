@@ -50,6 +50,8 @@ def run(config: Config, out: Out = None, as_json: Json = False, quiet: Quiet = F
 @app.command()
 def plan(config: Config, as_json: Json = False) -> None:
     """Show what a job would do and cost, before anything runs: steps, epsilon, bytes, memory, time."""
+    import torch
+
     from federation.config.job import Job
     from federation.config.loading import load_config
     from silo.data.loading import load
@@ -59,6 +61,7 @@ def plan(config: Config, as_json: Json = False) -> None:
     from siloseal.simulation import deal
 
     job = load_config(Job, config)
+    torch.set_num_threads(1)  # as in the run: the parallelism is between silos
     train, _ = load(job.data)
     print_plan(job, make_plan(job, deal(job, train), workers=WORKERS), as_json=as_json)
 

@@ -36,6 +36,8 @@ class Console:
         self._lock = threading.Lock()
         self._tasks: dict[tuple[str, str | None], TaskID] = {}
         self._next_line = 0.0
+        self._doing, self._since = "starting", time.monotonic()
+        self._over = threading.Event()
         self._bars = Progress(
             SpinnerColumn(finished_text="[green]✓"), TextColumn("{task.description}"), BarColumn(bar_width=28),
             TextColumn("{task.percentage:>3.0f}%"), TimeElapsedColumn(), TimeRemainingColumn(compact=True),
@@ -45,11 +47,14 @@ class Console:
 
     def __enter__(self) -> Self:
         self._bars.start()
+        if not self._quiet and not self._err.is_terminal:
+            threading.Thread(target=self._beat, daemon=True).start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._over.set()
         self._bars.stop()
 
     def stage(self, name: str, total: int) -> None:
@@ -58,6 +63,7 @@ class Console:
             for (_, silo), task in self._tasks.items():
                 self._bars.update(task, visible=silo is None)
             self._open(name, None, total)
+            self._doing, self._since = stage_title(name), time.monotonic()
             self._line(f"{phase_title(name)} ...", always=True)
 
     def advance(self, name: str, silo: str | None, done: int, total: int, note: str = "") -> None:
@@ -95,6 +101,12 @@ class Console:
         task = self._bars.add_task(label, total=total, note="")
         self._tasks[name, silo] = task
         return task
+
+    def _beat(self) -> None:
+        """Where no bar can live, work that reports nothing still shows that it goes on."""
+        while not self._over.wait(QUIET_SECONDS / 2):
+            with self._lock:
+                self._line(f"{self._doing}: {time.monotonic() - self._since:.0f} s", always=False)
 
     def _line(self, text: str, *, always: bool) -> None:
         """Progress where no bar can live."""

@@ -74,7 +74,7 @@ def _silo_cost(job: Job, name: str, part: LabelledImages) -> SiloCost:
 def _traffic(job: Job, data: LabelledImages, parameters: int) -> tuple[dict[str, int], dict[str, int]]:
     """Bytes of one silo that takes part in everything."""
     model_bytes = 4 * parameters
-    up, down = Counter[str](), Counter[str]()
+    up, down, last = Counter[str](), Counter[str](), WARM_START
     if isinstance(job.warm_start, KernelMeanStart):
         length = feature_map(job, job.warm_start, data.image_shape, data.classes).length
         up[WARM_START] = _sum_bytes(sketch_scheme(job), sketch_domain(job, length), len(job.silos.names))
@@ -86,6 +86,8 @@ def _traffic(job: Job, data: LabelledImages, parameters: int) -> tuple[dict[str,
             domain = model_domain(job, parameters)
             up[phase] = count * _sum_bytes(model_scheme(job, phase), domain, len(job.silos.names))
             down[phase] = count * model_bytes
+            last = phase
+    down[last] += model_bytes  # the final model goes to everyone
     return dict(up), dict(down)
 
 

@@ -23,7 +23,7 @@ def print_plan(job: Job, plan: Plan, *, as_json: bool) -> None:
     terminal.print(_phases(job, plan))
     delta = f" at delta {job.privacy.delta:g}" if isinstance(job.privacy, ExampleLevel) else ""
     largest = max((cost.epsilon["total"] for cost in plan.silos if cost.epsilon), default=None)
-    terminal.print(f"epsilon  {_epsilon(largest)}{delta}, for one example (add/remove), noise added at the silo")
+    terminal.print(f"epsilon  {_epsilon(largest)}{delta}, for one example, add/remove")
     terminal.print(f"model    {plan.parameters:,} shared parameters")
     terminal.print(f"memory   about {wording.size(plan.memory_bytes)}")
     terminal.print(f"time     about {wording.duration(sum(plan.seconds.values()))} on this machine, evaluation aside")
@@ -36,7 +36,7 @@ def _silos(job: Job, plan: Plan) -> Table:
         "examples",
         "sampling rate",
         "noise",
-        *(f"epsilon, {phase_title(phase).lower()}" for phase in phases),
+        *(f"ε {_short(phase)}" for phase in phases),
     ):
         table.add_column(column, justify="right")
     for cost in plan.silos:
@@ -62,6 +62,10 @@ def _phases(job: Job, plan: Plan) -> Table:
             wording.duration(plan.seconds.get(phase, 0.0)),
         )
     return table
+
+
+def _short(phase: str) -> str:
+    return "total" if phase == "total" else phase_title(phase).lower()
 
 
 def _epsilon(value: float | None) -> str:

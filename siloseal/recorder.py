@@ -3,6 +3,7 @@
 It is the experimenter's instrument. It reads models that the run has released, and nothing flows back.
 """
 
+import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -45,9 +46,11 @@ class Recorder:
         known = read_metrics(run_dir / "metrics.jsonl") if (run_dir / "metrics.jsonl").exists() else ()
         self.scores = {(m.stage, m.silo): m for m in known if isinstance(m, QualityMetric)}
         self._last = WARM_START
+        self._rounds = job.schedule.rounds if isinstance(job.schedule, FedAvg) else job.schedule.tuning_rounds
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self._stage, self._entered = "enrolment", time.monotonic()
         self._done: Counter[str] = Counter()
+        self._lock = threading.Lock()
 
     def stage(self, stage: str) -> None:
         """The coordinator enters a stage."""
@@ -74,7 +77,8 @@ class Recorder:
         phase = PHASE_1 if stage == PHASE_1 else WARM_START
         if stage.startswith("round_"):
             phase = FEDAVG if isinstance(self._job.schedule, FedAvg) else PHASE_2
-        metric = self.score(stage, None, load_generator(self._job, self._shape, self._classes, model))
+        with self.during("evaluation"):
+            metric = self.score(stage, None, load_generator(self._job, self._shape, self._classes, model))
         self._last = stage
         accuracy = next(iter(metric.accuracy.values()))
         total = self._total(phase)
@@ -82,16 +86,20 @@ class Recorder:
         self._console.advance(phase, None, done, total, f"accuracy {accuracy:.3f}")
 
     def score(self, stage: str, silo: str | None, generator: Generator, labels: Sequence[int] = ()) -> QualityMetric:
-        """Generate, keep some, train the classifiers on all, test them; what is known already is not measured again."""
+        """Generate, keep some, train the classifiers on all, test them; what is known already is not measured again.
+
+        Any thread may call it.
+        """
         if (stage, silo) in self.scores:
             return self.scores[stage, silo]
-        with self.during("evaluation"):
-            wanted = torch.tensor(sorted(labels) or range(self._classes))
-            samples = self._job.evaluation.samples
-            images, given = generate(generator, wanted[torch.arange(samples) % len(wanted)], seed=SAMPLING_SEED)
-            shown = SHOWN_PER_CLASS * len(wanted)
-            write_npz(sample_path(self._run_dir, stage, silo), quantise(images[:shown]), given[:shown].numpy())
-            return self._keep(stage, silo, self._evaluator.score(images, given))
+        wanted = torch.tensor(sorted(labels) or range(self._classes))
+        samples = self._job.evaluation.samples
+        images, given = generate(generator, wanted[torch.arange(samples) % len(wanted)], seed=SAMPLING_SEED)
+        shown = SHOWN_PER_CLASS * len(wanted)
+        write_npz(sample_path(self._run_dir, stage, silo), quantise(images[:shown]), given[:shown].numpy())
+        between = stage.startswith("round_") and stage != f"round_{self._rounds}"
+        quality = self._evaluator.score(images, given, headline_only=between or silo is not None)
+        return self._keep(stage, silo, quality)
 
     def score_real(self) -> None:
         """The number that every other one is read against."""
@@ -125,8 +133,9 @@ class Recorder:
         return self._append(QualityMetric(stage=stage, silo=silo, accuracy=accuracy, frechet=quality.frechet))
 
     def _append(self, metric: QualityMetric) -> QualityMetric:
-        self.scores[metric.stage, metric.silo] = metric
-        write_metrics(self._run_dir, list(self.scores.values()))
+        with self._lock:
+            self.scores[metric.stage, metric.silo] = metric
+            write_metrics(self._run_dir, list(self.scores.values()))
         return metric
 
     def _clock(self, stage: str) -> None:

@@ -66,24 +66,28 @@ def _score_silos(
     console: Console,
 ) -> None:
     """Each silo's own model before the aggregation, and what it would have had without the others."""
-    for name in parts:
+
+    def score_trained(name: str) -> None:
         trained = run_dir / "silos" / name / "trained.safetensors"
         if trained.exists():
             recorder.score("silo_trained", name, read_generator(trained))
-    if not job.evaluation.silo_alone or len(parts) == 1:
-        return
-    console.stage("silo_alone", len(parts))
-    with recorder.during("silo_alone"), ThreadPoolExecutor(WORKERS) as pool:
-        outcomes = {
-            name: pool.submit(_run_alone, job, name, part, run_dir / "alone" / name, randomness_of)
-            for name, part in parts.items()
-            if ("silo_alone", name) not in recorder.scores
-        }
-        for done, (name, outcome) in enumerate(outcomes.items(), start=1):
-            generator = load_generator(job, parts[name].image_shape, parts[name].classes, outcome.result())
+
+    def score_alone(name: str) -> None:
+        if ("silo_alone", name) not in recorder.scores:
+            part = parts[name]
+            model = _run_alone(job, name, part, run_dir / "alone" / name, randomness_of)
             # A silo without the others can only make the classes that it holds.
-            recorder.score("silo_alone", name, generator, sorted(parts[name].label_set()))
-            console.advance("silo_alone", None, done, len(outcomes), name)
+            generator = load_generator(job, part.image_shape, part.classes, model)
+            recorder.score("silo_alone", name, generator, sorted(part.label_set()))
+
+    tasks = {"silo_trained": score_trained, "silo_alone": score_alone}
+    if not job.evaluation.silo_alone or len(parts) == 1:
+        del tasks["silo_alone"]
+    for stage, task in tasks.items():
+        console.stage(stage, len(parts))
+        with recorder.during(stage), ThreadPoolExecutor(WORKERS) as pool:
+            for done, _ in enumerate(pool.map(task, parts), start=1):
+                console.advance(stage, None, done, len(parts))
 
 
 def _run_alone(job: Job, name: str, part: LabelledImages, folder: Path, randomness_of: RandomnessOf) -> Model:

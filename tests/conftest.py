@@ -25,6 +25,12 @@ SMALL_JOB: dict[str, Any] = {
 }
 
 
+@pytest.fixture(scope="session")
+def small_sections() -> dict[str, Any]:
+    """The small job's sections, for fixtures of a wider scope."""
+    return SMALL_JOB
+
+
 @pytest.fixture
 def small_job() -> Callable[..., Job]:
     """The small job with some sections replaced."""

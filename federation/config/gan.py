@@ -19,7 +19,7 @@ class GanConfig(Section):
     discriminator: Architecture = Field(
         default="auto", description="the discriminator's layers; auto is mlp below 16x16 pixels and conv from there"
     )
-    latent: int = Field(default=32, ge=1, le=1024, description="how many random inputs the generator takes")
+    latent: int = Field(default=16, ge=1, le=1024, description="how many random inputs the generator takes")
     instance_noise: float = Field(
         default=0.2,
         ge=0,

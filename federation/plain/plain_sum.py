@@ -1,6 +1,7 @@
 """The plain sum: every silo sends its vector in clear. The baseline that every other scheme must equal.
 
-One round: the aggregator asks, the silo answers with its vector. It hides nothing; reports say so.
+One round: the aggregator asks, the silo answers with its vector, reals in single precision. It hides nothing; reports
+say so.
 """
 
 from collections.abc import Mapping
@@ -68,7 +69,8 @@ class _PlainSilo:
         if self._contribution is None:
             raise WrongRound("this silo has answered already; a sum asks each silo once")
         contribution, self._contribution = self._contribution, None
-        return wrap(self._session, round=1, body=to_array(contribution).SerializeToString())
+        sent = contribution.astype("<f4") if isinstance(self._session.domain, RealDomain) else contribution
+        return wrap(self._session, round=1, body=to_array(sent).SerializeToString())
 
     def forget(self) -> None:
         self._contribution = None
@@ -96,8 +98,9 @@ class _PlainAggregator:
         silos = tuple(sorted(replies))
         match domain:
             case RealDomain(bound=bound):
-                # n - 1 additions of partial sums up to n * bound, each rounded to half an ulp.
-                rounding = (len(silos) - 1) * 2.0**-53 * len(silos) * bound
+                # Each entry was rounded to single precision on its way; adding them in double precision adds next to
+                # nothing: n - 1 partial sums up to n * bound, each rounded to half an ulp.
+                rounding = len(silos) * bound * (2.0**-24 + (len(silos) - 1) * 2.0**-53)
                 return Sum(np.sum(vectors, axis=0), silos, rounding)
             case IntegerDomain(modulus=modulus):
                 return Sum(np.sum(vectors, axis=0) % modulus, silos, 0.0)
@@ -105,5 +108,5 @@ class _PlainAggregator:
     def _contribution(self, reply: bytes) -> Vector:
         domain = self._session.domain
         array = decode(pb.Array, unwrap(self._session, round=1, data=reply))
-        dtype = "<f8" if isinstance(domain, RealDomain) else "<i8"
+        dtype = "<f4" if isinstance(domain, RealDomain) else "<i8"
         return domain.check(from_array(array, dtype=dtype, length=domain.length))

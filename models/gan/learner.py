@@ -47,7 +47,7 @@ class GanLearner:
         labels: Sequence[int],
         expected_batch: float,
         randomness: Randomness,
-        shared: Shared = "generator",
+        shared: Shared,
     ) -> None:
         if not labels or not set(labels) <= set(range(generator.classes)):
             raise DataError(

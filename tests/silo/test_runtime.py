@@ -90,7 +90,7 @@ def test_the_upload_is_the_weighted_model_and_survives_a_restart(bench: Bench) -
     bench.restart()
     session = bench.session()
     upload = decode(pb.Array, unwrap(session, round=1, data=bench.sum(2, session).sum))
-    vector = from_array(upload, dtype="<f8", length=bench.model.size + 1)
+    vector = from_array(upload, dtype="<f4", length=bench.model.size + 1)
     assert vector[-1] == pytest.approx(len(bench.data) / bench.job.largest_silo)
     moved = np.abs(vector[:-1] / vector[-1] - bench.model).max()
     assert 1e-6 < moved < 1
@@ -224,7 +224,7 @@ def test_the_kernel_mean_is_noised_and_charged_before_it_leaves(
     session = Session(bytes(32), ROSTER, sketch_domain(job, features.length), scheme.name, 3)
     inner = replace(session, domain=scheme.mechanism.domain(session.domain))  # type: ignore[attr-defined]
     reply = bench.ask(2, sum=pb.Sum(session=session.to_wire(), message=wrap(inner, round=0, body=b"")))
-    upload = from_array(decode(pb.Array, unwrap(inner, round=1, data=reply.sum)), dtype="<f8", length=features.length)
+    upload = from_array(decode(pb.Array, unwrap(inner, round=1, data=reply.sum)), dtype="<f4", length=features.length)
     noise = upload - features.labelled_sum(data.images, data.labels).numpy()
     deviation = bench.silo._plan.release_noise
     epsilon = bench.silo.ledger.epsilon

@@ -1,0 +1,1 @@
+"""One entry a published comparison; each writes its table."""
