@@ -23,12 +23,12 @@ from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, participants
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import to_array
 from models.building import feature_map, initial_model, load_generator, with_generator
-from models.kernel_mean import fit_generator
+from models.kernel_mean import FeatureMap, fit_generator
 
 Model = NDArray[np.float32]
 Shape = tuple[int, int, int]
-PublicTraining = Callable[[PublicStart, Shape, int], Model]
-"""Trains on public data; given by the caller, because the trainer belongs to the silos."""
+PublicSum = Callable[[PublicStart, FeatureMap], NDArray[np.float64]]
+"""The labelled sum of public data; given by the caller, because what reads data belongs to the silos."""
 
 
 class Observer(Protocol):
@@ -58,13 +58,11 @@ class Outcome:
 class Coordinator:
     """One run of one job."""
 
-    def __init__(
-        self, job: Job, engine: Engine, journal: Journal, observer: Observer, public_training: PublicTraining
-    ) -> None:
+    def __init__(self, job: Job, engine: Engine, journal: Journal, observer: Observer, public_sum: PublicSum) -> None:
         self._job = job
         self._journal = journal
         self._observer = observer
-        self._public_training = public_training
+        self._public_sum = public_sum
         self._talk = Conversation(job, engine, journal)
         self._notes = list[str]()
 
@@ -99,7 +97,9 @@ class Coordinator:
             case ColdStart():
                 return cold
             case PublicStart() as start:
-                return self._computed("public start", partial(self._public_training, start, self._shape, self._classes))
+                features = feature_map(job, start, self._shape, self._classes)
+                total = self._public_sum(start, features)
+                return self._computed("fit", partial(self._fit, start, cold, total))
             case LeaderStart(silo=leader):
                 self._train(WARM_START, 0, cold, (leader,))
                 return self._average(WARM_START, (leader,), cold.size)
@@ -107,12 +107,12 @@ class Coordinator:
                 self._talk.ask({silo: pb.Request(sketch=pb.Sketch()) for silo in job.silos.names})
                 features = feature_map(job, start, self._shape, self._classes)
                 domain = sketch_domain(job, features.length)
-                total = self._talk.sum(sketch_scheme(job), domain, job.silos.names).total
-                return self._computed("kernel mean fit", partial(self._fit, start, cold, total.astype(np.float64)))
+                noised = self._talk.sum(sketch_scheme(job), domain, job.silos.names).total.astype(np.float64)
+                return self._computed("fit", partial(self._fit, start, cold, noised))
             case _:
                 assert_never(job.warm_start)
 
-    def _fit(self, start: KernelMeanStart, cold: Model, total: NDArray[np.float64]) -> Model:
+    def _fit(self, start: KernelMeanStart | PublicStart, cold: Model, total: NDArray[np.float64]) -> Model:
         generator = load_generator(self._job, self._shape, self._classes, cold)
         fit_generator(
             generator,

@@ -34,6 +34,9 @@ class GaussianRelease:
 
     noise_multiplier: float
 
+    def __post_init__(self) -> None:
+        _require_noise(self, self.noise_multiplier)
+
 
 @dataclass(frozen=True)
 class SampledGaussianSteps:
@@ -44,8 +47,17 @@ class SampledGaussianSteps:
     steps: int
 
     def __post_init__(self) -> None:
-        if not (0 < self.sampling_rate <= 1 and self.steps > 0):
+        _require_noise(self, self.noise_multiplier)
+        if not (0 < self.sampling_rate <= 1 and isinstance(self.steps, int) and self.steps > 0):
             raise UncountableEvent(f"{self} cannot be counted: a rate lies in (0, 1], and steps are at least one")
+
+
+def _require_noise(event: object, noise_multiplier: float) -> None:
+    if not 0 < noise_multiplier < math.inf:  # NaN fails this too
+        raise UncountableEvent(
+            f"{event} has no finite epsilon; set a finite noise multiplier above 0, or switch privacy off by name "
+            "(privacy: {kind: none})"
+        )
 
 
 Event = GaussianRelease | SampledGaussianSteps
@@ -58,12 +70,7 @@ class Accountant:
         self._curve = np.zeros(len(ORDERS))
 
     def add(self, event: Event) -> None:
-        """Compose with one more event; `UncountableEvent` where nothing can say what it costs."""
-        if event.noise_multiplier <= 0:
-            raise UncountableEvent(
-                f"{event} adds no noise, so it has no finite epsilon; set a noise multiplier above 0, "
-                "or switch privacy off by name (privacy: {kind: none})"
-            )
+        """Compose with one more event."""
         match event:
             case GaussianRelease(noise_multiplier=noise):
                 self._curve = self._curve + _curve_of_one_step(1.0, noise)
@@ -106,7 +113,7 @@ def smallest_noise(events_at: Callable[[float], Sequence[Event]], *, epsilon: fl
     """
 
     def excess(log_noise: float) -> float:
-        return math.log(epsilon_of(events_at(math.exp(log_noise)), delta) / epsilon)
+        return math.log(max(epsilon_of(events_at(math.exp(log_noise)), delta), 1e-12) / epsilon)
 
     low = high = math.log(1.0)
     while excess(high) > 0:

@@ -33,9 +33,13 @@ class LocalEngine:
         """Every silo's reply. A silo's exception ends the run: in one process it is a bug or a refusal to be seen."""
         if strangers := set(requests) - set(self._silos):
             raise DomainError(f"requests for unknown silos {sorted(strangers)}; known are {sorted(self._silos)}")
-        with ThreadPoolExecutor(self._workers) as pool:
+        pool = ThreadPoolExecutor(self._workers)
+        try:
             answers = {silo: pool.submit(self._silos[silo], request) for silo, request in requests.items()}
-        return {silo: answer.result() for silo, answer in answers.items()}
+            return {silo: answer.result() for silo, answer in answers.items()}
+        finally:
+            # After an interruption or an error, nobody waits for the others' answers, and nobody else begins.
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def run_sum(scheme: SecureSum, session: Session, ask: Ask) -> Sum:

@@ -36,6 +36,8 @@ class SiloPlan:
 
 def plan_silo(job: Job, silo: str, examples: int) -> SiloPlan:
     """Steps, sampling rate, and the least noise with which all phases together stay within the job's epsilon."""
+    if examples > job.largest_silo:
+        raise ConfigError(f"{silo} holds more examples than largest_silo, {job.largest_silo}; raise it in the job")
     rate = min(1.0, job.schedule.batch / examples)
     steps = training_steps(job, silo, examples)
     if not isinstance(job.privacy, ExampleLevel):

@@ -22,6 +22,14 @@ def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     sync_folder(path.parent)
 
 
+def make_folder(folder: Path, *, mode: int = 0o755) -> None:
+    """The folder and its parents, each flushed, so that a power cut cannot take a new folder with all that is in it."""
+    missing = [folder, *folder.parents][: next(i for i, path in enumerate([folder, *folder.parents]) if path.exists())]
+    folder.mkdir(parents=True, exist_ok=True, mode=mode)
+    for path in missing:
+        sync_folder(path.parent)
+
+
 def sync_folder(folder: Path) -> None:
     """A new or renamed entry survives a power cut only once its folder is flushed too."""
     handle = os.open(folder, os.O_RDONLY)

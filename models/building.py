@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
 
 from federation.config.gan import GanConfig
-from federation.config.job import FedAvg, Job, KernelMeanStart
+from federation.config.job import FedAvg, Job, KernelMeanStart, PublicStart
 from federation.errors import ConfigError, RunError
 from federation.randomness import Randomness, SeededRandomness
 from models.gan.building import Shape, build_gan, build_generator
@@ -64,7 +64,7 @@ def with_generator(model: Model, generator: Generator) -> Model:
     return np.concatenate([part, model[part.size :]])
 
 
-def feature_map(job: Job, start: KernelMeanStart, image_shape: Shape, classes: int) -> FeatureMap:
+def feature_map(job: Job, start: KernelMeanStart | PublicStart, image_shape: Shape, classes: int) -> FeatureMap:
     """The public random features of the kernel mean, the same at every party."""
     return FeatureMap(image_shape, classes, start.frequencies, start.length_scale, job.seed)
 

@@ -82,7 +82,7 @@ class Ledger:
         trial = copy.deepcopy(self._accountant)
         trial.add(event)
         epsilon = trial.epsilon(self.budget.delta)
-        if epsilon > self.budget.epsilon:
+        if not epsilon <= self.budget.epsilon:  # NaN must not pass
             raise BudgetExceeded(
                 f"{self._silo} has spent epsilon {self.epsilon:.3f} of {self.budget.epsilon:g}, and {phase} asks for "
                 f"{event}, which would make {epsilon:.3f}; the silo stops here. Raise epsilon, or plan fewer steps"
@@ -95,7 +95,8 @@ class Ledger:
         """The guarantee, in one line that a person can quote."""
         return (
             f"{self._silo}: ({self.epsilon:.2f}, {self.budget.delta:g})-differential privacy for {UNIT} ({RELATION}) "
-            "over all phases; Gaussian noise, added inside the silo, which trusts nobody else; Renyi accounting."
+            "over all phases; Gaussian noise, added inside the silo, which trusts nobody else; Renyi accounting; the "
+            "number of examples and the set of classes count as public."
         )
 
     def close(self) -> None:

@@ -4,7 +4,8 @@ Its state is on the disk before a reply leaves: a request that comes again gets 
 was killed goes on from its last checkpoint. Training that a crash threw away stays charged in the ledger.
 """
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,15 @@ from numpy.typing import NDArray
 
 from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, TwoPhase
 from federation.contributions import model_domain, model_scheme, sketch_domain, sketch_mechanism, sketch_scheme
-from federation.errors import DataError, MessageError, SessionMismatch, SiloSealError, WrongRound
+from federation.errors import (
+    BudgetExceeded,
+    DataError,
+    LedgerDamaged,
+    MessageError,
+    SessionMismatch,
+    SiloSealError,
+    WrongRound,
+)
 from federation.phases import PHASE_1, WARM_START, participants, plan_silo, steps_in_a_round
 from federation.randomness import Randomness
 from federation.secure_sum import SecureSum, SiloSide
@@ -24,8 +33,9 @@ from federation.weighting import weigh
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, from_array
 from models.building import build_learner, feature_map, generator_file
+from models.kernel_mean import FeatureMap
 from silo.data.labelled_images import LabelledImages
-from silo.ledger import Budget, Ledger
+from silo.ledger import Budget, Charge, Ledger
 from silo.state import Checkpoint, SiloState
 from silo.training.trainer import Privacy, PrivateTrainer, TrainingProgress
 
@@ -42,23 +52,22 @@ class Silo:
         data: LabelledImages,
         folder: Path,
         *,
+        labels: Sequence[int],
         randomness: Randomness,
         on_progress: Callable[[str, TrainingProgress], None],
     ) -> None:
+        if undeclared := data.label_set() - set(labels):
+            raise DataError(f"{name} holds classes {sorted(undeclared)} that it does not declare; declare them")
         self.name, self._job, self._data, self._folder = name, job, data, folder
         self._randomness, self._on_progress = randomness, on_progress
         self._plan = plan_silo(job, name, len(data))
         self._state = SiloState(folder)
-        self.ledger = (
-            Ledger(folder / "ledger.jsonl", silo=name, budget=Budget(job.privacy.epsilon, job.privacy.delta))
-            if isinstance(job.privacy, ExampleLevel)
-            else None
-        )
+        self.ledger = self._open_ledger()
         self._learner = build_learner(
             job,
             data.image_shape,
             data.classes,
-            labels=sorted(data.label_set()),
+            labels=labels,
             expected_batch=self._plan.sampling_rate * len(data),
             randomness=randomness,
         )
@@ -71,27 +80,39 @@ class Silo:
             randomness=randomness,
         )
         self._side: tuple[bytes, SiloSide] | None = None
-        self._at = self._state.load() or Checkpoint(0, "", tensors=self._trainer.state())
+        self._at = Checkpoint(0, "", tensors=self._trainer.state())
+
+    def resume(self) -> None:
+        """Take up what an interrupted run left."""
+        self._at = self._state.load() or self._at
         self._trainer.load_state(self._at.tensors)
 
     def answer(self, request: bytes) -> bytes:
         """The reply to one request. What the silo refuses is a reply too, with the reason in words."""
-        message = decode(pb.Request, request)
-        last, reply = self._state.load_reply()
-        if message.number == last:
-            return reply
-        body = pb.Reply(number=message.number, silo=self.name)
+        body = pb.Reply(silo=self.name)
         try:
+            message = decode(pb.Request, request)
+            body.number = message.number
+            last, reply = self._state.load_reply()
+            if message.number == last > 0:
+                return reply
             self._check(message, last)
             self._handle(message, body)
         except SiloSealError as error:
-            # What a silo says of its data may name files or values, so it stays in the silo.
-            words = "its data cannot be used; its own log says why" if isinstance(error, DataError) else str(error)
-            body.refusal.CopyFrom(pb.Refusal(error=type(error).__name__, message=words))
+            body.refusal.CopyFrom(self._refusal(error))
             return body.SerializeToString(deterministic=True)
         reply = body.SerializeToString(deterministic=True)
         self._state.save_reply(message.number, reply)
         return reply
+
+    def _refusal(self, error: SiloSealError) -> pb.Refusal:
+        """Why, in words. Those of other errors may hold values or names from the data, so they stay in the silo."""
+        flags = os.O_APPEND | os.O_CREAT | os.O_WRONLY
+        with os.fdopen(os.open(self._folder / "refusals.log", flags, 0o600), "a") as log:
+            log.write(f"{type(error).__name__}: {error}\n")
+        harmless = isinstance(error, MessageError | SessionMismatch | WrongRound | BudgetExceeded)
+        words = str(error) if harmless else f"{type(error).__name__}; the reason is in the silo's own refusals.log"
+        return pb.Refusal(error=type(error).__name__, message=words)
 
     def close(self) -> None:
         """Release the ledger."""
@@ -101,14 +122,24 @@ class Silo:
     def _check(self, message: pb.Request, last: int) -> None:
         if message.job_digest != self._job.digest:
             raise SessionMismatch("the request belongs to another job than the one this silo agreed to")
-        if message.number < last:
+        if message.number <= last:
             raise WrongRound(f"request {message.number} came after request {last} was answered")
+        if last == 0 and message.WhichOneof("body") not in ("enrol", None):
+            raise WrongRound(
+                f"{self.name} has no memory of this run, which is under way: its folder is new or was removed; what it "
+                "spent would be forgotten, so restore the folder from a backup or begin another run"
+            )
 
     def _handle(self, message: pb.Request, reply: pb.Reply) -> None:
-        match message.WhichOneof("body"):
+        kind = message.WhichOneof("body")
+        if kind != "sum" and self._side is not None:
+            self._side[1].forget()
+            self._side = None
+        match kind:
             case "enrol":
                 reply.enrolled.CopyFrom(pb.Enrolled(image_shape=self._data.image_shape, classes=self._data.classes))
             case "sketch":
+                self._features()
                 self._save(Checkpoint(message.number, SKETCH))
                 reply.prepared.CopyFrom(pb.Prepared())
             case "train":
@@ -116,7 +147,8 @@ class Silo:
             case "sum":
                 reply.sum = self._sum(message.sum)
             case "finish":
-                self._learner.load(_vector(message.finish.model, self._learner.vector().numel()))
+                self._learner.load(self._vector(message.finish.model))
+                self._keep_model("global.safetensors")
                 reply.finished.CopyFrom(pb.Finished())
             case _:
                 raise MessageError("the request holds nothing this version knows; update the silo")
@@ -125,7 +157,7 @@ class Silo:
         """Train from the common start, or from the checkpoint where a crash interrupted just this request."""
         steps = self._steps(train.phase, train.round)
         if self._at.number != number:
-            self._learner.load(_vector(train.model, self._learner.vector().numel()))
+            self._learner.load(self._vector(train.model))
             self._save(Checkpoint(number, train.phase, train.round))
         before = self._at.steps_done
 
@@ -136,8 +168,7 @@ class Silo:
 
         outcome = self._trainer.train(steps - before, phase=train.phase, on_chunk=on_chunk)
         if train.phase == PHASE_1:
-            own = generator_file(self._job.learner, self._learner.averaged_generator)
-            write_atomically(self._folder / "trained.safetensors", own, mode=0o600)
+            self._keep_model("trained.safetensors")
         return pb.Prepared(steps_done=before + outcome.steps_done, stopped_by_budget=outcome.stopped_by_budget)
 
     def _steps(self, phase: str, round: int) -> int:
@@ -164,7 +195,7 @@ class Silo:
 
         Only once for what was prepared: two sums over different crowds would differ by one silo's contribution.
         """
-        scheme, domain, contribution = self._contribution()
+        scheme, domain = self._scheme()
         roster = self._roster()
         agreed = (scheme.name, domain, roster, len(roster))
         if (session.scheme, session.domain, session.roster, session.quorum) != agreed:
@@ -172,37 +203,78 @@ class Silo:
         if self._at.session not in (b"", session.digest):
             raise WrongRound("what was prepared went into another sum already; each contribution is summed once")
         self._save(replace(self._at, session=session.digest))
+        self._pay_for_sketch(session)
+        return scheme.silo(session, self.name, self._contribution(), self._randomness)
+
+    def _pay_for_sketch(self, session: Session) -> None:
+        """Charge the one release of the kernel mean, once.
+
+        A charge that is there already was made for this very reply, which a crash kept from being stored and so from
+        leaving: replies leave only once they are stored. Fresh noise under the same charge is then the first release.
+        """
         mechanism = sketch_mechanism(self._job) if self._at.prepared == SKETCH else None
-        if mechanism is not None and self.ledger is not None:
-            self.ledger.charge(mechanism.event(session.quorum), phase=WARM_START)
-        return scheme.silo(session, self.name, contribution, self._randomness)
+        if mechanism is None or self.ledger is None:
+            return
+        event = mechanism.event(session.quorum)
+        if Charge(WARM_START, event) not in self.ledger.charges:
+            self.ledger.charge(event, phase=WARM_START)
 
     def _roster(self) -> tuple[str, ...]:
         if self._at.prepared == WARM_START:
             return (self.name,)
+        if self._at.prepared == SKETCH:
+            return self._job.silos.names
         return participants(self._job, self._at.round)
 
-    def _contribution(self) -> tuple[SecureSum, RealDomain, NDArray[np.float64]]:
-        job, start = self._job, self._job.warm_start
-        if self._at.prepared == SKETCH and isinstance(start, KernelMeanStart):
-            features = feature_map(job, start, self._data.image_shape, self._data.classes)
-            total = features.labelled_sum(self._data.images, self._data.labels)
-            return sketch_scheme(job), sketch_domain(job, features.length), total.numpy().astype(np.float64)
+    def _scheme(self) -> tuple[SecureSum, RealDomain]:
+        """What the job says of the sum over what was prepared."""
         if not self._at.prepared:
             raise WrongRound("nothing was prepared for a sum; the aggregator must ask for a sketch or training first")
+        if self._at.prepared == SKETCH:
+            return sketch_scheme(self._job), sketch_domain(self._job, self._features().length)
+        return model_scheme(self._job, self._at.prepared), model_domain(self._job, self._learner.vector().numel())
+
+    def _contribution(self) -> NDArray[np.float64]:
+        if self._at.prepared == SKETCH:
+            return self._features().labelled_sum(self._data.images, self._data.labels).numpy()
         vector = self._learner.vector().numpy().astype(np.float64)
-        weighted = weigh(vector, weight=len(self._data), largest=job.largest_silo)
-        return model_scheme(job, self._at.prepared), model_domain(job, vector.size), weighted
+        return weigh(vector, weight=len(self._data), largest=self._job.largest_silo)
+
+    def _features(self) -> FeatureMap:
+        start = self._job.warm_start
+        if not isinstance(start, KernelMeanStart):
+            raise WrongRound("the job has no kernel mean to sketch")
+        return feature_map(self._job, start, self._data.image_shape, self._data.classes)
+
+    def _open_ledger(self) -> Ledger | None:
+        if not isinstance(self._job.privacy, ExampleLevel):
+            return None
+        path = self._folder / "ledger.jsonl"
+        if self._state.exists() and not path.exists():
+            raise LedgerDamaged(
+                f"{path} is gone, but the silo has worked in this run: what it spent is not known; restore the file "
+                "from a backup, or begin another run"
+            )
+        return Ledger(path, silo=self.name, budget=Budget(self._job.privacy.epsilon, self._job.privacy.delta))
+
+    def _keep_model(self, name: str) -> None:
+        content = generator_file(self._job.learner, self._learner.averaged_generator)
+        write_atomically(self._folder / name, content, mode=0o600)
 
     def _save(self, checkpoint: Checkpoint) -> None:
         self._at = replace(checkpoint, tensors=self._trainer.state())
         self._state.save(self._at)
 
+    def _vector(self, array: pb.Array) -> torch.Tensor:
+        """A model from the aggregator. Huge weights are refused: they could be meant to make a network overflow."""
+        vector = from_array(array, dtype="<f4", length=self._learner.vector().numel())
+        if np.abs(vector).max(initial=0.0) > self._job.largest_weight:
+            raise MessageError(
+                f"a model came with weights above {self._job.largest_weight:g}, the job's largest_weight"
+            )
+        return torch.from_numpy(vector.copy())
+
     def _privacy(self) -> Privacy | None:
         if self.ledger is None or self._plan.step_noise is None or not isinstance(self._job.privacy, ExampleLevel):
             return None
         return Privacy(self._job.privacy.clip_norm, self._plan.step_noise, self.ledger)
-
-
-def _vector(array: pb.Array, length: int) -> torch.Tensor:
-    return torch.from_numpy(from_array(array, dtype="<f4", length=length).copy())

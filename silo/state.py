@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from federation.errors import RunError
-from federation.storage import write_atomically
+from federation.storage import make_folder, write_atomically
 
 _PRIVATE = 0o600
 
@@ -36,9 +36,13 @@ class SiloState:
     """The files of one silo in one run."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_folder(folder, mode=0o700)
         self._checkpoint = folder / "checkpoint.safetensors"
         self._reply = folder / "reply.bin"
+
+    def exists(self) -> bool:
+        """Whether the silo has worked in this run before."""
+        return self._checkpoint.exists() or self._reply.exists()
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Replace the checkpoint."""

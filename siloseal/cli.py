@@ -1,13 +1,17 @@
 """The command line. Each command is a few lines: it reads a config, calls what does the work, and shows the result."""
 
+import os
 import sys
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from federation.errors import ConfigError, SiloSealError
+
+if TYPE_CHECKING:
+    from federation.config.job import Job
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -72,7 +76,7 @@ def sample(
     out: Annotated[Path, typer.Option(help="A .png for a grid, or a .npz for arrays.")],
     label: Annotated[int | None, typer.Option("--class", help="Only this class. By default all, in turn.")] = None,
     count: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many images.")] = 64,
-    seed: Annotated[int, typer.Option(min=0, help="Equal seeds give equal images.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Equal seeds give equal images.")] = 0,
 ) -> None:
     """Draw images from a model. That costs no privacy: the model is already released."""
     from siloseal.drawing import draw
@@ -89,15 +93,19 @@ def report(run_dir: Annotated[Path, typer.Argument(help="A run's folder.", metav
     print(write_report(run_dir))
 
 
-def _run(job, out: Path | None, as_json: bool, quiet: bool) -> None:  # type: ignore[no-untyped-def]
+def _run(job: "Job", out: Path | None, as_json: bool, quiet: bool) -> None:
     from siloseal.console import Console
     from siloseal.run_folder import open_run_folder
     from siloseal.runs import run_job
 
     run_dir = open_run_folder(job, out)
-    with Console(quiet=quiet, json=as_json) as console:
-        console.say(f"{job.name} in {run_dir}")
-        summary = run_job(job, run_dir, console)
+    try:
+        with Console(quiet=quiet, json=as_json) as console:
+            console.say(f"{job.name} in {run_dir}")
+            summary = run_job(job, run_dir, console)
+    except KeyboardInterrupt:
+        print("\ninterrupted; the same command continues where it stopped", file=sys.stderr, flush=True)
+        os._exit(130)  # at once: silos still at work in threads lose what their next checkpoint would have kept
     console.final(summary)
 
 
@@ -113,7 +121,4 @@ def main() -> NoReturn:
     except OSError as error:
         print(f"error: {error}; nothing is lost: mend it, and the same command continues", file=sys.stderr)
         sys.exit(1)
-    except KeyboardInterrupt:
-        print("interrupted; the same command continues where it stopped", file=sys.stderr)
-        sys.exit(130)
     sys.exit(0)

@@ -81,11 +81,12 @@ class Console:
             self._err.print(text, markup=False)
 
     def error(self, error: SiloSealError) -> None:
-        """One red line, and what to do about it: the part of a message behind its first semicolon. No traceback."""
-        found, _, advice = " ".join(str(error).split()).partition("; ")
-        self._err.print(Text(f"error: {found}", style="bold red"), soft_wrap=True)
-        if advice:
-            self._err.print(Text(f"hint: {advice}", style="dim"), soft_wrap=True)
+        """A red line for each thing that is wrong, and what to do about it: the part behind the semicolon."""
+        for line in str(error).splitlines():
+            found, _, advice = line.partition("; ")
+            self._err.print(Text(f"error: {found}", style="bold red"), soft_wrap=True)
+            if advice:
+                self._err.print(Text(f"  hint: {advice}", style="dim"), soft_wrap=True)
 
     def final(self, summary: RunSummary) -> None:
         """The result: one JSON document, or tables."""

@@ -9,7 +9,7 @@ from models.building import read_generator
 from models.gan.sampling import generate
 from siloseal.images import class_rows, quantise, square_grid, write_npz, write_png
 
-COLUMNS = 16
+LARGEST_GRID = 10_000
 SCALE = 2
 
 
@@ -17,6 +17,8 @@ def draw(model: Path, out: Path, *, label: int | None, count: int, seed: int) ->
     """Write `count` images of one class, or of all in turn, as a .png grid or an .npz of arrays."""
     if out.suffix not in (".png", ".npz"):
         raise ConfigError(f"{out} ends in {out.suffix or 'nothing'}; expected .png for a grid or .npz for arrays")
+    if out.suffix == ".png" and count > LARGEST_GRID:
+        raise ConfigError(f"{count} images do not fit a picture of at most {LARGEST_GRID}; draw fewer, or a .npz")
     generator = read_generator(model)
     if label is not None and not 0 <= label < generator.classes:
         raise ConfigError(
@@ -29,7 +31,7 @@ def draw(model: Path, out: Path, *, label: int | None, count: int, seed: int) ->
         if out.suffix == ".npz":
             write_npz(out, images, given)
         elif label is None:
-            write_png(out, class_rows(images, given, columns=COLUMNS), scale=SCALE)
+            write_png(out, class_rows(images, given, columns=count), scale=SCALE)
         else:
             write_png(out, square_grid(images, side=count), scale=SCALE)
     except OSError as error:

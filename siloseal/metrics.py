@@ -88,7 +88,7 @@ def stage_title(stage: str) -> str:
     """A stage or phase as a person reads it."""
     known = {
         "warm_start": "Warm start", "silo_alone": "Silo alone", "silo_trained": "After local training",
-        "phase_1": "Phase 1 average", "phase_2": "Phase 2", "fedavg": "FedAvg", "final": "After tuning",
+        "phase_1": "Phase 1 average", "phase_2": "Phase 2", "fedavg": "FedAvg", "final": "Final",
         "real": "Real data", "total": "In total",
     }  # fmt: skip
     return known.get(stage, stage.replace("_", " ").capitalize())

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, PublicStart, TwoPhase
+from federation.accounting import Event
+from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, LeaderStart, PublicStart, TwoPhase
 from federation.contributions import model_domain, model_scheme, sketch_domain, sketch_scheme
 from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, SiloPlan, epsilon_by_phase, plan_silo
 from federation.randomness import SeededRandomness
@@ -17,7 +18,7 @@ from federation.session import RealDomain, Session
 from models.building import Model, build_learner, feature_map, initial_model, load_generator
 from models.kernel_mean import fit_generator
 from silo.data.labelled_images import LabelledImages
-from silo.training.trainer import PrivateTrainer
+from silo.training.trainer import Privacy, PrivateTrainer
 
 MEASURED_STEPS = 5
 PROGRAM_BYTES = 600 * 2**20
@@ -78,6 +79,9 @@ def _traffic(job: Job, data: LabelledImages, parameters: int) -> tuple[dict[str,
     if isinstance(job.warm_start, KernelMeanStart):
         length = feature_map(job, job.warm_start, data.image_shape, data.classes).length
         up[WARM_START] = _sum_bytes(sketch_scheme(job), sketch_domain(job, length), len(job.silos.names))
+    if isinstance(job.warm_start, LeaderStart):
+        up[WARM_START] = _sum_bytes(model_scheme(job, WARM_START), model_domain(job, parameters), 1)
+        down[WARM_START] = model_bytes
     rounds = {PHASE_1: 1, PHASE_2: job.schedule.tuning_rounds} if isinstance(job.schedule, TwoPhase) else {}
     if isinstance(job.schedule, FedAvg):
         rounds = {FEDAVG: job.schedule.rounds}
@@ -122,15 +126,23 @@ def _seconds(
         for phase, steps in cost.plan.steps.items():
             seconds[phase] += steps * step_seconds / min(workers, len(parts))
     match job.warm_start:
-        case KernelMeanStart() as start:
+        case KernelMeanStart() | PublicStart() as start:
             seconds[WARM_START] += start.fit_steps * _fit_seconds(job, start, part, model)
-        case PublicStart(steps=steps):
-            seconds[WARM_START] += steps * step_seconds
+    if job.evaluation.silo_alone and len(parts) > 1:
+        fits = seconds[WARM_START] * len(parts) / min(workers, len(parts))
+        seconds["silo_alone"] = fits + sum(seconds[phase] for phase in seconds if phase != WARM_START)
     return dict(seconds)
 
 
+class _NobodysLedger:
+    """For steps whose result is thrown away."""
+
+    def charge(self, event: Event, *, phase: str) -> None:
+        """Nothing is released."""
+
+
 def _step_seconds(job: Job, part: LabelledImages) -> float:
-    """One training step. Noise and clipping are left to the private run; they add about a fifth."""
+    """One training step, with clipping and noise where the job has them, and with nobody charged: it is thrown away."""
     rate = min(1.0, job.schedule.batch / len(part))
     learner = build_learner(
         job,
@@ -140,13 +152,19 @@ def _step_seconds(job: Job, part: LabelledImages) -> float:
         expected_batch=rate * len(part),
         randomness=SeededRandomness(0),
     )
+    private = isinstance(job.privacy, ExampleLevel)
     trainer = PrivateTrainer(
-        learner, part, sampling_rate=rate, optimizer=job.optimizer, privacy=None, randomness=SeededRandomness(0)
+        learner,
+        part,
+        sampling_rate=rate,
+        optimizer=job.optimizer,
+        privacy=Privacy(1.0, 1.0, _NobodysLedger()) if private else None,
+        randomness=SeededRandomness(0),
     )
-    return 1.2 * _timed(lambda steps: trainer.train(steps, phase="plan"))
+    return _timed(lambda steps: trainer.train(steps, phase="plan"))
 
 
-def _fit_seconds(job: Job, start: KernelMeanStart, part: LabelledImages, model: Model) -> float:
+def _fit_seconds(job: Job, start: KernelMeanStart | PublicStart, part: LabelledImages, model: Model) -> float:
     generator = load_generator(job, part.image_shape, part.classes, model)
     features = feature_map(job, start, part.image_shape, part.classes)
     zeros = torch.zeros(features.length, dtype=torch.float64)

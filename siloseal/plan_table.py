@@ -6,7 +6,6 @@ import json
 from rich.console import Console as Terminal
 from rich.table import Table
 
-from federation.accounting import MEANINGLESS_EPSILON
 from federation.config.job import ExampleLevel, Job
 from siloseal import wording
 from siloseal.metrics import phase_title
@@ -23,7 +22,7 @@ def print_plan(job: Job, plan: Plan, *, as_json: bool) -> None:
     terminal.print(_phases(job, plan))
     delta = f" at delta {job.privacy.delta:g}" if isinstance(job.privacy, ExampleLevel) else ""
     largest = max((cost.epsilon["total"] for cost in plan.silos if cost.epsilon), default=None)
-    terminal.print(f"epsilon  {_epsilon(largest)}{delta}, for one example, add/remove")
+    terminal.print(f"epsilon  {wording.epsilon(largest)}{delta}, for one example, add/remove")
     terminal.print(f"model    {plan.parameters:,} shared parameters")
     terminal.print(f"memory   about {wording.size(plan.memory_bytes)}")
     terminal.print(f"time     about {wording.duration(sum(plan.seconds.values()))} on this machine, evaluation aside")
@@ -41,7 +40,7 @@ def _silos(job: Job, plan: Plan) -> Table:
         table.add_column(column, justify="right")
     for cost in plan.silos:
         noise = cost.plan.step_noise
-        spent = [_epsilon(cost.epsilon.get(phase)) if cost.epsilon else "" for phase in phases]
+        spent = [wording.epsilon(cost.epsilon.get(phase)) if cost.epsilon else "" for phase in phases]
         shown = f"{noise:.3f}" if noise is not None else "none"
         table.add_row(cost.name, f"{cost.examples:,}", f"{cost.plan.sampling_rate:.4f}", shown, *spent)
     return table
@@ -66,9 +65,3 @@ def _phases(job: Job, plan: Plan) -> Table:
 
 def _short(phase: str) -> str:
     return "total" if phase == "total" else phase_title(phase).lower()
-
-
-def _epsilon(value: float | None) -> str:
-    if value is None:
-        return "no guarantee"
-    return f"{value:.2f}" if value <= MEANINGLESS_EPSILON else f"{value:.0f} (no meaningful guarantee)"

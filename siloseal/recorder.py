@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from aggregator.coordinator import Model
-from federation.config.job import FedAvg, Job, KernelMeanStart, PublicStart, TwoPhase
+from federation.config.job import FedAvg, Job, KernelMeanStart, LeaderStart, PublicStart, TwoPhase
 from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START
 from models.building import load_generator
 from models.evaluation.evaluator import Evaluator, Quality
@@ -68,7 +68,8 @@ class Recorder:
         if progress.phase == PHASE_1:
             self._done[silo] = done
             self._console.advance(PHASE_1, None, self._done.total(), self._total(PHASE_1))
-            self._console.advance(PHASE_1, silo, done, steps)
+            followed = progress.metrics.get("generator_steps", 0)
+            self._console.advance(PHASE_1, silo, done, steps, f"{followed:.0f} generator steps")
         elif progress.phase == WARM_START:
             self._console.advance(WARM_START, None, done, steps, f"{silo} trains the first generator")
 
@@ -146,9 +147,9 @@ class Recorder:
     def _total(self, stage: str) -> int:
         """How long a stage's bar is: fitting steps, training steps, or rounds."""
         match self._job.warm_start, self._job.schedule:
-            case KernelMeanStart(fit_steps=steps), _ if stage == WARM_START:
+            case ((KernelMeanStart(fit_steps=steps) | PublicStart(fit_steps=steps)), _) if stage == WARM_START:
                 return steps
-            case PublicStart(steps=steps), _ if stage == WARM_START:
+            case LeaderStart(steps=steps), _ if stage == WARM_START:
                 return steps
             case _, TwoPhase(local_steps=steps) if stage == PHASE_1:
                 return steps * len(self._job.silos.names)

@@ -19,10 +19,11 @@ def uploads(run: Run) -> str:
         hidden = upload.hidden_from_aggregator
         badge = '<span class="badge">Hidden</span>' if hidden else '<span class="badge bad">Not protected yet</span>'
         rows.append([
-            badge, phase_title(upload.stage), escape(upload.scheme),
-            f'{escape(upload.what)}<div class="{"fine" if hidden else "fine bad"}">{escape(upload.note)}</div>',
+            badge, phase_title(upload.stage),
+            f'{escape(upload.what)}<div class="{"fine" if hidden else "fine bad"}">{escape(upload.note)}</div>'
+            f'<div class="fine"><code>{escape(upload.scheme)}</code></div>',
         ])  # fmt: skip
-    columns = ["From the aggregator", "Phase", "Scheme", "What"]
+    columns = ["From the aggregator", "Phase", "What, and by which sum"]
     body = table(columns, rows, numbers=()) if rows else "<p>None recorded.</p>"
     return section("uploads", "Uploads", "What left the silos, and how each upload was protected on its way.", body)
 

@@ -1,11 +1,14 @@
 """Where a run lives. The same command again continues an interrupted run; a finished one is never overwritten."""
 
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from federation.config.job import Job
 from federation.config.loading import load_config, to_yaml
 from federation.errors import ConfigError, RunError
-from federation.storage import write_atomically
+from federation.storage import make_folder, write_atomically
 
 
 def open_run_folder(job: Job, out: Path | None) -> Path:
@@ -15,7 +18,7 @@ def open_run_folder(job: Job, out: Path | None) -> Path:
             raise RunError(f"{out} holds a finished run; see `siloseal report {out}`, or choose another folder")
         if (out / "config.yaml").exists() and not _is_of(job, out):
             raise RunError(f"{out} was begun with another job; run that job again, or choose another folder")
-        if out.exists() and not (out / "config.yaml").exists() and (not out.is_dir() or any(out.iterdir())):
+        if out.exists() and not (out / "config.yaml").exists() and (not out.is_dir() or _has_files(out)):
             raise RunError(f"{out} is not empty and not a run folder; choose another folder")
         return _begin(job, out)
     number, folder = 1, Path("runs") / job.name
@@ -26,8 +29,24 @@ def open_run_folder(job: Job, out: Path | None) -> Path:
 
 
 def is_finished(folder: Path) -> bool:
-    """The summary is written last."""
-    return (folder / "summary.json").exists()
+    """The report is written last."""
+    return (folder / "summary.json").exists() and (folder / "report.html").exists()
+
+
+@contextmanager
+def only_here(folder: Path) -> Iterator[None]:
+    """A run goes on in one process at a time: two would mix their files."""
+    with (folder / "run.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunError(f"{folder} is being run by another process; wait for it, or choose another folder") from None
+        yield
+
+
+def _has_files(folder: Path) -> bool:
+    """Files whose names begin with a dot are what a kill may leave of a run folder's first file."""
+    return any(not path.name.startswith(".") for path in folder.iterdir())
 
 
 def _is_of(job: Job, folder: Path) -> bool:
@@ -39,7 +58,7 @@ def _is_of(job: Job, folder: Path) -> bool:
 
 def _begin(job: Job, folder: Path) -> Path:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         write_atomically(folder / "config.yaml", to_yaml(job).encode())
     except OSError as error:
         raise RunError(f"{folder} cannot be written ({error}); choose another folder or free some space") from error

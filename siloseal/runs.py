@@ -19,6 +19,7 @@ from silo.training.trainer import TrainingProgress
 from siloseal.console import Console
 from siloseal.recorder import Recorder
 from siloseal.report import write_report
+from siloseal.run_folder import only_here
 from siloseal.simulation import RandomnessOf, deal, federate, open_silos
 from siloseal.summary import RunSummary, write_summary
 from siloseal.summing_up import sum_up
@@ -31,6 +32,11 @@ def run_job(
     job: Job, run_dir: Path, console: Console, *, randomness_of: RandomnessOf = lambda _: SecureRandomness()
 ) -> RunSummary:
     """Run, or go on with, the job in this folder, and write everything that a reader of the folder expects."""
+    with only_here(run_dir):
+        return _run(job, run_dir, console, randomness_of)
+
+
+def _run(job: Job, run_dir: Path, console: Console, randomness_of: RandomnessOf) -> RunSummary:
     began = time.monotonic()
     torch.set_num_threads(1)  # the parallelism is between silos
     train, held_out = load(job.data)
@@ -38,6 +44,7 @@ def run_job(
     evaluator = Evaluator(
         (train.images, train.labels),
         (held_out.images, held_out.labels),
+        classes=train.classes,
         classifiers=job.evaluation.classifiers,
         samples=job.evaluation.samples,
         seed=job.seed,

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from aggregator.coordinator import Coordinator, Observer, Outcome
 from aggregator.journal import Journal
+from federation.config.data import ByClass
 from federation.config.job import Job
 from federation.engine import LocalEngine
 from federation.randomness import Randomness
 from silo.data.labelled_images import LabelledImages
 from silo.data.partition import partition
-from silo.public_start import train_on_public_data
+from silo.public_start import public_sum
 from silo.runtime import Silo
 from silo.training.trainer import TrainingProgress
 
@@ -27,6 +28,14 @@ def deal(job: Job, data: LabelledImages) -> dict[str, LabelledImages]:
     return {name: data.select(share) for name, share in zip(job.silos.names, shares, strict=True)}
 
 
+def declared_labels(job: Job, part: LabelledImages) -> list[int]:
+    """The classes that a silo says it holds, which are public: its own where the partition is by class, else all.
+
+    It must not follow from single examples: a class with one example would tell on that example.
+    """
+    return sorted(part.label_set()) if isinstance(job.silos.partition, ByClass) else list(range(part.classes))
+
+
 @contextmanager
 def open_silos(
     job: Job, parts: Mapping[str, LabelledImages], folder: Path, randomness_of: RandomnessOf, on_training: OnTraining
@@ -36,9 +45,16 @@ def open_silos(
         silos = dict[str, Silo]()
         for name, part in parts.items():
             silos[name] = Silo(
-                name, job, part, folder / "silos" / name, randomness=randomness_of(name), on_progress=on_training
+                name,
+                job,
+                part,
+                folder / "silos" / name,
+                labels=declared_labels(job, part),
+                randomness=randomness_of(name),
+                on_progress=on_training,
             )
             stack.callback(silos[name].close)
+            silos[name].resume()
         yield silos
 
 
@@ -49,13 +65,6 @@ def federate(job: Job, silos: Mapping[str, Silo], folder: Path, observer: Observ
     engine = LocalEngine({name: silo.answer for name, silo in silos.items()}, workers=workers)
     journal = Journal(aggregator_folder / "journal.sqlite", job.digest)
     try:
-        coordinator = Coordinator(
-            job,
-            engine,
-            journal,
-            observer,
-            lambda start, shape, classes: train_on_public_data(job, start, shape, classes),
-        )
-        return coordinator.run()
+        return Coordinator(job, engine, journal, observer, public_sum).run()
     finally:
         journal.close()

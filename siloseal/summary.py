@@ -2,7 +2,7 @@
 
 config.yaml            the job as it was resolved
 global.safetensors     the global model
-summary.json           RunSummary: the headline numbers; written last, so a folder without it is not finished
+summary.json           RunSummary: the headline numbers; a folder without it is not finished
 metrics.jsonl          one Metric a line, in the order in which they were measured
 samples/<stage>.npz    generated images of the global model; <stage>.<silo>.npz for one silo's own
 silos/<name>/ledger.jsonl

@@ -150,10 +150,16 @@ def _notes(job: Job, recorder: Recorder) -> list[str]:
     headline = job.evaluation.classifiers[0]
     score = {key: metric.accuracy[headline] for key, metric in recorder.scores.items()}
     notes = [
-        "Accuracies are measured on held-out real data, which no silo trained on. Measuring is the experimenter's "
-        "business: it is outside the privacy guarantee, and nothing of it flows back into training.",
+        "Accuracies are the experimenter's measurements in a simulation: tested on held-out real data that no silo "
+        "trained on; the real-data number and the Frechet yardstick come from classifiers trained on the pooled "
+        "training data. All of that is outside the privacy guarantee, and nothing of it flows back into training.",
         "Which classes a silo holds and how many examples it has count as public here.",
     ]
+    if job.evaluation.silo_alone:
+        notes.append(
+            "The runs of each silo alone are a comparison: they spend the same epsilon on the same data once more, in "
+            "ledgers of their own, and are not part of the guarantee. evaluation.silo_alone switches them off."
+        )
     trained = [value for (stage, _), value in score.items() if stage == "silo_trained"]
     average = score.get((PHASE_1, None))
     if trained and average is not None:

@@ -8,22 +8,29 @@ from math import isclose
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from federation.config.section import Section
 
 HeldOut = Annotated[float, Field(gt=0, lt=1)]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class _Source(_Section):
+class _Source(Section):
     side: int | None = Field(
         default=None, ge=1, description="resize every image to side x side, by bilinear interpolation"
+    )
+    margin: int = Field(
+        default=0, ge=0, description="of the side, so many black pixels around each resized image, as MNIST has 4"
     )
     limit: int | None = Field(
         default=None, ge=1, description="keep at most this many training and this many held-out images, stratified"
     )
+
+    @property
+    def origin(self) -> tuple[str, ...]:
+        """Where the images come from, however many are kept and whatever their size."""
+        places = (getattr(self, field, "") for field in ("kind", "folder", "path"))
+        return tuple(str(place) for place in places)
 
 
 class EmbeddedMnist(_Source):
@@ -86,13 +93,13 @@ class NpzFile(_Source):
 DataSource = Annotated[EmbeddedMnist | Digits | IdxFiles | ClassFolders | NpzFile, Field(discriminator="kind")]
 
 
-class Iid(_Section):
+class Iid(Section):
     """Every silo gets an equal, uniformly drawn part."""
 
     kind: Literal["iid"] = Field(default="iid", description="equal parts, drawn uniformly")
 
 
-class Dirichlet(_Section):
+class Dirichlet(Section):
     """Label skew: each class is dealt in proportions drawn from a symmetric Dirichlet distribution."""
 
     kind: Literal["dirichlet"] = Field(default="dirichlet", description="label skew")
@@ -100,14 +107,14 @@ class Dirichlet(_Section):
     smallest: int = Field(default=10, ge=1, description="the fewest examples that a silo may end up with")
 
 
-class ByClass(_Section):
+class ByClass(Section):
     """Every silo holds only some of the classes."""
 
     kind: Literal["by_class"] = Field(default="by_class", description="a few classes a silo")
     classes_per_silo: int = Field(ge=1, description="how many classes each silo holds")
 
 
-class Sizes(_Section):
+class Sizes(Section):
     """Unequal silos with the same distribution."""
 
     kind: Literal["sizes"] = Field(default="sizes", description="unequal parts, drawn uniformly")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from federation.config.data import DataSource, PartitionSpec
+from federation.config.data import DataSource, PartitionSpec, Sizes
 from federation.config.gan import GanConfig
 from federation.config.optimizers import OptimizerConfig
 from federation.config.section import Section
@@ -51,13 +51,23 @@ class ColdStart(Section):
     kind: Literal["none"] = Field(description="no warm start: random weights from the job's seed")
 
 
-class PublicStart(Section):
-    """A generator trained on public data, without noise."""
+class _Fit(Section):
+    """How the aggregator fits a generator to a sum of random features."""
 
-    kind: Literal["public"] = Field(description="train on a public data set first")
+    frequencies: int = Field(default=2000, ge=2, description="random Fourier frequencies; more is finer and slower")
+    length_scale: float = Field(
+        default=3.5, gt=0, description="of the kernel, a third of two images' usual distance; 3.5 for MNIST, 1 for 8x8"
+    )
+    fit_steps: Steps = Field(default=3000, description="steps that the aggregator fits the generator for")
+    fit_batch: int = Field(default=200, ge=20, description="generated images a fitting step")
+    learning_rate: float = Field(default=1e-2, gt=0, le=1, description="of the fit, at its start")
+
+
+class PublicStart(_Fit):
+    """A generator fitted to public data, without noise."""
+
+    kind: Literal["public"] = Field(description="fit the first generator to a public data set")
     data: DataSource = Field(description="the public data set; same image shape and number of classes as the silos'")
-    steps: Steps = Field(default=1500, description="discriminator steps on the public data")
-    batch: int = Field(default=128, ge=1, description="examples a step")
 
 
 class LeaderStart(Section):
@@ -68,20 +78,11 @@ class LeaderStart(Section):
     steps: Steps = Field(default=1000, description="discriminator steps that the leader takes and pays for")
 
 
-class KernelMeanStart(Section):
+class KernelMeanStart(_Fit):
     """The noised sum of random features of labelled data: exactly additive, so summing it costs no accuracy."""
 
     kind: Literal["kernel_mean"] = Field(description="fit the first generator to a noised sum of random features")
     epsilon: float = Field(gt=0, description="what this one release may cost; part of the job's epsilon, not on top")
-    frequencies: int = Field(default=2000, ge=1, description="random Fourier frequencies; more is finer and slower")
-    length_scale: float = Field(
-        default=3.5,
-        gt=0,
-        description="of the kernel: a third of the usual distance of two images; 3.5 for MNIST, 1 for 8x8",
-    )
-    fit_steps: Steps = Field(default=3000, description="steps that the aggregator fits the generator for")
-    fit_batch: int = Field(default=200, ge=20, description="generated images a fitting step")
-    learning_rate: float = Field(default=1e-2, gt=0, le=1, description="of the fit, at its start")
 
 
 WarmStart = Annotated[ColdStart | PublicStart | LeaderStart | KernelMeanStart, Field(discriminator="kind")]
@@ -121,7 +122,10 @@ class Evaluation(Section):
         default=("cnn",), min_length=1, description="trained on generated images only; the first one gives the headline"
     )
     samples: int = Field(default=4000, ge=100, description="generated images a measurement")
-    silo_alone: bool = Field(default=True, description="also run the job for each silo alone, at the same epsilon")
+    silo_alone: bool = Field(
+        default=False,
+        description="also run the job for each silo alone, a comparison that spends the same epsilon again",
+    )
 
 
 class Job(Section):
@@ -143,7 +147,17 @@ class Job(Section):
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Self:
+        partition, names = self.silos.partition, self.silos.names
+        if isinstance(partition, Sizes) and len(partition.fractions) != len(names):
+            raise ValueError(
+                f"silos.partition.fractions are {len(partition.fractions)} for {len(names)} silos; give one each"
+            )
         match self.warm_start:
+            case PublicStart(data=data) if data.origin == self.data.origin:
+                raise ValueError(
+                    "warm_start.data is the silos' own data, which is not public: it would be used without noise and "
+                    "without a charge; name another data set"
+                )
             case LeaderStart(silo=leader) if leader not in self.silos.names:
                 raise ValueError(f"warm_start.silo is {leader!r}, but silos.names are {', '.join(self.silos.names)}")
             case KernelMeanStart(epsilon=epsilon) if isinstance(self.privacy, ExampleLevel):

@@ -66,6 +66,11 @@ def _explain(kind: type[BaseModel], root: yaml.Node, name: str, details: ErrorDe
         found = details.get("ctx", {}).get("tag", "no `kind`")
         return f"{name}:{line}: {field}: found {found}, expected `kind:` to be one of {expected}"
     if details["type"] == "value_error":
+        # A check over several fields has no place of its own; its message begins with the field that it is about.
+        about = details["msg"].removeprefix("Value error, ").split(" ")[0].split(".")
+        if not keys and _entry_at(root, about):
+            keys, line = _place(root, tuple(about))
+            field = ".".join(about)
         return f"{name}:{line}: {field}: {details['msg'].removeprefix('Value error, ')}"
     wanted = _description(kind, details["loc"])
     expected = details["msg"][0].lower() + details["msg"][1:]
@@ -94,6 +99,16 @@ def _place(root: yaml.Node, location: Location) -> tuple[list[int | str], int]:
 
 def _entry(node: yaml.MappingNode, key: int | str) -> tuple[yaml.Node, yaml.Node] | None:
     return next(((name, value) for name, value in node.value if name.value == str(key)), None)
+
+
+def _entry_at(root: yaml.Node, keys: list[str]) -> bool:
+    node = root
+    for key in keys:
+        entry = _entry(node, key) if isinstance(node, yaml.MappingNode) else None
+        if entry is None:
+            return False
+        node = entry[1]
+    return True
 
 
 def _doubled_keys(node: yaml.Node) -> Iterator[tuple[str, int]]:

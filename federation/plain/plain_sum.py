@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from federation.config.section import Section
 from federation.errors import DomainError, QuorumLost, WrongRound
 from federation.randomness import Randomness
 from federation.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
@@ -19,10 +20,8 @@ from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, from_array, to_array, unwrap, wrap
 
 
-class PlainSumConfig(BaseModel):
+class PlainSumConfig(Section):
     """The plain sum: vectors travel in clear, and the aggregator sees each of them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["plain"] = Field(description="no protection of its own: uploads are seen by the aggregator")
 

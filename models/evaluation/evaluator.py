@@ -35,11 +35,11 @@ class Evaluator:
 
     def __init__(
         self, reference: tuple[Tensor, Tensor], held_out: tuple[Tensor, Tensor],
-        *, classifiers: Sequence[ClassifierName], samples: int, seed: int,
+        *, classes: int, classifiers: Sequence[ClassifierName], samples: int, seed: int,
     ) -> None:  # fmt: skip
         if samples < 2:
             raise DataError(f"found samples = {samples}; an evaluation needs at least 2")
-        self._classes = int(max(reference[1].max(), held_out[1].max())) + 1
+        self._classes = classes
         self._shape = reference[0].shape[1:]
         self._classifiers, self._samples, self._seed = tuple(classifiers), samples, seed
         self._check("reference", *reference)

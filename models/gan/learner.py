@@ -66,8 +66,10 @@ class GanLearner:
         self._fakes = max(1, round(expected_batch))  # as many as real rows are expected, never as many as there are
         self._controller = Controller(config)
         self._optimizer = GeneratorOptimizer(config, generator, self._average)
-        # Two streams: how many real rows a batch has must not shift what the fakes are made of.
-        self._real_stream, self._fake_stream = _stream(randomness), _stream(randomness)
+        # Fakes are public and have a stream of their own: how many real rows a batch has must not shift it. What
+        # touches real rows comes from the silo's randomness, which nobody can predict.
+        self._randomness = randomness
+        self._fake_stream = torch.Generator().manual_seed(int.from_bytes(randomness.bits(8)))
 
     @property
     def private_module(self) -> nn.Module:
@@ -78,7 +80,7 @@ class GanLearner:
         """Cross entropy of "real" for the units' rows, then of "fake" for the fakes' rows."""
         with torch.no_grad():
             fakes, fake_labels = self._make_fakes()
-        images = torch.cat([self._blur(units.images, self._real_stream), self._blur(fakes, self._fake_stream)])
+        images = torch.cat([self._blur_real(units.images), self._blur_fakes(fakes)])
         logits: Tensor = self._discriminator(images, torch.cat([units.labels, fake_labels]))  # (rows,)
         real, fake = logits[: len(units.labels)], logits[len(units.labels) :]
         self._controller.saw_fakes(recognised=float((fake.detach() < 0).float().mean()))
@@ -89,7 +91,7 @@ class GanLearner:
         if not self._controller.generator_may_step():
             return
         fakes, labels = self._make_fakes()
-        logits = self._discriminator(self._blur(fakes, self._fake_stream), labels)
+        logits = self._discriminator(self._blur_fakes(fakes), labels)
         self._optimizer.step(functional.softplus(-logits).mean())
 
     @property
@@ -130,10 +132,10 @@ class GanLearner:
         latents = torch.randn(self._fakes, self._generator.latent, generator=self._fake_stream)
         return self._generator(latents, self._labels[picks]), self._labels[picks]
 
-    def _blur(self, images: Tensor, stream: torch.Generator) -> Tensor:
+    def _blur_real(self, images: Tensor) -> Tensor:
         """Instance noise: it keeps the two distributions overlapping, so that the discriminator stays informative."""
-        return images + self._config.instance_noise * torch.randn(images.shape, generator=stream)
+        noise = torch.from_numpy(self._randomness.normals(images.numel())).view(images.shape)
+        return images + self._config.instance_noise * noise
 
-
-def _stream(randomness: Randomness) -> torch.Generator:
-    return torch.Generator().manual_seed(int.from_bytes(randomness.bits(8)))
+    def _blur_fakes(self, images: Tensor) -> Tensor:
+        return images + self._config.instance_noise * torch.randn(images.shape, generator=self._fake_stream)

@@ -2,6 +2,8 @@
 
 from typing import assert_never
 
+from torch.nn import functional
+
 from federation.config.data import ClassFolders, DataSource, Digits, EmbeddedMnist, IdxFiles, NpzFile
 from federation.errors import DataError
 from silo.data.class_folders import read_class_folders
@@ -22,7 +24,7 @@ SPLIT_SEED = 20_240_229
 
 def load(source: DataSource) -> Parts:
     """The training set and the held-out set that `source` describes, resized and limited as it says."""
-    train, held_out = (_finished(part, source.side, source.limit) for part in _read(source))
+    train, held_out = (_finished(part, source) for part in _read(source))
     if train.image_shape != held_out.image_shape:
         raise DataError(
             f"training images are {train.image_shape} but held-out images {held_out.image_shape}, expected one shape; "
@@ -71,12 +73,16 @@ def _split(whole: LabelledImages, fraction: float) -> Parts:
     return whole.select(train), whole.select(held_out)
 
 
-def _finished(part: LabelledImages, side: int | None, limit: int | None) -> LabelledImages:
+def _finished(part: LabelledImages, source: DataSource) -> LabelledImages:
     if len(part) == 0:
         raise DataError("a split holds no images, expected at least one in each; add images to the source")
-    if limit is not None and limit < len(part):
-        kept, _ = stratified_split(part.labels, count=limit, seed=SPLIT_SEED)
+    if source.limit is not None and source.limit < len(part):
+        kept, _ = stratified_split(part.labels, count=source.limit, seed=SPLIT_SEED)
         part = part.select(kept)
-    if side is None:
+    if source.side is None:
         return part
-    return LabelledImages(resize(part.images, side), part.labels, part.classes)
+    inner = source.side - 2 * source.margin
+    if inner < 1:
+        raise DataError(f"a margin of {source.margin} leaves nothing of a side of {source.side}; lower it")
+    images = functional.pad(resize(part.images, inner), [source.margin] * 4)
+    return LabelledImages(images, part.labels, part.classes)

@@ -51,11 +51,16 @@ def clipped_gradient_sum(module: nn.Module, row_losses: Callable[[], Tensor], *,
     outputs = [record.outputs for record in passes.values()]
     derivatives = torch.autograd.grad(losses.sum(), outputs, materialize_grads=True)
     with torch.no_grad():
-        books = {
-            name: _rows(name, layers[name], record.inputs, derivative, rows=len(losses))
-            for (name, record), derivative in zip(passes.items(), derivatives, strict=True)
-        }
-        norms = torch.stack([book.squared_norms() for book in books.values()]).sum(0).sqrt()  # (rows,)
+        inputs = {name: record.inputs for name, record in passes.items()}
+        gradients_out = dict(zip(passes, derivatives, strict=True))
+        books = _books(layers, inputs, gradients_out, rows=len(losses))
+        norms = _norms(books)
+        if not (finite := norms.isfinite()).all():
+            # A row that overflows would make the whole sum NaN: unbounded influence. It gets none instead.
+            inputs = {name: _without(~finite, part) for name, part in inputs.items()}
+            gradients_out = {name: _without(~finite, part) for name, part in gradients_out.items()}
+            books = _books(layers, inputs, gradients_out, rows=len(losses))
+            norms = _norms(books)
         weights = clip_norm / norms.clamp(min=clip_norm)
         for name, book in books.items():
             layer, total = layers[name], book.weighted_sum(weights)
@@ -63,6 +68,22 @@ def clipped_gradient_sum(module: nn.Module, row_losses: Callable[[], Tensor], *,
             if layer.bias is not None:
                 gradients[layer.bias] = total.bias
     return ClippedSum(list(gradients.values()), norms)
+
+
+def _books(
+    layers: dict[str, Clippable], inputs: dict[str, Tensor], derivatives: dict[str, Tensor], *, rows: int
+) -> dict[str, LayerRows]:
+    return {name: _rows(name, layers[name], inputs[name], derivatives[name], rows=rows) for name in inputs}
+
+
+def _norms(books: dict[str, LayerRows]) -> Tensor:
+    """(rows,): each row's norm over all layers."""
+    return torch.stack([book.squared_norms() for book in books.values()]).sum(0).sqrt()
+
+
+def _without(rows: Tensor, part: Tensor) -> Tensor:
+    """The tensor with these rows set to zero; multiplying by zero would leave infinities and NaN in place."""
+    return part.masked_fill(rows.view(-1, *[1] * (part.ndim - 1)), 0.0)
 
 
 def clippable_layers(module: nn.Module) -> dict[str, Clippable]:

@@ -51,6 +51,21 @@ def test_a_delta_that_would_publish_an_example_is_refused(small_job: Callable[..
         plan_silo(job, "north", 500)
 
 
+def test_a_silo_larger_than_agreed_is_refused_before_it_spends_anything(small_job: Callable[..., Job]) -> None:
+    with pytest.raises(ConfigError, match="largest_silo"):
+        plan_silo(small_job(largest_silo=499), "north", 500)
+
+
+def test_a_budget_that_is_never_used_up_needs_next_to_no_noise(small_job: Callable[..., Job]) -> None:
+    """One step on one of a hundred examples at a large delta: the accountant says epsilon 0, and nothing breaks."""
+    job = small_job(
+        privacy={"kind": "example_level", "epsilon": 0.05, "delta": 0.009},
+        schedule={"kind": "two_phase", "batch": 1, "local_steps": 1, "tuning_rounds": 0},
+    )
+    plan = plan_silo(job, "north", 100)
+    assert epsilon_by_phase(plan, 0.009)["total"] <= 0.05
+
+
 def test_fedavg_asks_the_same_public_part_of_the_silos_everywhere(small_job: Callable[..., Job]) -> None:
     job = small_job(schedule=FEDAVG)
     rounds = [participants(job, number) for number in range(1, 41)]

@@ -24,7 +24,7 @@ def digits() -> Split:
 
 @pytest.fixture(scope="module")
 def evaluator(digits: Split) -> Evaluator:
-    return Evaluator(*digits, classifiers=["logistic"], samples=2000, seed=1)
+    return Evaluator(*digits, classes=10, classifiers=["logistic"], samples=2000, seed=1)
 
 
 def noisy(images: Tensor, deviation: float) -> Tensor:
@@ -114,11 +114,11 @@ class TestEvaluator:
         assert scores[0].accuracy["logistic"] > scores[2].accuracy["logistic"] + 0.05
 
     def test_yardstick_does_not_depend_on_the_seed(self, digits: Split, evaluator: Evaluator) -> None:
-        other = Evaluator(*digits, classifiers=[], samples=2000, seed=2)
+        other = Evaluator(*digits, classes=10, classifiers=[], samples=2000, seed=2)
         assert other.real().frechet == evaluator.real().frechet
 
     def test_at_most_the_given_number_of_samples_is_used(self, digits: Split) -> None:
-        few = Evaluator(*digits, classifiers=["logistic"], samples=30, seed=1)
+        few = Evaluator(*digits, classes=10, classifiers=["logistic"], samples=30, seed=1)
         assert few.real().accuracy["logistic"] < 0.9
 
     @pytest.mark.parametrize(
@@ -140,4 +140,4 @@ class TestEvaluator:
 
     def test_fewer_than_two_samples_are_refused(self, digits: Split) -> None:
         with pytest.raises(DataError, match="samples = 1"):
-            Evaluator(*digits, classifiers=[], samples=1, seed=0)
+            Evaluator(*digits, classes=10, classifiers=[], samples=1, seed=0)

@@ -91,6 +91,9 @@ def test_a_torn_last_line_is_a_charge_that_never_returned(tmp_path: Path) -> Non
         '{"phase": "phase_1", "event": "unknown", "noise_multiplier": 1.0}',
         '{"phase": "phase_1", "event": "gaussian_release", "noise_multiplier": "much"}',
         '{"phase": "phase_1", "event": "gaussian_release", "noise_multiplier": 1.0, "discount": 1}',
+        '{"phase": "phase_1", "event": "gaussian_release", "noise_multiplier": NaN}',
+        '{"phase": "phase_1", "event": "gaussian_release", "noise_multiplier": -1.0}',
+        '{"phase": "phase_1", "event": "gaussian_release", "noise_multiplier": Infinity}',
         '{"phase": "p", "event": "sampled_gaussian_steps", "noise_multiplier": 1, "sampling_rate": 0.1, "steps": -5}',
     ],
 )

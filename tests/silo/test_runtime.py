@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from federation.accounting import SampledGaussianSteps
+from federation.accounting import GaussianRelease, SampledGaussianSteps
 from federation.config.data import Digits
 from federation.config.job import Job, KernelMeanStart
 from federation.contributions import model_domain, sketch_domain, sketch_scheme
+from federation.errors import DataError, LedgerDamaged
 from federation.randomness import SeededRandomness
 from federation.session import RealDomain, Session
 from federation.wire import messages_pb2 as pb
@@ -39,11 +40,20 @@ class Bench:
         self.job, self.data, self.folder = job, data, folder
         self.model = initial_model(job, data.image_shape, data.classes)
         self.silo = self.start()
+        self.ask(0, enrol=pb.Enrol())
 
     def start(self, seed: int = 1) -> Silo:
-        return Silo(
-            "north", self.job, self.data, self.folder, randomness=SeededRandomness(seed), on_progress=lambda *_: None
+        silo = Silo(
+            "north",
+            self.job,
+            self.data,
+            self.folder,
+            labels=range(10),
+            randomness=SeededRandomness(seed),
+            on_progress=lambda *_: None,
         )
+        silo.resume()
+        return silo
 
     def restart(self) -> None:
         self.silo.close()
@@ -53,7 +63,8 @@ class Bench:
         return decode(pb.Reply, self.silo.answer(self.request(number, **body)))
 
     def request(self, number: int, **body: Any) -> bytes:
-        return pb.Request(number=number, job_digest=self.job.digest, **body).SerializeToString()
+        """Tests number what follows the enrolment, which has number 1 on the wire."""
+        return pb.Request(number=number + 1, job_digest=self.job.digest, **body).SerializeToString()
 
     def train(self, number: int, phase: str = "phase_1", round: int = 0) -> pb.Reply:
         return self.ask(number, train=pb.Train(phase=phase, round=round, model=to_array(self.model)))
@@ -137,7 +148,7 @@ def test_training_that_the_job_does_not_have_is_refused_and_not_charged(bench: B
 
 
 def test_a_request_of_another_job_is_refused(bench: Bench, small_job: Callable[..., Job]) -> None:
-    other = pb.Request(number=1, job_digest=small_job(seed=4).digest, enrol=pb.Enrol()).SerializeToString()
+    other = pb.Request(number=2, job_digest=small_job(seed=4).digest, enrol=pb.Enrol()).SerializeToString()
     assert decode(pb.Reply, bench.silo.answer(other)).refusal.error == "SessionMismatch"
 
 
@@ -240,3 +251,109 @@ def test_without_privacy_there_is_no_ledger_and_no_noise(
     bench = Bench(small_job(privacy={"kind": "none"}, schedule=SHORT), data, tmp_path)
     assert bench.train(1).prepared.steps_done == 8
     assert bench.silo.ledger is None
+
+
+def test_a_silo_that_lost_its_ledger_or_its_memory_does_not_go_on(bench: Bench) -> None:
+    """What it spent would be forgotten."""
+    bench.train(1)
+    bench.silo.close()
+    (bench.folder / "ledger.jsonl").unlink()
+    with pytest.raises(LedgerDamaged, match="what it spent is not known"):
+        bench.start()
+    for file in bench.folder.iterdir():
+        file.unlink()
+    bench.silo = bench.start()
+    assert "no memory of this run" in bench.train(2).refusal.message
+
+
+def test_what_a_silo_says_of_its_data_stays_in_the_silo(bench: Bench) -> None:
+    """The number of examples and the largest entry are in the error; the aggregator hears its name only."""
+    assert bench.train(1).prepared.steps_done == 8
+    with torch.no_grad():
+        for parameter in bench.silo._learner.averaged_generator.parameters():
+            parameter.fill_(7e8)
+    refusal = bench.sum(2, bench.session()).refusal
+    assert refusal.error == "DomainError"
+    assert "refusals.log" in refusal.message
+    assert "e+0" not in refusal.message
+    assert "DomainError: a contribution reaches" in (bench.folder / "refusals.log").read_text()
+    assert (bench.folder / "refusals.log").stat().st_mode & 0o077 == 0
+
+
+def test_a_model_with_huge_weights_is_refused(bench: Bench) -> None:
+    bench.model = bench.model * 1e10
+    assert bench.train(1).refusal.error == "MessageError"
+
+
+def test_a_class_that_a_silo_holds_but_does_not_declare_is_refused(
+    small_job: Callable[..., Job], data: LabelledImages, tmp_path: Path
+) -> None:
+    with pytest.raises(DataError, match="does not declare"):
+        Silo(
+            "north",
+            small_job(schedule=SHORT),
+            data,
+            tmp_path,
+            labels=range(5),
+            randomness=SeededRandomness(1),
+            on_progress=lambda *_: None,
+        )
+
+
+def test_bytes_that_are_no_request_get_a_refusal(bench: Bench) -> None:
+    assert decode(pb.Reply, bench.silo.answer(b"\xff\xff\xff")).refusal.error == "MessageError"
+    zero = pb.Request(number=0, job_digest=bench.job.digest, enrol=pb.Enrol()).SerializeToString()
+    assert decode(pb.Reply, bench.silo.answer(zero)).refusal.error == "WrongRound"
+
+
+def test_a_kernel_mean_whose_reply_a_crash_lost_is_paid_for_once(
+    small_job: Callable[..., Job], data: LabelledImages, tmp_path: Path
+) -> None:
+    """The charge is there, the reply never left: fresh noise under the same charge is the first release."""
+    job = small_job(warm_start={**SKETCH, "epsilon": 9}, schedule=SHORT)
+    bench = Bench(job, data, tmp_path)
+    assert isinstance(job.warm_start, KernelMeanStart)
+    bench.ask(1, sketch=pb.Sketch())
+    features = feature_map(job, job.warm_start, data.image_shape, data.classes)
+    scheme = sketch_scheme(job)
+    session = Session(bytes(32), ROSTER, sketch_domain(job, features.length), scheme.name, 3)
+    inner = replace(session, domain=scheme.mechanism.domain(session.domain))  # type: ignore[attr-defined]
+    request = bench.request(2, sum=pb.Sum(session=session.to_wire(), message=wrap(inner, round=0, body=b"")))
+
+    class Killed(BaseException):
+        pass
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    bench.silo._state.save_reply = die  # type: ignore[method-assign]
+    with pytest.raises(Killed):
+        bench.silo.answer(request)
+    bench.restart()
+    reply = decode(pb.Reply, bench.silo.answer(request))
+    assert bench.silo.ledger is not None
+    charges = len(bench.silo.ledger.charges)
+    bench.silo.close()
+    assert reply.sum
+    assert charges == 1
+
+
+def test_nothing_is_noised_before_it_is_charged(
+    small_job: Callable[..., Job], data: LabelledImages, tmp_path: Path
+) -> None:
+    """A ledger that refuses: the silo draws no noise for the release, so nothing can have left."""
+    job = small_job(warm_start=SKETCH, schedule=SHORT)
+    bench = Bench(job, data, tmp_path)
+    assert isinstance(job.warm_start, KernelMeanStart)
+    assert bench.silo.ledger is not None
+    bench.ask(1, sketch=pb.Sketch())
+    bench.silo.ledger.charge(GaussianRelease(0.56), phase="phase_1")
+    drawn = bench.silo._randomness._draws  # type: ignore[attr-defined]
+    features = feature_map(job, job.warm_start, data.image_shape, data.classes)
+    scheme = sketch_scheme(job)
+    session = Session(bytes(32), ROSTER, sketch_domain(job, features.length), scheme.name, 3)
+    reply = bench.ask(2, sum=pb.Sum(session=session.to_wire(), message=b""))
+    after = bench.silo._randomness._draws  # type: ignore[attr-defined]
+    bench.silo.close()
+    assert reply.refusal.error == "BudgetExceeded"
+    assert after == drawn

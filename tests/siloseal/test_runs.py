@@ -40,15 +40,16 @@ def run(job: Job, folder: Path) -> RunSummary:
 @pytest.mark.parametrize(
     "sections",
     [
-        {"warm_start": KERNEL_MEAN, "evaluation": {"classifiers": ["logistic"], "samples": 300}},
+        {"warm_start": KERNEL_MEAN, "evaluation": {"classifiers": ["logistic"], "samples": 300, "silo_alone": True}},
         {"warm_start": {"kind": "leader", "silo": "east", "steps": 10}},
-        {"warm_start": {"kind": "public", "data": {"kind": "digits"}, "steps": 10}},
+        {"warm_start": {"kind": "public", "data": {"kind": "embedded_mnist", "side": 8, "limit": 500}, "fit_steps": 20, "frequencies": 50}},
         {"warm_start": {"kind": "none"}, "schedule": FEDAVG},
+        {"warm_start": KERNEL_MEAN, "schedule": {**FEDAVG, "rounds": 1}},
         {"warm_start": KERNEL_MEAN, "privacy": {"kind": "none"}},
         {"optimizer": {"kind": "dp_sgd", "learning_rate": 0.05}, "schedule": {**SHORT, "tuning_rounds": 0}},
         {"optimizer": {"kind": "dp_adam_bc"}, "silos": {"names": ["a", "b"], "partition": {"kind": "by_class", "classes_per_silo": 5}}},
     ],
-    ids=["kernel_mean", "leader", "public", "fedavg", "no privacy", "dp_sgd, no tuning", "dp_adam_bc, by class"],
+    ids=["kernel_mean", "leader", "public", "fedavg", "kernel_mean and fedavg", "no privacy", "dp_sgd, no tuning", "dp_adam_bc, by class"],
 )  # fmt: skip
 def test_a_job_runs_from_start_to_report(
     small_job: Callable[..., Job], tmp_path: Path, sections: dict[str, Any]
@@ -109,7 +110,7 @@ def test_silos_alone_only_count_for_their_own_classes(small_job: Callable[..., J
         privacy={"kind": "none"},
         warm_start={**KERNEL_MEAN, "frequencies": 500, "fit_steps": 300},
         schedule={**SHORT, "local_steps": 1, "tuning_rounds": 0},
-        evaluation={"classifiers": ["logistic"], "samples": 500},
+        evaluation={"classifiers": ["logistic"], "samples": 500, "silo_alone": True},
     )
     summary = run(job, tmp_path / "run")
     assert summary.best_silo_accuracy is not None

@@ -201,3 +201,20 @@ def test_rows_that_are_folded_into_another_dimension_are_refused() -> None:
         clipped_gradient_sum(module, lambda: module(torch.rand(3, 2, 4)).sum((1, 2)), clip_norm=1.0)
     with pytest.raises(UnclippableModule, match="one row a unit"):
         clipped_gradient_sum(module, lambda: module(torch.rand(6, 4)).view(3, 2).sum(1), clip_norm=1.0)
+
+
+def test_a_row_that_overflows_has_no_influence_instead_of_an_unbounded_one() -> None:
+    """Weights that make one row's activations infinite and its derivative zero: infinity times zero is NaN."""
+    network = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1))
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.fill_(1e12)
+    rows = torch.tensor([[1e-30, 0.0], [1e20, 1e20]])
+
+    def total(chosen: Tensor) -> Tensor:
+        losses = lambda: functional.softplus(-network(chosen).squeeze(1))  # noqa: E731
+        return torch.cat([part.flatten() for part in clipped_gradient_sum(network, losses, clip_norm=1.0).gradients])
+
+    alone, both = total(rows[:1]), total(rows)
+    assert torch.isfinite(both).all()
+    assert float((both - alone).norm()) <= 1.0
