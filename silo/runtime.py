@@ -11,10 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, TwoPhase
-from federation.contributions import model_domain, model_scheme, sketch_domain, sketch_mechanism, sketch_scheme
+from federation.config.job import ExampleLevel, FedAvg, Job, TwoPhase
 from federation.errors import (
     BudgetExceeded,
     DataError,
@@ -26,20 +24,17 @@ from federation.errors import (
 )
 from federation.phases import PHASE_1, WARM_START, participants, plan_silo, steps_in_a_round
 from federation.randomness import Randomness
-from federation.secure_sum import SecureSum, SiloSide
-from federation.session import RealDomain, Session
+from federation.secure_sum import SiloSide
+from federation.session import Session
 from federation.storage import write_atomically
-from federation.weighting import weigh
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, from_array
-from models.building import build_learner, feature_map, generator_file
-from models.kernel_mean import FeatureMap
+from models.building import build_learner, generator_file
 from silo.data.labelled_images import LabelledImages
 from silo.ledger import Budget, Charge, Ledger
+from silo.prepared import SKETCH, Prepared
 from silo.state import Checkpoint, SiloState
 from silo.training.trainer import Privacy, PrivateTrainer, TrainingProgress
-
-SKETCH = "sketch"
 
 
 class Silo:
@@ -139,19 +134,25 @@ class Silo:
             case "enrol":
                 reply.enrolled.CopyFrom(pb.Enrolled(image_shape=self._data.image_shape, classes=self._data.classes))
             case "sketch":
-                self._features()
-                self._save(Checkpoint(message.number, SKETCH))
+                self._sketch(message.number)
                 reply.prepared.CopyFrom(pb.Prepared())
             case "train":
                 reply.prepared.CopyFrom(self._train(message.number, message.train))
             case "sum":
-                reply.sum = self._sum(message.sum)
+                reply.sum = self._sum(message.number, message.sum)
             case "finish":
                 self._learner.load(self._vector(message.finish.model))
                 self._keep_model("global.safetensors")
                 reply.finished.CopyFrom(pb.Finished())
             case _:
                 raise MessageError("the request holds nothing this version knows; update the silo")
+
+    def _sketch(self, number: int) -> None:
+        """The kernel mean comes first in a job, and once: a second one would be a second release."""
+        self._prepared().features()
+        if self._at.prepared and self._at.number != number:
+            raise WrongRound("the job has one kernel mean, before everything else")
+        self._save(Checkpoint(number, SKETCH))
 
     def _train(self, number: int, train: pb.Train) -> pb.Prepared:
         """Train from the common start, or from the checkpoint where a crash interrupted just this request."""
@@ -184,67 +185,31 @@ class Silo:
                 return steps_in_a_round(schedule, len(self._data))
         raise WrongRound(f"the job has no training of {self.name} in {phase}, round {round}")
 
-    def _sum(self, request: pb.Sum) -> bytes:
+    def _sum(self, number: int, request: pb.Sum) -> bytes:
         session = Session.from_wire(request.session)
         if self._side is None or self._side[0] != session.digest:
-            self._side = session.digest, self._join(session)
+            self._side = session.digest, self._join(number, session)
         return self._side[1].answer(request.message)
 
-    def _join(self, session: Session) -> SiloSide:
-        """Take part in a sum that is just what the job says: scheme, domain, and everyone it names.
+    def _join(self, number: int, session: Session) -> SiloSide:
+        """Take part in a sum, once for what was prepared: sums over different crowds would differ by one silo.
 
-        Only once for what was prepared: two sums over different crowds would differ by one silo's contribution.
+        The same request may come again after a crash that kept its reply from being stored, and so from leaving. What
+        was charged for it then pays for this reply, the first that leaves.
         """
-        scheme, domain = self._scheme()
-        roster = self._roster()
-        agreed = (scheme.name, domain, roster, len(roster))
-        if (session.scheme, session.domain, session.roster, session.quorum) != agreed:
-            raise SessionMismatch(f"the aggregator asks for {session}, but the job says {agreed}")
-        if self._at.session not in (b"", session.digest):
-            raise WrongRound("what was prepared went into another sum already; each contribution is summed once")
-        self._save(replace(self._at, session=session.digest))
-        self._pay_for_sketch(session)
-        return scheme.silo(session, self.name, self._contribution(), self._randomness)
-
-    def _pay_for_sketch(self, session: Session) -> None:
-        """Charge the one release of the kernel mean, once.
-
-        A charge that is there already was made for this very reply, which a crash kept from being stored and so from
-        leaving: replies leave only once they are stored. Fresh noise under the same charge is then the first release.
-        """
-        mechanism = sketch_mechanism(self._job) if self._at.prepared == SKETCH else None
-        if mechanism is None or self.ledger is None:
-            return
-        event = mechanism.event(session.quorum)
-        if Charge(WARM_START, event) not in self.ledger.charges:
+        prepared = self._prepared()
+        scheme = prepared.scheme(session)
+        repeated = (self._at.session, self._at.sum_number) == (session.digest, number)
+        if self._at.session and not repeated:
+            raise WrongRound("what was prepared went into a sum already; each contribution is summed once")
+        self._save(replace(self._at, session=session.digest, sum_number=number))
+        event = prepared.event(session.quorum)
+        if event is not None and self.ledger is not None and Charge(WARM_START, event) not in self.ledger.charges:
             self.ledger.charge(event, phase=WARM_START)
+        return scheme.silo(session, self.name, prepared.vector(), self._randomness)
 
-    def _roster(self) -> tuple[str, ...]:
-        if self._at.prepared == WARM_START:
-            return (self.name,)
-        if self._at.prepared == SKETCH:
-            return self._job.silos.names
-        return participants(self._job, self._at.round)
-
-    def _scheme(self) -> tuple[SecureSum, RealDomain]:
-        """What the job says of the sum over what was prepared."""
-        if not self._at.prepared:
-            raise WrongRound("nothing was prepared for a sum; the aggregator must ask for a sketch or training first")
-        if self._at.prepared == SKETCH:
-            return sketch_scheme(self._job), sketch_domain(self._job, self._features().length)
-        return model_scheme(self._job, self._at.prepared), model_domain(self._job, self._learner.vector().numel())
-
-    def _contribution(self) -> NDArray[np.float64]:
-        if self._at.prepared == SKETCH:
-            return self._features().labelled_sum(self._data.images, self._data.labels).numpy()
-        vector = self._learner.vector().numpy().astype(np.float64)
-        return weigh(vector, weight=len(self._data), largest=self._job.largest_silo)
-
-    def _features(self) -> FeatureMap:
-        start = self._job.warm_start
-        if not isinstance(start, KernelMeanStart):
-            raise WrongRound("the job has no kernel mean to sketch")
-        return feature_map(self._job, start, self._data.image_shape, self._data.classes)
+    def _prepared(self) -> Prepared:
+        return Prepared(self._job, self.name, self._data, self._learner, self._at.prepared, self._at.round)
 
     def _open_ledger(self) -> Ledger | None:
         if not isinstance(self._job.privacy, ExampleLevel):

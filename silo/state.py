@@ -29,6 +29,8 @@ class Checkpoint:
     steps_done: int = 0
     session: bytes = b""
     """Digest of the sum that took what was prepared; empty before that."""
+    sum_number: int = 0
+    """Of the request that began that sum."""
     tensors: dict[str, Tensor] = field(default_factory=dict)
 
 
@@ -52,6 +54,7 @@ class SiloState:
             "round": str(checkpoint.round),
             "steps_done": str(checkpoint.steps_done),
             "session": checkpoint.session.hex(),
+            "sum_number": str(checkpoint.sum_number),
         }
         write_atomically(self._checkpoint, safetensors.torch.save(checkpoint.tensors, words), mode=_PRIVATE)
 
@@ -69,6 +72,7 @@ class SiloState:
                 round=int(words["round"]),
                 steps_done=int(words["steps_done"]),
                 session=bytes.fromhex(words["session"]),
+                sum_number=int(words["sum_number"]),
                 tensors=tensors,
             )
         except (SafetensorError, KeyError, ValueError, TypeError) as error:

@@ -338,6 +338,35 @@ def test_a_kernel_mean_whose_reply_a_crash_lost_is_paid_for_once(
     assert charges == 1
 
 
+def test_every_release_of_the_kernel_mean_is_paid_for_whatever_the_aggregator_tries(
+    small_job: Callable[..., Job], data: LabelledImages, tmp_path: Path
+) -> None:
+    """The same sum again, after a restart too, gets nothing; a second sketch would be a second release: refused."""
+    job = small_job(warm_start=SKETCH, schedule=SHORT)
+    bench = Bench(job, data, tmp_path)
+    assert isinstance(job.warm_start, KernelMeanStart)
+    features = feature_map(job, job.warm_start, data.image_shape, data.classes)
+    scheme = sketch_scheme(job)
+
+    def ask(number: int, id: bytes) -> pb.Reply:
+        session = Session(id, ROSTER, sketch_domain(job, features.length), scheme.name, 3)
+        inner = replace(session, domain=scheme.mechanism.domain(session.domain))  # type: ignore[attr-defined]
+        return bench.ask(number, sum=pb.Sum(session=session.to_wire(), message=wrap(inner, round=0, body=b"")))
+
+    bench.ask(1, sketch=pb.Sketch())
+    assert ask(2, bytes(32)).sum
+    assert ask(3, bytes(32)).refusal.error == "WrongRound"
+    bench.restart()
+    assert ask(3, bytes(32)).refusal.error == "WrongRound"
+    assert bench.silo.ledger is not None
+    assert len(bench.silo.ledger.charges) == 1
+    assert bench.ask(4, sketch=pb.Sketch()).refusal.error == "WrongRound"
+    assert ask(5, b"\1" * 32).refusal.error == "WrongRound"
+    charges = len(bench.silo.ledger.charges)
+    bench.silo.close()
+    assert charges == 1
+
+
 def test_nothing_is_noised_before_it_is_charged(
     small_job: Callable[..., Job], data: LabelledImages, tmp_path: Path
 ) -> None:

@@ -1,0 +1,68 @@
+"""What a silo has ready for a sum, and the one sum that it may go into: all of it follows from the job."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from federation.accounting import Event
+from federation.config.job import Job, KernelMeanStart
+from federation.contributions import model_domain, model_scheme, sketch_domain, sketch_mechanism, sketch_scheme
+from federation.errors import SessionMismatch, WrongRound
+from federation.phases import WARM_START, participants
+from federation.secure_sum import SecureSum
+from federation.session import RealDomain, Session
+from federation.weighting import weigh
+from models.building import feature_map
+from models.gan.learner import GanLearner
+from models.kernel_mean import FeatureMap
+from silo.data.labelled_images import LabelledImages
+
+SKETCH = "sketch"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The kernel mean, or the model after a phase's training."""
+
+    job: Job
+    silo: str
+    data: LabelledImages
+    learner: GanLearner
+    what: str
+    """`SKETCH`, or the phase that the model was trained in; empty before anything was prepared."""
+    round: int
+
+    def scheme(self, session: Session) -> SecureSum:
+        """The scheme of this session, if the session is just what the job says: scheme, domain, everyone it names."""
+        if not self.what:
+            raise WrongRound("nothing was prepared for a sum; the aggregator must ask for a sketch or training first")
+        scheme, domain, roster = self._agreed()
+        agreed = (scheme.name, domain, roster, len(roster))
+        if (session.scheme, session.domain, session.roster, session.quorum) != agreed:
+            raise SessionMismatch(f"the aggregator asks for {session}, but the job says {agreed}")
+        return scheme
+
+    def event(self, honest: int) -> Event | None:
+        """What its release costs; None for a model, whose training was charged step by step."""
+        mechanism = sketch_mechanism(self.job) if self.what == SKETCH else None
+        return None if mechanism is None else mechanism.event(honest)
+
+    def vector(self) -> NDArray[np.float64]:
+        """The contribution, noise not included."""
+        if self.what == SKETCH:
+            return self.features().labelled_sum(self.data.images, self.data.labels).numpy()
+        model = self.learner.vector().numpy().astype(np.float64)
+        return weigh(model, weight=len(self.data), largest=self.job.largest_silo)
+
+    def features(self) -> FeatureMap:
+        """The kernel mean's features."""
+        if not isinstance(self.job.warm_start, KernelMeanStart):
+            raise WrongRound("the job has no kernel mean to sketch")
+        return feature_map(self.job, self.job.warm_start, self.data.image_shape, self.data.classes)
+
+    def _agreed(self) -> tuple[SecureSum, RealDomain, tuple[str, ...]]:
+        if self.what == SKETCH:
+            return sketch_scheme(self.job), sketch_domain(self.job, self.features().length), self.job.silos.names
+        roster = (self.silo,) if self.what == WARM_START else participants(self.job, self.round)
+        return model_scheme(self.job, self.what), model_domain(self.job, self.learner.vector().numel()), roster
