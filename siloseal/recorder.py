@@ -45,6 +45,7 @@ class Recorder:
         self._shape, self._classes = image_shape, classes
         known = read_metrics(run_dir / "metrics.jsonl") if (run_dir / "metrics.jsonl").exists() else ()
         self.scores = {(m.stage, m.silo): m for m in known if isinstance(m, QualityMetric)}
+        self.resumed = bool(known)
         self._last = WARM_START
         self._rounds = job.schedule.rounds if isinstance(job.schedule, FedAvg) else job.schedule.tuning_rounds
         self.seconds: defaultdict[str, float] = defaultdict(float)

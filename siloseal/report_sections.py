@@ -41,7 +41,8 @@ def quality(run: Run) -> str:
     ]
     if summary.real_data_accuracy is not None:
         references.append(charts.ReferenceLine("real data", summary.real_data_accuracy, strong=True))
-    curve = charts.curve([(stage_title(stage), value) for stage, value in summary.accuracy.items()], references)
+    stages = [stage for stage in summary.accuracy if stage != "final"]  # which is the last of them
+    curve = charts.curve([(stage_title(stage), summary.accuracy[stage]) for stage in stages], references)
     measured = run.of(QualityMetric)
     names = list(dict.fromkeys(name for metric in measured for name in metric.accuracy))
     rows = [

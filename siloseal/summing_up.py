@@ -155,6 +155,8 @@ def _notes(job: Job, recorder: Recorder) -> list[str]:
         "training data. All of that is outside the privacy guarantee, and nothing of it flows back into training.",
         "Which classes a silo holds and how many examples it has count as public here.",
     ]
+    if recorder.resumed:
+        notes.append("This run was interrupted and resumed: durations are those of its last part.")
     if job.evaluation.silo_alone:
         notes.append(
             "The runs of each silo alone are a comparison: they spend the same epsilon on the same data once more, in "

@@ -1,7 +1,6 @@
 """Whole runs on small data: every way to start and to federate, repeated, interrupted, resumed."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from federation.errors import RunError
 from federation.randomness import SeededRandomness
 from silo.ledger import Budget, Ledger
 from siloseal.console import Console
-from siloseal.run_folder import open_run_folder
+from siloseal.run_folder import only_here, open_run_folder
 from siloseal.runs import run_job
 from siloseal.summary import RunSummary, read_run
 
@@ -118,15 +117,17 @@ def test_silos_alone_only_count_for_their_own_classes(small_job: Callable[..., J
     assert summary.accuracy["final"] > summary.best_silo_accuracy + 0.15
 
 
-def killed_when(condition: Callable[[], bool], command: list[str]) -> None:
-    """Start the command and kill -9 it as soon as the condition holds."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+def ended_by(sent: signal.Signals, condition: Callable[[], bool], command: list[str]) -> tuple[int, str]:
+    """Start the command and send it a signal as soon as the condition holds: its exit code and what it said."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 120
         while not condition():
-            assert process.poll() is None, process.stderr and process.stderr.read().decode()
+            assert process.poll() is None, process.stderr and process.stderr.read()
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        os.kill(process.pid, signal.SIGKILL)
+        process.send_signal(sent)
+        _, said = process.communicate(timeout=60)
+        return process.returncode, said
 
 
 @pytest.mark.parametrize("moment", ["in phase 1", "after phase 1"])
@@ -144,7 +145,7 @@ def test_a_run_that_was_killed_goes_on_with_the_same_command(
             return ledger.exists() and ledger.read_text().count("phase_1") >= 2
         return (folder / "samples" / "round_1.npz").exists()
 
-    killed_when(reached, command)
+    ended_by(signal.SIGKILL, reached, command)
     assert not (folder / "summary.json").exists()
     before = ledger.read_text()
     finished = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False, timeout=200)
@@ -155,6 +156,31 @@ def test_a_run_that_was_killed_goes_on_with_the_same_command(
     assert after.startswith(before), "what was charged before the kill stays charged"
     assert after.count("warm_start") == 1, "what the journal holds is not asked again"
     assert set(summary["accuracy"]) == {"warm_start", "phase_1", *(f"round_{n}" for n in range(1, 5)), "final"}
+
+
+def test_ctrl_c_stops_at_once_and_says_how_to_go_on(small_job: Callable[..., Job], tmp_path: Path) -> None:
+    schedule = {**SHORT, "local_steps": 5000}
+    (tmp_path / "job.yaml").write_text(to_yaml(small_job(schedule=schedule)))
+    command = [
+        sys.executable,
+        "-m",
+        "siloseal",
+        "run",
+        str(tmp_path / "job.yaml"),
+        "--out",
+        str(tmp_path / "run"),
+        "-q",
+    ]
+    ledger = tmp_path / "run" / "silos" / "north" / "ledger.jsonl"
+    code, said = ended_by(signal.SIGINT, lambda: ledger.exists() and "phase_1" in ledger.read_text(), command)
+    assert (code, "the same command continues" in said, "Traceback" in said) == (130, True, False)
+
+
+def test_a_run_goes_on_in_one_process_at_a_time(small_job: Callable[..., Job], tmp_path: Path) -> None:
+    folder = open_run_folder(small_job(), tmp_path / "run")
+    with only_here(folder), pytest.raises(RunError, match="another process"):
+        run(small_job(), tmp_path / "run")
+    assert not (folder / "metrics.jsonl").exists()
 
 
 def test_a_finished_run_is_never_overwritten(small_job: Callable[..., Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
