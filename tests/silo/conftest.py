@@ -1,0 +1,109 @@
+"""A silo with the aggregator's end of the wire in the test's hand."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from federation.config.data import Digits
+from federation.config.job import Job, KernelMeanStart
+from federation.contributions import model_domain, sketch_domain, sketch_scheme
+from federation.randomness import SeededRandomness
+from federation.session import Session
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode, to_array, wrap
+from models.building import feature_map, initial_model
+from models.kernel_mean import FeatureMap
+from silo.data.labelled_images import LabelledImages
+from silo.data.loading import load
+from silo.runtime import Silo
+
+ROSTER = ("north", "east", "south")
+SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 8, "tuning_rounds": 2, "tuning_steps": 3}
+
+
+class Bench:
+    """One silo, `north`, enrolled. It is restarted as after a crash, and closed by the fixture."""
+
+    def __init__(self, job: Job, data: LabelledImages, folder: Path) -> None:
+        self.job, self.data, self.folder = job, data, folder
+        self.model = initial_model(job, data.image_shape, data.classes)
+        self.silo = self.start()
+        self.ask(0, enrol=pb.Enrol())
+
+    def start(self, seed: int = 1) -> Silo:
+        silo = Silo(
+            "north",
+            self.job,
+            self.data,
+            self.folder,
+            labels=range(10),
+            randomness=SeededRandomness(seed),
+            on_progress=lambda *_: None,
+        )
+        silo.resume()
+        return silo
+
+    def restart(self) -> None:
+        self.silo.close()
+        self.silo = self.start(seed=2)
+
+    def ask(self, number: int, **body: Any) -> pb.Reply:
+        return decode(pb.Reply, self.silo.answer(self.request(number, **body)))
+
+    def request(self, number: int, **body: Any) -> bytes:
+        """Tests number what follows the enrolment, which has number 1 on the wire."""
+        return pb.Request(number=number + 1, job_digest=self.job.digest, **body).SerializeToString()
+
+    def train(self, number: int, phase: str = "phase_1", round: int = 0) -> pb.Reply:
+        return self.ask(number, train=pb.Train(phase=phase, round=round, model=to_array(self.model)))
+
+    def session(self, **changes: Any) -> Session:
+        session = Session(bytes(32), ROSTER, model_domain(self.job, self.model.size), "plain", 3)
+        return replace(session, **changes)
+
+    def sum(self, number: int, session: Session) -> pb.Reply:
+        message = wrap(session, round=0, body=b"")
+        return self.ask(number, sum=pb.Sum(session=session.to_wire(), message=message))
+
+    def features(self) -> FeatureMap:
+        assert isinstance(self.job.warm_start, KernelMeanStart)
+        return feature_map(self.job, self.job.warm_start, self.data.image_shape, self.data.classes)
+
+    def sketch_session(self, id: bytes = bytes(32)) -> tuple[Session, Session]:
+        """The session as it is agreed, and the inner one that its messages are bound to."""
+        scheme = sketch_scheme(self.job)
+        session = Session(id, ROSTER, sketch_domain(self.job, self.features().length), scheme.name, 3)
+        return session, replace(session, domain=scheme.mechanism.domain(session.domain))  # type: ignore[attr-defined]
+
+    def sketch_sum(self, number: int, id: bytes = bytes(32)) -> bytes:
+        """The request that opens the sum of kernel means."""
+        session, inner = self.sketch_session(id)
+        return self.request(number, sum=pb.Sum(session=session.to_wire(), message=wrap(inner, round=0, body=b"")))
+
+
+@pytest.fixture(scope="session")
+def digits() -> LabelledImages:
+    return load(Digits())[0].select(torch.arange(400))
+
+
+@pytest.fixture
+def bench_of(small_job: Callable[..., Job], digits: LabelledImages, tmp_path: Path) -> Iterator[Callable[..., Bench]]:
+    """A bench for the small job with some sections replaced."""
+    benches: list[Bench] = []
+
+    def make(**sections: Any) -> Bench:
+        benches.append(Bench(small_job(**{"schedule": SHORT, **sections}), digits, tmp_path))
+        return benches[-1]
+
+    yield make
+    for bench in benches:
+        bench.silo.close()
+
+
+@pytest.fixture
+def bench(bench_of: Callable[..., Bench]) -> Bench:
+    return bench_of()

@@ -1,0 +1,72 @@
+"""The kernel mean leaves a silo once, noised, and paid for before that."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from federation.accounting import GaussianRelease
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode, from_array, unwrap
+
+Bench = Any  # of conftest.py
+SKETCH = {"kind": "kernel_mean", "epsilon": 3, "frequencies": 50, "length_scale": 1.0}
+
+
+@pytest.fixture
+def bench(bench_of: Callable[..., Bench]) -> Bench:
+    return bench_of(warm_start=SKETCH)
+
+
+def test_it_is_noised_with_the_noise_that_was_charged(bench: Bench) -> None:
+    bench.ask(1, sketch=pb.Sketch())
+    assert bench.silo.ledger.charges == []
+    reply = decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2)))
+    features, (_, inner) = bench.features(), bench.sketch_session()
+    upload = from_array(decode(pb.Array, unwrap(inner, round=1, data=reply.sum)), dtype="<f4", length=features.length)
+    noise = upload - features.labelled_sum(bench.data.images, bench.data.labels).numpy()
+    assert np.std(noise) == pytest.approx(bench.silo._plan.release_noise, rel=0.2)  # 1,010 draws: 9 standard errors
+    assert 2.9 < bench.silo.ledger.epsilon <= 3.0
+
+
+def test_nothing_is_noised_before_it_is_charged(bench: Bench) -> None:
+    """A ledger that refuses: the silo draws no noise for the release, so nothing can have left."""
+    bench.ask(1, sketch=pb.Sketch())
+    bench.silo.ledger.charge(GaussianRelease(0.56), phase="phase_1")
+    drawn = bench.silo._randomness._draws
+    reply = decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2)))
+    assert reply.refusal.error == "BudgetExceeded"
+    assert bench.silo._randomness._draws == drawn
+
+
+def test_a_reply_that_a_crash_lost_is_paid_for_once(bench_of: Callable[..., Bench]) -> None:
+    """The charge is there, the reply never left: fresh noise under the same charge is the first release."""
+    bench = bench_of(warm_start={**SKETCH, "epsilon": 9})
+    bench.ask(1, sketch=pb.Sketch())
+
+    class Killed(BaseException):
+        pass
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    bench.silo._state.save_reply = die
+    with pytest.raises(Killed):
+        bench.silo.answer(bench.sketch_sum(2))
+    bench.restart()
+    assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2))).sum
+    assert len(bench.silo.ledger.charges) == 1
+
+
+def test_it_leaves_once_whatever_the_aggregator_tries(bench: Bench) -> None:
+    """The same sum again, after a restart too, gets nothing; a second sketch would be a second release: refused."""
+    bench.ask(1, sketch=pb.Sketch())
+    assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2))).sum
+    for _ in range(2):
+        again = decode(pb.Reply, bench.silo.answer(bench.sketch_sum(3)))
+        assert again.refusal.error == "WrongRound"
+        bench.restart()
+    assert bench.ask(4, sketch=pb.Sketch()).refusal.error == "WrongRound"
+    assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(5, b"\1" * 32))).refusal.error == "WrongRound"
+    assert len(bench.silo.ledger.charges) == 1
