@@ -1,6 +1,7 @@
 """A silo answers what the job says, once, and refuses the rest."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
