@@ -95,10 +95,15 @@ def guide(summary: RunSummary) -> str:
         f"{len(summary.silos)} institutions trained one model that draws artificial images, and each kept its own "
         "records in its own house: only models and statistics travelled."
     )
+    alone = (
+        ""
+        if summary.best_silo_accuracy is None
+        else f"{wording.share(summary.best_silo_accuracy)} for the best institution on its own, "
+    )
     quality = (
         "Accuracy is how often a program that has seen only artificial images names real, unseen ones rightly: "
-        f"{wording.share(summary.final_accuracy)} for the joint model, {wording.share(summary.best_silo_accuracy)} for "
-        f"the best institution on its own, and {wording.share(summary.real_data_accuracy)} with real records instead."
+        f"{wording.share(summary.final_accuracy)} for the joint model, {alone}"
+        f"and {wording.share(summary.real_data_accuracy)} with real records instead."
     )
     return f"{together} {quality} {privacy_sentence(summary)}"
 

@@ -28,7 +28,7 @@ def sum_up(
     """Write the closing metrics and return the summary."""
     notes = (*outcome.notes, *_notes(job, recorder))
     metrics: list[Metric] = [*recorder.scores.values(), *_traffic(outcome), *recorder.timings()]
-    metrics += [*_privacy(job, parts, ledgers), *_protection(job), *(NoteMetric(text=text) for text in notes)]
+    metrics += [*_privacy(ledgers), *_protection(job), *(NoteMetric(text=text) for text in notes)]
     write_metrics(run_dir, metrics)
     headline = job.evaluation.classifiers[0]
     accuracy = {
@@ -88,7 +88,7 @@ def _traffic(outcome: Outcome) -> list[TrafficMetric]:
     ]
 
 
-def _privacy(job: Job, parts: Parts, ledgers: Ledgers) -> list[PrivacyMetric]:
+def _privacy(ledgers: Ledgers) -> list[PrivacyMetric]:
     metrics = list[PrivacyMetric]()
     for name, ledger in ledgers.items():
         if ledger is None:
