@@ -46,7 +46,7 @@ class Conversation:
             self._number, requests, {silo: reply for silo, reply in fresh.items() if silo not in refused}
         )
         if refused:
-            raise RunError("; ".join(f"{silo} refused: {refusal.message}" for silo, refusal in refused.items()))
+            raise RunError("\n".join(f"{silo} refused: {refusal.message}" for silo, refusal in refused.items()))
         if silent := set(bodies) - set(replies):
             raise RunError(f"{', '.join(sorted(silent))} did not answer in {DEADLINE_SECONDS:g} seconds; run again")
         for silo in replies:

@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=3)
     arguments = parser.parse_args()
-    cells = [Cell(p, start, seed) for seed in range(arguments.seeds) for start in STARTS for p in PARTITIONS]
+    cells = [Cell(p, start, seed) for start in STARTS for seed in range(arguments.seeds) for p in PARTITIONS]
     with ProcessPoolExecutor(WORKERS, mp_context=get_context("spawn")) as pool:
         running = {cell: pool.submit(run_cell, cell, arguments.out) for cell in cells}
         results = dict[Cell, RunSummary]()

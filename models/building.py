@@ -78,7 +78,7 @@ def generator_file(config: GanConfig, generator: Generator) -> bytes:
 def read_generator(path: Path) -> Generator:
     """The network that `generator_file` wrote."""
     if not path.is_file():
-        raise ConfigError(f"{path} is not there; give the path of a global.safetensors in a run folder")
+        raise ConfigError(f"{path} is not there, or no file; give the path of a global.safetensors in a run folder")
     try:
         with safe_open(path, framework="pt") as file:
             words = file.metadata() or {}

@@ -2,12 +2,15 @@
 
 A charge is on the disk before the release that it pays for. So a crash between the two counts a release that never
 happened, and never misses one that did. The file is JSON lines: a header with the silo's name and budget, then one
-line a charge. A torn last line is a charge that never returned, hence a release that never happened: it is cut off.
+line a charge, each with a hash over all lines up to it, so that an altered or missing line is noticed. (Whoever can
+compute hashes can forge the file: the ledger guards a silo against accidents, and not against itself.) A torn last
+line is a charge that never returned, hence a release that never happened: it is cut off.
 """
 
 import copy
 import errno
 import fcntl
+import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -53,6 +56,7 @@ class Ledger:
         self.budget = budget
         self._silo = silo
         self._header = {"silo": silo, **asdict(budget), "unit": UNIT, "relation": RELATION}
+        self._chain = hashlib.sha256(json.dumps(self._header).encode()).hexdigest()
         self._file = path.open("a+b", buffering=0)
         try:
             path.chmod(0o600)
@@ -87,7 +91,10 @@ class Ledger:
                 f"{self._silo} has spent epsilon {self.epsilon:.3f} of {self.budget.epsilon:g}, and {phase} asks for "
                 f"{event}, which would make {epsilon:.3f}; the silo stops here. Raise epsilon, or plan fewer steps"
             )
-        self._append({"phase": phase, "event": _NAMES[type(event)], **asdict(event)})
+        fields = {"phase": phase, "event": _NAMES[type(event)], **asdict(event)}
+        chain = _link(self._chain, fields)
+        self._append({**fields, "chain": chain})
+        self._chain = chain
         self.charges.append(Charge(phase, event))
         self._accountant = trial
 
@@ -137,7 +144,17 @@ class Ledger:
                 f"{path} is the ledger of {header}, but this silo is {self._header}; use the job that began it, "
                 "or a new run folder"
             )
-        return [_charge(path, number, line) for number, line in enumerate(lines[1:], start=2)]
+        return [self._charge(path, number, line) for number, line in enumerate(lines[1:], start=2)]
+
+    def _charge(self, path: Path, number: int, line: bytes) -> Charge:
+        fields = _parse(path, number, line)
+        found, self._chain = fields.pop("chain", None), _link(self._chain, fields)
+        if found != self._chain:
+            raise LedgerDamaged(
+                f"{path}, line {number}: does not follow from the lines before it; one of them was altered or removed: "
+                "restore the file from a backup"
+            )
+        return _to_charge(path, number, fields)
 
 
 def _parse(path: Path, number: int, line: bytes) -> dict[str, Any]:
@@ -150,8 +167,11 @@ def _parse(path: Path, number: int, line: bytes) -> dict[str, Any]:
     return fields
 
 
-def _charge(path: Path, number: int, line: bytes) -> Charge:
-    fields = _parse(path, number, line)
+def _link(chain: str, fields: dict[str, Any]) -> str:
+    return hashlib.sha256((chain + json.dumps(fields)).encode()).hexdigest()
+
+
+def _to_charge(path: Path, number: int, fields: dict[str, Any]) -> Charge:
     try:
         phase, kind = str(fields.pop("phase")), _EVENTS[fields.pop("event")]
         event = kind(**{name: _number(value) for name, value in fields.items()})

@@ -80,6 +80,11 @@ class Silo:
     def resume(self) -> None:
         """Take up what an interrupted run left."""
         self._at = self._state.load() or self._at
+        if self.ledger is not None and len(self.ledger.charges) < self._at.charges:
+            raise LedgerDamaged(
+                f"{self.name}'s ledger holds {len(self.ledger.charges)} charges, but the silo had made "
+                f"{self._at.charges} by its last checkpoint: lines are missing; restore the file from a backup"
+            )
         self._trainer.load_state(self._at.tensors)
 
     def answer(self, request: bytes) -> bytes:
@@ -118,7 +123,10 @@ class Silo:
         if message.job_digest != self._job.digest:
             raise SessionMismatch("the request belongs to another job than the one this silo agreed to")
         if message.number <= last:
-            raise WrongRound(f"request {message.number} came after request {last} was answered")
+            raise WrongRound(
+                f"request {message.number} came after request {last} was answered: the aggregator's journal is gone or "
+                "older than this silo; restore it, or begin another run"
+            )
         if last == 0 and message.WhichOneof("body") not in ("enrol", None):
             raise WrongRound(
                 f"{self.name} has no memory of this run, which is under way: its folder is new or was removed; what it "
@@ -227,7 +235,8 @@ class Silo:
         write_atomically(self._folder / name, content, mode=0o600)
 
     def _save(self, checkpoint: Checkpoint) -> None:
-        self._at = replace(checkpoint, tensors=self._trainer.state())
+        charges = 0 if self.ledger is None else len(self.ledger.charges)
+        self._at = replace(checkpoint, charges=charges, tensors=self._trainer.state())
         self._state.save(self._at)
 
     def _vector(self, array: pb.Array) -> torch.Tensor:

@@ -31,6 +31,8 @@ class Checkpoint:
     """Digest of the sum that took what was prepared; empty before that."""
     sum_number: int = 0
     """Of the request that began that sum."""
+    charges: int = 0
+    """How many charges the ledger held by then: it may hold more, and never fewer."""
     tensors: dict[str, Tensor] = field(default_factory=dict)
 
 
@@ -55,6 +57,7 @@ class SiloState:
             "steps_done": str(checkpoint.steps_done),
             "session": checkpoint.session.hex(),
             "sum_number": str(checkpoint.sum_number),
+            "charges": str(checkpoint.charges),
         }
         write_atomically(self._checkpoint, safetensors.torch.save(checkpoint.tensors, words), mode=_PRIVATE)
 
@@ -73,6 +76,7 @@ class SiloState:
                 steps_done=int(words["steps_done"]),
                 session=bytes.fromhex(words["session"]),
                 sum_number=int(words["sum_number"]),
+                charges=int(words["charges"]),
                 tensors=tensors,
             )
         except (SafetensorError, KeyError, ValueError, TypeError) as error:

@@ -3,6 +3,7 @@
 import os
 import sys
 from importlib import resources
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -30,6 +31,21 @@ Out = Annotated[Path | None, typer.Option(help="The run folder. By default runs/
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else, to standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show errors only.")]
 Config = Annotated[Path, typer.Argument(help="A job's YAML file; configs/ has examples.", metavar="CONFIG")]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"siloseal {version('siloseal')}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options of every command."""
 
 
 @app.command()
@@ -102,6 +118,8 @@ def _run(job: "Job", out: Path | None, as_json: bool, quiet: bool) -> None:
     try:
         with Console(quiet=quiet, json=as_json) as console:
             console.say(f"{job.name} in {run_dir}")
+            if out is None and run_dir.name != job.name:
+                console.say("an earlier run is there: this is another one, and what it spends adds up")
             summary = run_job(job, run_dir, console)
     except KeyboardInterrupt:
         print("\ninterrupted; the same command continues where it stopped", file=sys.stderr, flush=True)

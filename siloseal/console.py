@@ -96,6 +96,8 @@ class Console:
             self._out.file.flush()
         elif not self._quiet:
             self._out.print(stage_table(summary), silo_table(summary), footer(summary), sep="\n")
+        for warning in () if self._quiet else summary.warnings:
+            self._err.print(Text(f"note: {warning}", style="yellow"), soft_wrap=True)
 
     def _open(self, name: str, silo: str | None, total: int) -> TaskID:
         label = escape(phase_title(name)) if silo is None else f"  [cyan]{escape(silo)}"

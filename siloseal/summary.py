@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import JsonValue, NonNegativeFloat, NonNegativeInt, ValidationError
+from pydantic import Field, JsonValue, NonNegativeFloat, NonNegativeInt, ValidationError
 
 from federation.errors import RunError
 from federation.storage import write_atomically
@@ -50,6 +50,8 @@ class RunSummary(Shape):
     classifier: str
     silos: list[SiloSummary]
     parameters: dict[str, str]
+    warnings: list[str] = Field(default_factory=list)
+    """What went otherwise than planned: budgets that ran out, an interruption."""
 
     @property
     def final_accuracy(self) -> float | None:
@@ -93,6 +95,8 @@ def read_run(run_dir: Path) -> Run:
     """A finished run; `RunError` where there is none, it has not finished, or a file of it is damaged."""
     if not run_dir.is_dir():
         raise RunError(f"found no folder {run_dir}; give the folder that a run printed at its end")
+    if not (run_dir / "config.yaml").is_file() and not (run_dir / "summary.json").is_file():
+        raise RunError(f"{run_dir} is not a run's folder; give the folder that a run printed at its end")
     if not (run_dir / "summary.json").is_file():
         raise RunError(f"{run_dir} has no summary.json, so its run has not finished; let it finish, or run it again")
     summary = read_summary(run_dir / "summary.json")

@@ -26,7 +26,13 @@ def sum_up(
     job: Job, run_dir: Path, parts: Parts, ledgers: Ledgers, outcome: Outcome, recorder: Recorder, *, seconds: float
 ) -> RunSummary:
     """Write the closing metrics and return the summary."""
-    notes = (*outcome.notes, *_notes(job, recorder))
+    warnings = [*outcome.notes]
+    if recorder.resumed:
+        warnings.append(
+            "This run was interrupted and resumed: durations are those of its last part, and training that the "
+            "interruption threw away stays charged."
+        )
+    notes = (*warnings, *_notes(job, recorder))
     metrics: list[Metric] = [*recorder.scores.values(), *_traffic(outcome), *recorder.timings()]
     metrics += [*_privacy(ledgers), *_protection(job), *(NoteMetric(text=text) for text in notes)]
     write_metrics(run_dir, metrics)
@@ -53,6 +59,7 @@ def sum_up(
         classifier=headline,
         silos=silos,
         parameters=_parameters(job, parts, outcome),
+        warnings=warnings,
     )
 
 
@@ -155,8 +162,6 @@ def _notes(job: Job, recorder: Recorder) -> list[str]:
         "training data. All of that is outside the privacy guarantee, and nothing of it flows back into training.",
         "Which classes a silo holds and how many examples it has count as public here.",
     ]
-    if recorder.resumed:
-        notes.append("This run was interrupted and resumed: durations are those of its last part.")
     if job.evaluation.silo_alone:
         notes.append(
             "The runs of each silo alone are a comparison: they spend the same epsilon on the same data once more, in "

@@ -29,14 +29,19 @@ def parse_config(kind: type[C], text: str, *, name: str) -> C:
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         values = yaml.safe_load(text)
+        doubles = [] if root is None else list(_doubled_keys(root))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise ConfigError(f"{name}:{line}: not valid YAML: {error.problem}; check indentation and quotes") from error
+    except RecursionError:
+        raise ConfigError(f"{name}: nested too deeply, or a part holds itself; write it out flat") from None
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{name}: not valid YAML: {error}; save it as plain UTF-8 text") from error
+    if root is None:
+        raise ConfigError(f"{name}: the file is empty, expected `key: value` lines; copy one from configs/")
     if not isinstance(root, yaml.MappingNode):
         raise ConfigError(f"{name}:1: found {type(values).__name__}, expected `key: value` lines; see configs/")
-    if doubles := list(_doubled_keys(root)):
+    if doubles:
         raise ConfigError("\n".join(f"{name}:{line}: {key} stands here twice; keep one" for key, line in doubles))
     try:
         return kind.model_validate(values)
@@ -69,8 +74,8 @@ def _explain(kind: type[BaseModel], root: yaml.Node, name: str, details: ErrorDe
         # A check over several fields has no place of its own; its message begins with the field that it is about.
         about = details["msg"].removeprefix("Value error, ").split(" ")[0].split(".")
         if not keys and _entry_at(root, about):
-            keys, line = _place(root, tuple(about))
-            field = ".".join(about)
+            _, line = _place(root, tuple(about))
+            return f"{name}:{line}: {details['msg'].removeprefix('Value error, ')}"
         return f"{name}:{line}: {field}: {details['msg'].removeprefix('Value error, ')}"
     wanted = _description(kind, details["loc"])
     expected = details["msg"][0].lower() + details["msg"][1:]

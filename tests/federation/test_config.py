@@ -53,6 +53,7 @@ def test_the_digest_changes_with_any_field() -> None:
     ("old", "new", "expected"),
     [
         ("  epsilon: 10", "  epsilon: -1", ["job.yaml:10: privacy.epsilon", "found -1", "greater than 0", "phases together"]),
+        ("  epsilon: 10", "  epsilon: true", ["job.yaml:8: privacy", "epsilon is true or false"]),
         ("  epsilon: 10", "  epsilon: lots", ["job.yaml:10: privacy.epsilon", "'lots'", "number"]),
         ("  epsilon: 10", "  epsilon: .nan", ["job.yaml:10: privacy.epsilon", "nan", "finite"]),
         ("  epsilon: 10", "  epsilon: .inf", ["job.yaml:10: privacy.epsilon", "inf"]),
@@ -67,9 +68,9 @@ def test_the_digest_changes_with_any_field() -> None:
         ("[north, east]", "[north, North]", ["job.yaml:3: silos", "two silos have the same name"]),
         ("[north, east]", "[]", ["job.yaml:4: silos.names", "at least 1"]),
         ("[north, east]", "[north, 'a/b']", ["job.yaml:4: silos.names.1", "'a/b'"]),
-        ("  epsilon: 2", "  epsilon: 12", ["job.yaml:14: warm_start.epsilon", "is 12", "leave some for the training"]),
-        ("  kind: kernel_mean\n  epsilon: 2", "  kind: leader\n  silo: west", ["job.yaml:14: warm_start.silo", "is 'west'", "north, east"]),
-        ("{kind: iid}", "{kind: sizes, fractions: [0.5, 0.3, 0.2]}", ["job.yaml:5: silos.partition.fractions", "3 for 2 silos"]),
+        ("  epsilon: 2", "  epsilon: 12", ["job.yaml:14: warm_start.epsilon is 12", "leave some for the training"]),
+        ("  kind: kernel_mean\n  epsilon: 2", "  kind: leader\n  silo: west", ["job.yaml:14: warm_start.silo is 'west'", "north, east"]),
+        ("{kind: iid}", "{kind: sizes, fractions: [0.5, 0.3, 0.2]}", ["job.yaml:5: silos.partition.fractions are 3 for 2 silos"]),
         ("  epsilon: 2", "  epsilon: 2\n  frequencies: 1", ["warm_start.frequencies", "found 1"]),
         ("  kind: kernel_mean\n  epsilon: 2", "  kind: public\n  data: {kind: digits, limit: 50}", ["warm_start.data", "not public"]),
         ("  local_steps: 100", "  local_steps: 0", ["job.yaml:18: schedule.local_steps", "found 0", "greater than or equal to 1"]),
@@ -94,7 +95,15 @@ def test_all_mistakes_are_told_at_once() -> None:
     assert len(str(caught.value).splitlines()) == 2
 
 
-@pytest.mark.parametrize("text", ["", "- a list", "just words", "42"])
+@pytest.mark.parametrize(
+    ("text", "words"), [("", "empty"), ("a: &a [*a]", "holds itself"), ("a: " + "[" * 3000, "nested")]
+)
+def test_a_file_that_is_no_config_at_all_is_refused(text: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        parse_config(Job, text, name="job.yaml")
+
+
+@pytest.mark.parametrize("text", ["- a list", "just words", "42"])
 def test_a_file_that_is_no_mapping_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="key: value"):
         parse_config(Job, text, name="job.yaml")

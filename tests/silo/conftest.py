@@ -11,6 +11,7 @@ import torch
 from federation.config.data import Digits
 from federation.config.job import Job, KernelMeanStart
 from federation.contributions import model_domain, sketch_domain, sketch_scheme
+from federation.errors import LedgerDamaged
 from federation.randomness import SeededRandomness
 from federation.session import Session
 from federation.wire import messages_pb2 as pb
@@ -44,7 +45,11 @@ class Bench:
             randomness=SeededRandomness(seed),
             on_progress=lambda *_: None,
         )
-        silo.resume()
+        try:
+            silo.resume()
+        except LedgerDamaged:
+            silo.close()
+            raise
         return silo
 
     def restart(self) -> None:

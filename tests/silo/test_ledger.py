@@ -1,9 +1,11 @@
 """The ledger: charged before the release, on disk, never under-counted, never over budget."""
 
+import hashlib
 import json
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -101,8 +103,27 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:
     with opened(tmp_path) as ledger:
         ledger.charge(STEPS, phase="phase_1")
     file = tmp_path / "ledger.jsonl"
+    chain = json.loads(file.read_text().splitlines()[-1])["chain"]
+    if line.startswith("{"):  # damaged by a hand that minds the chain
+        fields = json.loads(line)
+        line = json.dumps({**fields, "chain": hashlib.sha256((chain + json.dumps(fields)).encode()).hexdigest()})
     file.write_text(file.read_text() + line + "\n")
     with pytest.raises(LedgerDamaged, match="line 3"):
+        opened(tmp_path)
+
+
+@pytest.mark.parametrize("tamper", [lambda lines: lines[:1] + lines[2:], lambda lines: [lines[0], lines[2], lines[1]],
+                                    lambda lines: [lines[0], lines[1].replace("1.5", "9.5"), lines[2]]],
+                         ids=["removed", "reordered", "altered"])  # fmt: skip
+def test_a_line_that_was_altered_removed_or_reordered_is_noticed(
+    tmp_path: Path, tamper: Callable[[list[str]], list[str]]
+) -> None:
+    with opened(tmp_path) as ledger:
+        ledger.charge(STEPS, phase="phase_1")
+        ledger.charge(STEPS, phase="phase_2")
+    file = tmp_path / "ledger.jsonl"
+    file.write_text("\n".join(tamper(file.read_text().splitlines())) + "\n")
+    with pytest.raises(LedgerDamaged, match="altered or removed"):
         opened(tmp_path)
 
 
@@ -176,4 +197,5 @@ def test_the_file_is_json_lines_with_everything_an_auditor_needs(tmp_path: Path)
     header, charge = (json.loads(line) for line in (tmp_path / "ledger.jsonl").read_text().splitlines())
     assert header == {"silo": "north", "epsilon": 3.0, "delta": 1e-5, "unit": "one example", "relation": "add/remove"}
     numbers = {"sampling_rate": 0.05, "noise_multiplier": 1.5, "steps": 20}
+    assert len(charge.pop("chain")) == 64
     assert charge == {"phase": "phase_1", "event": "sampled_gaussian_steps", **numbers}

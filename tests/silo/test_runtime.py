@@ -199,3 +199,12 @@ def test_bytes_that_are_no_request_get_a_refusal(bench: Bench) -> None:
     assert decode(pb.Reply, bench.silo.answer(b"\xff\xff\xff")).refusal.error == "MessageError"
     zero = pb.Request(number=0, job_digest=bench.job.digest, enrol=pb.Enrol()).SerializeToString()
     assert decode(pb.Reply, bench.silo.answer(zero)).refusal.error == "WrongRound"
+
+
+def test_a_ledger_that_lost_its_last_lines_is_noticed(bench: Bench) -> None:
+    bench.train(1)
+    bench.silo.close()
+    ledger = bench.folder / "ledger.jsonl"
+    ledger.write_text(ledger.read_text().splitlines()[0] + "\n")
+    with pytest.raises(LedgerDamaged, match="lines are missing"):
+        bench.start()

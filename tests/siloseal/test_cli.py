@@ -54,6 +54,10 @@ def finished(tmp_path_factory: pytest.TempPathFactory, small_sections: dict[str,
     return folder
 
 
+def test_it_tells_its_version(here: Callable[..., Ran]) -> None:
+    assert here("--version").stdout.startswith("siloseal 0.")
+
+
 def test_help_teaches_every_command(here: Callable[..., Ran]) -> None:
     shown = here("--help")
     assert shown.returncode == 0

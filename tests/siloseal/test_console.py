@@ -46,7 +46,7 @@ def test_the_table_holds_stages_silos_and_the_way_to_the_report(
 ) -> None:
     work(Console(quiet=False, json=False), summary)
     out = capsys.readouterr().out
-    for text in ("Phase 1 average", "0.643", "After tuning", "0.712", "Best silo alone", "0.463", "Real data", "0.968",
+    for text in ("Phase 1 average", "0.643", "Final", "0.712", "Best silo alone", "0.463", "Real data", "0.968",
                  "north", "1,000", "0-4, 7", "6.42", "0.521", "delta 1e-5", "24 MB", "3 min 07 s",
                  "/run/report.html"):  # fmt: skip
         assert text in out, text
@@ -58,11 +58,12 @@ def test_privacy_off_is_said_in_the_table(summary: RunSummary, capsys: pytest.Ca
 
 
 @pytest.mark.parametrize("quiet", [False, True])
-def test_an_error_is_one_line_and_a_hint_even_when_quiet(quiet: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    Console(quiet=quiet, json=True).error(RunError("found [b]\nno folder " + "x" * 300 + "; give one; please"))
+def test_each_error_is_one_line_and_a_hint_even_when_quiet(quiet: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    Console(quiet=quiet, json=True).error(RunError("found [b] no folder " + "x" * 300 + "; give one; please\nand more"))
     streams = capsys.readouterr()
     assert streams.out == ""
-    assert streams.err.splitlines() == ["error: found [b] no folder " + "x" * 300, "hint: give one; please"]
+    lines = ["error: found [b] no folder " + "x" * 300, "  hint: give one; please", "error: and more"]
+    assert streams.err.splitlines() == lines
 
 
 @pytest.fixture

@@ -44,6 +44,9 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 def test_a_run_without_summary_has_not_finished(make_run: Callable[..., Path]) -> None:
     run_dir = make_run()
     (run_dir / "summary.json").unlink()
+    with pytest.raises(RunError, match="not a run's folder"):
+        read_run(run_dir)
+    (run_dir / "config.yaml").write_text("name: begun\n")
     with pytest.raises(RunError, match="has not finished"):
         read_run(run_dir)
 
