@@ -18,7 +18,7 @@ import yaml
 from federation.config.job import Job
 from siloseal.console import Console
 from siloseal.metrics import QualityMetric
-from siloseal.run_folder import is_finished, open_run_folder
+from siloseal.run_folder import is_finished
 from siloseal.runs import run_job
 from siloseal.summary import RunSummary, read_run
 
@@ -65,7 +65,7 @@ def run_cell(cell: Cell, out: Path) -> RunSummary:
     if is_finished(folder):
         return read_run(folder).summary
     with Console(quiet=True, json=False) as console:
-        return run_job(cell.job(), open_run_folder(cell.job(), folder), console)
+        return run_job(cell.job(), folder, console)
 
 
 def table(results: dict[Cell, RunSummary]) -> str:

@@ -111,16 +111,11 @@ def report(run_dir: Annotated[Path, typer.Argument(help="A run's folder.", metav
 
 def _run(job: "Job", out: Path | None, as_json: bool, quiet: bool) -> None:
     from siloseal.console import Console
-    from siloseal.run_folder import open_run_folder
     from siloseal.runs import run_job
 
-    run_dir = open_run_folder(job, out)
     try:
         with Console(quiet=quiet, json=as_json) as console:
-            console.say(f"{job.name} in {run_dir}")
-            if out is None and run_dir.name != job.name:
-                console.say("an earlier run is there: this is another one, and what it spends adds up")
-            summary = run_job(job, run_dir, console)
+            summary = run_job(job, out, console)
     except KeyboardInterrupt:
         print("\ninterrupted; the same command continues where it stopped", file=sys.stderr, flush=True)
         os._exit(130)  # at once: silos still at work in threads lose what their next checkpoint would have kept

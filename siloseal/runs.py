@@ -9,6 +9,7 @@ import torch
 from aggregator.coordinator import Model
 from federation.config.data import Iid
 from federation.config.job import Job, LeaderStart, Silos
+from federation.phases import plan_silo
 from federation.randomness import SecureRandomness
 from federation.storage import write_atomically
 from models.building import generator_file, load_generator, read_generator
@@ -19,7 +20,7 @@ from silo.training.trainer import TrainingProgress
 from siloseal.console import Console
 from siloseal.recorder import Recorder
 from siloseal.report import write_report
-from siloseal.run_folder import only_here
+from siloseal.run_folder import only_here, open_run_folder
 from siloseal.simulation import RandomnessOf, deal, federate, open_silos
 from siloseal.summary import RunSummary, write_summary
 from siloseal.summing_up import sum_up
@@ -29,18 +30,35 @@ WORKERS = 2
 
 
 def run_job(
-    job: Job, run_dir: Path, console: Console, *, randomness_of: RandomnessOf = lambda _: SecureRandomness()
+    job: Job, out: Path | None, console: Console, *, randomness_of: RandomnessOf = lambda _: SecureRandomness()
 ) -> RunSummary:
-    """Run, or go on with, the job in this folder, and write everything that a reader of the folder expects."""
-    with only_here(run_dir):
-        return _run(job, run_dir, console, randomness_of)
+    """Run, or go on with, the job in its folder, and write everything that a reader of the folder expects.
 
-
-def _run(job: Job, run_dir: Path, console: Console, randomness_of: RandomnessOf) -> RunSummary:
-    began = time.monotonic()
+    What can be refused is refused before anything is written: data, partition, noise.
+    """
     torch.set_num_threads(1)  # the parallelism is between silos
     train, held_out = load(job.data)
     parts = deal(job, train)
+    for name, part in parts.items():
+        plan_silo(job, name, len(part))
+    run_dir = open_run_folder(job, out)
+    console.say(f"{job.name} in {run_dir}")
+    if out is None and run_dir.name != job.name:
+        console.say("an earlier run is there: this is another one, and what it spends adds up")
+    with only_here(run_dir):
+        return _run(job, run_dir, train, held_out, parts, console, randomness_of)
+
+
+def _run(
+    job: Job,
+    run_dir: Path,
+    train: LabelledImages,
+    held_out: LabelledImages,
+    parts: dict[str, LabelledImages],
+    console: Console,
+    randomness_of: RandomnessOf,
+) -> RunSummary:
+    began = time.monotonic()
     evaluator = Evaluator(
         (train.images, train.labels),
         (held_out.images, held_out.labels),

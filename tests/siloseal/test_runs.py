@@ -14,7 +14,7 @@ import pytest
 
 from federation.config.job import Job
 from federation.config.loading import to_yaml
-from federation.errors import RunError
+from federation.errors import RunError, SiloSealError
 from federation.randomness import SeededRandomness
 from silo.ledger import Budget, Ledger
 from siloseal.console import Console
@@ -33,7 +33,7 @@ def seeded(silo: str) -> SeededRandomness:
 
 def run(job: Job, folder: Path) -> RunSummary:
     with Console(quiet=True, json=False) as console:
-        return run_job(job, open_run_folder(job, folder), console, randomness_of=seeded)
+        return run_job(job, folder, console, randomness_of=seeded)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_the_noise_of_a_real_run_does_not_repeat(small_job: Callable[..., Job], 
     for number in range(2):
         job, folder = small_job(schedule=SHORT), tmp_path / str(number)
         with Console(quiet=True, json=False) as console:
-            run_job(job, open_run_folder(job, folder), console)
+            run_job(job, folder, console)
         models.append((folder / "global.safetensors").read_bytes())
     assert models[0] != models[1]
 
@@ -187,7 +187,7 @@ def test_a_finished_run_is_never_overwritten(small_job: Callable[..., Job], tmp_
     monkeypatch.chdir(tmp_path)
     job = small_job(schedule={**SHORT, "tuning_rounds": 0})
     with Console(quiet=True, json=False) as console:
-        run_job(job, open_run_folder(job, None), console, randomness_of=seeded)
+        run_job(job, None, console, randomness_of=seeded)
     assert open_run_folder(job, None) == Path("runs/small-2")
     assert open_run_folder(job, None) == Path("runs/small-2"), "begun and not finished: the same command continues it"
     assert open_run_folder(small_job(seed=9), None) == Path("runs/small-3")
@@ -195,6 +195,13 @@ def test_a_finished_run_is_never_overwritten(small_job: Callable[..., Job], tmp_
         open_run_folder(job, Path("runs/small"))
     with pytest.raises(RunError, match="another job"):
         open_run_folder(small_job(seed=9), Path("runs/small-2"))
+
+
+def test_a_job_that_is_refused_leaves_no_folder(small_job: Callable[..., Job], tmp_path: Path) -> None:
+    job = small_job(silos={"names": ["a", "b"], "partition": {"kind": "by_class", "classes_per_silo": 20}})
+    with pytest.raises(SiloSealError):
+        run(job, tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_with_other_things_in_it_is_not_touched(small_job: Callable[..., Job], tmp_path: Path) -> None:
