@@ -71,8 +71,8 @@ def run_cell(cell: Cell, out: Path) -> RunSummary:
 def table(results: dict[Cell, RunSummary]) -> str:
     """Means over seeds, with standard deviations, as Markdown."""
     lines = [
-        "| data | start | warm start | best silo | average | after 10 rounds | final LogReg / MLP | epsilon |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| data | start | seeds | warm start | best silo | average | final | final LogReg / MLP | epsilon |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for partition, start in itertools.product(PARTITIONS, STARTS):
         runs = [summary for cell, summary in results.items() if (cell.partition, cell.start) == (partition, start)]
@@ -80,7 +80,7 @@ def table(results: dict[Cell, RunSummary]) -> str:
         best = [max(silo.accuracy_trained or 0.0 for silo in run.silos) for run in runs]
         columns = [*map(_spread, (warm, best, average, final)), _other_classifiers(runs)]
         epsilon = max(run.epsilon or 0.0 for run in runs)
-        lines.append(f"| {partition} | `{start}` | {' | '.join(columns)} | {epsilon:.2f} |")
+        lines.append(f"| {partition} | `{start}` | {len(runs)} | {' | '.join(columns)} | {epsilon:.2f} |")
     return "\n".join(lines) + "\n"
 
 
