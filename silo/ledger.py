@@ -55,7 +55,8 @@ class Ledger:
     def __init__(self, path: Path, *, silo: str, budget: Budget) -> None:
         self.budget = budget
         self._silo = silo
-        self._header = {"silo": silo, **asdict(budget), "unit": UNIT, "relation": RELATION}
+        numbers = {name: float(value) for name, value in asdict(budget).items()}  # 10 and 10.0 are the same budget
+        self._header = {"silo": silo, **numbers, "unit": UNIT, "relation": RELATION}
         self._chain = hashlib.sha256(json.dumps(self._header).encode()).hexdigest()
         self._file = path.open("a+b", buffering=0)
         try:
