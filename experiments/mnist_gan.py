@@ -24,15 +24,24 @@ from siloseal.summary import RunSummary, read_run
 
 CONFIG = Path(__file__).parents[1] / "configs" / "mnist-gan.yaml"
 PARTITIONS = {"label skew": {"kind": "by_class", "classes_per_silo": 5}, "IID": {"kind": "iid"}}
-# Generators that are not good yet need larger steps.
-GROWING = {"generator_learning_rate": 2e-4}
-STARTS: dict[str, dict[str, object]] = {
-    "kernel_mean": {},
-    "public": {
-        "warm_start": {"kind": "public", "data": {"kind": "digits", "side": 28, "margin": 4}, "fit_steps": 1000},
-        "learner": GROWING,
+# The config starts from a generator that is good already. One that is still to grow takes more and larger steps, which
+# decay, and is an MLP.
+GROWING: dict[str, dict[str, object]] = {
+    "learner": {
+        "generator": "mlp",
+        "instance_noise": 0.3,
+        "discriminator_warmup": 0,
+        "generator_learning_rate": 2e-3,
+        "generator_half_life_steps": 400,
     },
-    "none": {"warm_start": {"kind": "none"}, "learner": GROWING},
+    "optimizer": {"learning_rate": 2e-3},
+    "schedule": {"batch": 512, "local_steps": 1000},
+}
+PUBLIC_DIGITS = {"kind": "digits", "side": 28, "margin": 4}
+STARTS: dict[str, dict[str, dict[str, object]]] = {
+    "kernel_mean": {},
+    "public": {**GROWING, "warm_start": {"kind": "public", "data": PUBLIC_DIGITS, "fit_steps": 1500}},
+    "none": {**GROWING, "warm_start": {"kind": "none"}},
 }
 WORKERS = 2
 
@@ -53,10 +62,10 @@ class Cell:
     def job(self) -> Job:
         """The config with what this cell changes."""
         fields = yaml.safe_load(CONFIG.read_text())
-        changes = dict(STARTS[self.start])
-        fields["learner"] |= changes.pop("learner", {})
+        for section, changes in STARTS[self.start].items():
+            fields[section] = changes if "kind" in changes else {**fields[section], **changes}
         fields["silos"]["partition"] = PARTITIONS[self.partition]
-        return Job.model_validate({**fields, **changes, "name": self.name, "seed": self.seed})
+        return Job.model_validate({**fields, "name": self.name, "seed": self.seed})
 
 
 def run_cell(cell: Cell, out: Path) -> RunSummary:

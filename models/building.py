@@ -23,7 +23,7 @@ from models.vectors import flatten, load_flat
 
 Model = NDArray[np.float32]
 
-_FORMAT = "siloseal generator 1"
+_FORMAT = "siloseal generator 2"
 
 
 def build_learner(

@@ -14,6 +14,12 @@ from federation.errors import ConfigError
 C = TypeVar("C", bound=BaseModel)
 Location = tuple[int | str, ...]
 
+_EXPECTED = {  # what the checker's own words do not tell whoever writes YAML
+    "tuple_type": "expected a list, in [brackets] or one item a line after dashes",
+    "model_type": "expected `key: value` lines or {braces}",
+    "string_pattern_mismatch": "expected at most 64 letters, digits, _ and -, beginning with a letter or digit",
+}
+
 
 def load_config(kind: type[C], path: Path) -> C:
     """The file as a config of this kind, or `ConfigError` with every mistake in it."""
@@ -78,7 +84,7 @@ def _explain(kind: type[BaseModel], root: yaml.Node, name: str, details: ErrorDe
             return f"{name}:{line}: {details['msg'].removeprefix('Value error, ')}"
         return f"{name}:{line}: {field}: {details['msg'].removeprefix('Value error, ')}"
     wanted = _description(kind, details["loc"])
-    expected = details["msg"][0].lower() + details["msg"][1:]
+    expected = _EXPECTED.get(details["type"]) or details["msg"][0].lower() + details["msg"][1:]
     return f"{name}:{line}: {field}: found {details['input']!r}; {expected}{f' ({wanted})' if wanted else ''}"
 
 
@@ -144,10 +150,11 @@ def _models_at(kind: type[BaseModel], location: Location) -> list[type[BaseModel
     models = [kind]
     for part in location:
         fields = {name: field for model in models for name, field in model.model_fields.items()}
-        if str(part) in fields:
+        tagged = [model for model in models if part in _kinds(model)]
+        if len(models) > 1 and tagged:  # a tag may be called like a field of another model of the union
+            models = tagged
+        elif str(part) in fields:
             models = _models(fields[str(part)].annotation)
-        else:
-            models = [model for model in models if part in _kinds(model)] or models
     return models
 
 

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from models.gan.labels import beside, one_hot
+
 LEAK = 0.2
 SMALLEST_MAP = 4  # a strided convolution halves the map until it is at most this wide
 
@@ -31,7 +33,7 @@ class MlpDiscriminator(nn.Module):
 
     def forward(self, images: Tensor, labels: Tensor) -> Tensor:
         """Logits (rows,) of images (rows, C, H, W) with labels (rows,)."""
-        rows = torch.cat([images.flatten(1), _one_hot(labels, self.classes, images)], dim=1)
+        rows = beside(images.flatten(1), labels, self.classes)
         rows = functional.leaky_relu(self.hidden(rows), LEAK)
         rows = functional.leaky_relu(self.narrow(rows), LEAK)
         logits: Tensor = self.logit(rows).squeeze(1)
@@ -65,14 +67,10 @@ class ConvDiscriminator(nn.Module):
     def forward(self, images: Tensor, labels: Tensor) -> Tensor:
         """Logits (rows,) of images (rows, C, H, W) with labels (rows,)."""
         first, *others = self.convolutions
-        shift = self.label_shift(_one_hot(labels, self.classes, images))  # (rows, 64)
+        shift = self.label_shift(one_hot(labels, self.classes, images))  # (rows, 64)
         maps = first(images).contiguous(memory_format=self.layout) + shift[:, :, None, None]
         maps = functional.leaky_relu(maps, LEAK)
         for convolution in others:
             maps = functional.leaky_relu(convolution(maps), LEAK)
         logits: Tensor = self.logit(maps.flatten(1)).squeeze(1)
         return logits
-
-
-def _one_hot(labels: Tensor, classes: int, like: Tensor) -> Tensor:
-    return (labels[:, None] == torch.arange(classes)).to(like.dtype)  # torch's own does not pass through vmap

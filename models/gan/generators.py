@@ -10,9 +10,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from models.gan.labels import beside
+
 DARK = -2.0  # the last bias: the output starts near 0.1, as most pixels of a dark background are
 BLOCK = 4  # side of the block of pixels that each cell of the last map becomes
 LARGEST_COARSE_SIDE = 8
+SMALL_PIXELS = 256  # up to so many, half the units are enough
+LEAK = 0.2
 
 
 class ConvGenerator(nn.Module):
@@ -41,7 +45,7 @@ class ConvGenerator(nn.Module):
 
     def forward(self, z: Tensor, labels: Tensor) -> Tensor:
         """Images (rows, C, H, W) from noise (rows, latent) and labels (rows,)."""
-        rows = F.relu(self.hidden(_with_labels(z, labels, self.classes)))
+        rows = F.relu(self.hidden(beside(z, labels, self.classes)))
         maps = F.relu(self.coarse(rows)).view(-1, *self.coarse_shape)  # (rows, width, h, w)
         for double in self.doublings:
             maps = F.relu(F.pixel_shuffle(double(maps), 2))
@@ -51,10 +55,14 @@ class ConvGenerator(nn.Module):
 
 
 class MlpGenerator(nn.Module):
-    """Two hidden layers, for images too small to convolve: 26-64-128-64 for 8x8 digits."""
+    """Two hidden layers: 26-64-128-64 for 8x8 digits, 26-128-256-784 for 28x28.
 
-    def __init__(self, *, image_shape: tuple[int, int, int], classes: int, latent: int, hidden: int = 64) -> None:
+    Leaky, because a rectified generator that starts far from the data loses units for good, and with them its variety.
+    """
+
+    def __init__(self, *, image_shape: tuple[int, int, int], classes: int, latent: int) -> None:
         super().__init__()
+        hidden = 128 if math.prod(image_shape[1:]) > SMALL_PIXELS else 64
         self.image_shape, self.classes, self.latent = image_shape, classes, latent
         self.hidden = nn.Linear(latent + classes, hidden)
         self.wide = nn.Linear(hidden, 2 * hidden)
@@ -63,15 +71,11 @@ class MlpGenerator(nn.Module):
 
     def forward(self, z: Tensor, labels: Tensor) -> Tensor:
         """Images (rows, C, H, W) from noise (rows, latent) and labels (rows,)."""
-        rows = F.relu(self.hidden(_with_labels(z, labels, self.classes)))
-        return torch.sigmoid(self.pixels(F.relu(self.wide(rows)))).view(-1, *self.image_shape)
+        rows = F.leaky_relu(self.hidden(beside(z, labels, self.classes)), LEAK)
+        return torch.sigmoid(self.pixels(F.leaky_relu(self.wide(rows), LEAK))).view(-1, *self.image_shape)
 
 
 Generator = ConvGenerator | MlpGenerator
-
-
-def _with_labels(z: Tensor, labels: Tensor, classes: int) -> Tensor:
-    return torch.cat([z, F.one_hot(labels, classes).to(z.dtype)], dim=1)
 
 
 def _start_dark(bias: Tensor | None) -> None:

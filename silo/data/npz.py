@@ -39,8 +39,9 @@ def read_npz(path: Path, classes: int | None) -> tuple[LabelledImages, LabelledI
 def _arrays(path: Path) -> dict[str, NDArray[np.generic]]:
     try:
         with path.open("rb") as file:  # opened here, because numpy leaves it open when the archive is damaged
-            archive = np.load(file, allow_pickle=False)
-            found = dict(archive) if isinstance(archive, np.lib.npyio.NpzFile) else None
+            if zipfile.is_zipfile(file):
+                file.seek(0)
+                return dict(np.load(file, allow_pickle=False))
     except FileNotFoundError:
         raise DataError(f"{path} does not exist; correct the path in the config") from None
     except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error) as error:
@@ -48,9 +49,10 @@ def _arrays(path: Path) -> dict[str, NDArray[np.generic]]:
             f"{path} cannot be read as an .npz of plain arrays ({error}); "
             "write it with numpy.savez from numeric arrays, since pickled objects are never loaded"
         ) from error
-    if found is None:
-        raise DataError(f"{path} holds one bare array, expected images and labels; write it with numpy.savez")
-    return found
+    raise DataError(
+        f"{path} is not a whole .npz archive: cut short, or another kind of file; "
+        "write images and labels with numpy.savez"
+    )
 
 
 def _split(arrays: dict[str, NDArray[np.generic]], prefix: str, path: Path) -> tuple[Tensor, Tensor]:

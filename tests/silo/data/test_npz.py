@@ -112,7 +112,7 @@ def test_pickled_objects_are_refused(npz_file: Write) -> None:
 
 def test_a_bare_array_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", IMAGES)
-    with pytest.raises(DataError, match="one bare array"):
+    with pytest.raises(DataError, match=r"not a whole .npz archive"):
         load(NpzFile(path=tmp_path / "a.npy"))
 
 
@@ -127,7 +127,7 @@ def test_a_damaged_archive_is_refused(npz_file: Write, damage: str) -> None:
     else:
         content[:] = b"hello"
     path.write_bytes(content)
-    with pytest.raises(DataError, match=r"cannot be read as an .npz"):
+    with pytest.raises(DataError, match="cannot be read as an .npz" if damage == "flipped" else "not a whole .npz"):
         load(NpzFile(path=path))
 
 

@@ -1,0 +1,18 @@
+"""How a network is told the class: one-hot, as loud as its other inputs."""
+
+import torch
+from torch import Tensor
+
+LOUDNESS = 4.0
+"""The label's entry. A generator's noise has norm 4 (16 inputs) and an MNIST image about 9, which drown a plain 1: a
+private GAN then took twice the steps until its digits depended on the class. 3 and 5 did about as well."""
+
+
+def one_hot(labels: Tensor, classes: int, like: Tensor) -> Tensor:
+    """Rows (rows, classes) with LOUDNESS at the label."""
+    return LOUDNESS * (labels[:, None] == torch.arange(classes)).to(like.dtype)  # torch's own does not pass vmap
+
+
+def beside(rows: Tensor, labels: Tensor, classes: int) -> Tensor:
+    """The rows, each with its label after it."""
+    return torch.cat([rows, one_hot(labels, classes, rows)], dim=1)
