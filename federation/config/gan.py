@@ -25,7 +25,7 @@ class GanConfig(Section):
         ge=0,
         le=1,
         description="standard deviation of the noise on everything the discriminator sees; without it the generator "
-        "peaks early and then degrades; 0.1 suits 8x8 pixels, 0.2 suits 28x28",
+        "peaks early and then degrades; 0.1 suits 8x8 pixels, 0.2 to 0.3 suits 28x28",
     )
     discriminator_warmup: int = Field(
         default=0,
