@@ -131,3 +131,9 @@ def smallest_noise(events_at: Callable[[float], Sequence[Event]], *, epsilon: fl
     while epsilon_of(events_at(noise), delta) > epsilon:
         noise *= 1.0005
     return noise
+
+
+def epsilon_text(epsilon: float) -> str:
+    """Epsilon for people: two decimals, two digits where it is small, always rounded up, so that none is too good."""
+    places = 2 if epsilon >= 0.1 or epsilon <= 0 else 1 - math.floor(math.log10(epsilon))
+    return f"{math.ceil(epsilon * 10**places - 1e-9) / 10**places:.{places}f}"

@@ -4,6 +4,7 @@ A mechanism turns a silo's real vector into the inner sum's domain, noise includ
 `NoisySum` is itself a `SecureSum`, distributed privacy is a composition and not a class per pair.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,6 +17,8 @@ from federation.errors import DomainError
 from federation.randomness import Randomness
 from federation.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
 from federation.session import Domain, RealDomain, Session, Vector
+
+GRID_BITS = 12  # of the noise are kept below its deviation; the sampler has twice as many
 
 
 class Mechanism(Protocol):
@@ -58,8 +61,14 @@ class GaussianAtSilo:
         return RealDomain(outer.length, outer.bound + 10.0 * self._deviation)
 
     def encode(self, vector: NDArray[np.float64], randomness: Randomness) -> Vector:
-        """The vector plus noise from the silo's own randomness."""
-        return vector + self._deviation * randomness.normals(vector.size).astype(np.float64)
+        """The vector plus noise from the silo's own randomness, rounded to a grid that is coarse beside both.
+
+        The last bits of a floating-point sum tell which numbers were added (Mironov 2012): without rounding, entries of
+        a class with no example would be bare noise, and visibly so. Rounding hides that; it does not prove it away.
+        """
+        noised = vector + self._deviation * randomness.normals(vector.size).astype(np.float64)
+        grid = 2.0 ** (math.floor(math.log2(self._deviation)) - GRID_BITS)
+        return np.rint(noised / grid) * grid
 
     def decode(self, total: Sum) -> Sum:
         """Nothing to undo."""

@@ -90,10 +90,10 @@ def read_generator(path: Path) -> Generator:
         config = GanConfig.model_validate(described["learner"])
         generator = build_generator(config, (channels, height, width), int(described["classes"]), seed=0)
         generator.load_state_dict(tensors)
-    except (SafetensorError, ValidationError, ValueError, KeyError, RuntimeError) as error:
-        raise RunError(
-            f"{path} is damaged or of another version ({error}); restore it, or run the job again"
-        ) from error
+    except (SafetensorError, ValidationError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        raise RunError(f"{path} is damaged or of another version; restore it, or run the job again") from error
+    if not all(tensor.isfinite().all() for tensor in tensors.values()):
+        raise RunError(f"{path} holds weights that are not finite numbers; restore it, or run the job again")
     return generator
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from federation.accounting import Accountant, Event, GaussianRelease, SampledGaussianSteps, epsilon_of
+from federation.accounting import Accountant, Event, GaussianRelease, SampledGaussianSteps, epsilon_of, epsilon_text
 from federation.errors import BudgetExceeded, LedgerDamaged, UncountableEvent
 from federation.storage import sync_folder
 
@@ -102,9 +102,9 @@ class Ledger:
     def statement(self) -> str:
         """The guarantee, in one line that a person can quote."""
         return (
-            f"{self._silo}: ({self.epsilon:.2f}, {self.budget.delta:g})-differential privacy for {UNIT} ({RELATION}) "
-            "over all phases; Gaussian noise, added inside the silo, which trusts nobody else; Renyi accounting; the "
-            "number of examples and the set of classes count as public."
+            f"{self._silo}: ({epsilon_text(self.epsilon)}, {self.budget.delta:g})-differential privacy for {UNIT} "
+            f"({RELATION}) over all phases; Gaussian noise, added inside the silo, which trusts nobody else; Renyi "
+            "accounting; the number of examples and the set of classes count as public."
         )
 
     def close(self) -> None:

@@ -3,14 +3,20 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from federation.config.data import DataSource
 from federation.config.job import PublicStart
-from federation.errors import DataError
+from federation.errors import ConfigError, DataError
 from models.kernel_mean import FeatureMap
-from silo.data.loading import load
+from silo.data.loading import load, place
 
 
-def public_sum(start: PublicStart, features: FeatureMap) -> NDArray[np.float64]:
-    """The labelled sum of the public data set, whose shape and classes must be the silos'."""
+def public_sum(start: PublicStart, features: FeatureMap, *, own: DataSource) -> NDArray[np.float64]:
+    """The labelled sum of the public data set, whose shape and classes must be the silos' while its images are not."""
+    if (found := place(start.data)) is not None and found == place(own):
+        raise ConfigError(
+            f"warm_start.data and data both lead to {found}: the silos' own data are not public, and would be used "
+            "without noise and without a charge; name another data set"
+        )
     data, _ = load(start.data)
     if (data.image_shape, data.classes) != (features.image_shape, features.classes):
         raise DataError(

@@ -4,6 +4,7 @@ Its state is on the disk before a reply leaves: a request that comes again gets 
 was killed goes on from its last checkpoint. Training that a crash threw away stays charged in the ledger.
 """
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from federation.errors import (
     DataError,
     LedgerDamaged,
     MessageError,
+    RunError,
     SessionMismatch,
     SiloSealError,
     WrongRound,
@@ -80,9 +82,16 @@ class Silo:
     def resume(self) -> None:
         """Take up what an interrupted run left."""
         self._at = self._state.load() or self._at
-        if self.ledger is not None and len(self.ledger.charges) < self._at.charges:
+        charges = 0 if self.ledger is None else len(self.ledger.charges)
+        last, _ = self._state.load_reply()
+        if (self._at.number and not last) or (charges and not self._at.number):
+            raise RunError(
+                f"{self.name} has worked in this run, but its checkpoint or its last reply is gone: it could release "
+                "the same thing twice; restore its folder from a backup, or begin another run"
+            )
+        if self.ledger is not None and charges < self._at.charges:
             raise LedgerDamaged(
-                f"{self.name}'s ledger holds {len(self.ledger.charges)} charges, but the silo had made "
+                f"{self.name}'s ledger holds {charges} charges, but the silo had made "
                 f"{self._at.charges} by its last checkpoint: lines are missing; restore the file from a backup"
             )
         self._trainer.load_state(self._at.tensors)
@@ -168,6 +177,8 @@ class Silo:
         if self._at.number != number:
             self._learner.load(self._vector(train.model))
             self._save(Checkpoint(number, train.phase, train.round))
+        elif (self._at.prepared, self._at.round) != (train.phase, train.round):
+            raise WrongRound(f"request {number} came again, with other training than at first")
         before = self._at.steps_done
 
         def on_chunk(progress: TrainingProgress) -> None:
@@ -212,8 +223,10 @@ class Silo:
             raise WrongRound("what was prepared went into a sum already; each contribution is summed once")
         self._save(replace(self._at, session=session.digest, sum_number=number))
         event = prepared.event(session.quorum)
-        if event is not None and self.ledger is not None and Charge(WARM_START, event) not in self.ledger.charges:
-            self.ledger.charge(event, phase=WARM_START)
+        if event is not None and self.ledger is not None:
+            if not (repeated and Charge(WARM_START, event) in self.ledger.charges):
+                self.ledger.charge(event, phase=WARM_START)
+            self._save(self._at)  # with the charge counted, so that a ledger which loses it is noticed
         return scheme.silo(session, self.name, prepared.vector(), self._randomness)
 
     def _prepared(self) -> Prepared:
@@ -244,11 +257,14 @@ class Silo:
         vector = from_array(array, dtype="<f4", length=self._learner.vector().numel())
         if np.abs(vector).max(initial=0.0) > self._job.largest_weight:
             raise MessageError(
-                f"a model came with weights above {self._job.largest_weight:g}, the job's largest_weight"
+                f"a model came with weights above {self._job.largest_weight:g}, the job's largest_weight; raise that, "
+                "or lower the learning rates"
             )
         return torch.from_numpy(vector.copy())
 
     def _privacy(self) -> Privacy | None:
-        if self.ledger is None or self._plan.step_noise is None or not isinstance(self._job.privacy, ExampleLevel):
+        if self.ledger is None or not isinstance(self._job.privacy, ExampleLevel):
             return None
-        return Privacy(self._job.privacy.clip_norm, self._plan.step_noise, self.ledger)
+        # A silo that no round asks has no noise planned. Should it be made to train, the ledger refuses infinite noise.
+        noise = math.inf if self._plan.step_noise is None else self._plan.step_noise
+        return Privacy(self._job.privacy.clip_norm, noise, self.ledger)

@@ -3,6 +3,7 @@
 Readable by the silo alone. A checkpoint is written whole or not at all, so a kill at any moment leaves a usable one.
 """
 
+import hashlib
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,13 +87,14 @@ class SiloState:
 
     def save_reply(self, number: int, reply: bytes) -> None:
         """Keep a reply before it leaves."""
-        write_atomically(self._reply, struct.pack("<Q", number) + reply, mode=_PRIVATE)
+        content = struct.pack("<Q", number) + reply
+        write_atomically(self._reply, hashlib.sha256(content).digest() + content, mode=_PRIVATE)
 
     def load_reply(self) -> tuple[int, bytes]:
         """The last reply and its request's number; (0, b"") before the first."""
         if not self._reply.exists():
             return 0, b""
-        content = self._reply.read_bytes()
-        if len(content) < 8:
+        digest, content = (whole := self._reply.read_bytes())[:32], whole[32:]
+        if hashlib.sha256(content).digest() != digest or len(content) < 8:
             raise RunError(f"{self._reply} is damaged; restore it from a backup, or use a new run folder")
         return struct.unpack("<Q", content[:8])[0], content[8:]

@@ -1,5 +1,6 @@
 """The command line. Each command is a few lines: it reads a config, calls what does the work, and shows the result."""
 
+import json
 import os
 import sys
 from importlib import resources
@@ -105,7 +106,9 @@ def sample(
 def report(run_dir: Annotated[Path, typer.Argument(help="A run's folder.", metavar="RUN")]) -> None:
     """Write a finished run's report.html again, and print its path."""
     from siloseal.report import write_report
+    from siloseal.summing_up import check_ledgers
 
+    check_ledgers(run_dir)
     print(write_report(run_dir))
 
 
@@ -130,6 +133,8 @@ def main() -> NoReturn:
         from siloseal.console import Console
 
         Console(quiet=True, json=False).error(error)
+        if "--json" in sys.argv:  # a program that reads the output gets one document whatever happens
+            print(json.dumps({"error": str(error)}))
         sys.exit(2 if isinstance(error, ConfigError) else 1)
     except OSError as error:
         print(f"error: {error}; nothing is lost: mend it, and the same command continues", file=sys.stderr)

@@ -43,7 +43,7 @@ def read_npz(path: Path) -> tuple[Images, Labels]:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             images, labels = arrays["images"], arrays["labels"]
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise RunError(f"{path} holds no samples ({error}); restore the file, or run the job again") from None
+        raise RunError(f"{path} holds no samples; restore the file, or run the job again") from error
     check(images, labels)
     return images, labels
 

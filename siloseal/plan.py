@@ -11,13 +11,15 @@ import torch
 from federation.accounting import Event
 from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, LeaderStart, PublicStart, TwoPhase
 from federation.contributions import model_domain, model_scheme, sketch_domain, sketch_scheme
+from federation.engine import run_sum
 from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, SiloPlan, epsilon_by_phase, plan_silo
 from federation.randomness import SeededRandomness
-from federation.secure_sum import SecureSum, Sum
+from federation.secure_sum import SecureSum
 from federation.session import RealDomain, Session
 from models.building import Model, build_learner, feature_map, initial_model, load_generator
 from models.kernel_mean import fit_generator
 from silo.data.labelled_images import LabelledImages
+from silo.public_start import public_sum
 from silo.training.trainer import Privacy, PrivateTrainer
 
 MEASURED_STEPS = 5
@@ -55,6 +57,9 @@ def make_plan(job: Job, parts: dict[str, LabelledImages], *, workers: int) -> Pl
     first = next(iter(parts.values()))
     model = initial_model(job, first.image_shape, first.classes)
     silos = [_silo_cost(job, name, part) for name, part in parts.items()]
+    if isinstance(job.warm_start, PublicStart):  # it is read now, so that what is wrong with it is said now
+        features = feature_map(job, job.warm_start, first.image_shape, first.classes)
+        public_sum(job.warm_start, features, own=job.data)
     uploads, downloads = _traffic(job, first, model.size)
     return Plan(
         silos=silos,
@@ -100,12 +105,15 @@ def _sum_bytes(scheme: SecureSum, domain: RealDomain, silos: int) -> int:
     roster = tuple(f"silo{number}" for number in range(silos))
     session = Session(bytes(32), roster, domain, scheme.name, silos)
     sides = {name: scheme.silo(session, name, np.zeros(domain.length), SeededRandomness(0)) for name in roster}
-    side, sent = scheme.aggregator(session), 0
-    step: Mapping[str, bytes] | Sum = side.open()
-    while not isinstance(step, Sum):
-        replies = {name: sides[name].answer(message) for name, message in step.items()}
+    sent = 0
+
+    def ask(messages: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        nonlocal sent
+        replies = {name: sides[name].answer(message) for name, message in messages.items()}
         sent += len(replies[roster[0]])
-        step = side.advance(replies)
+        return replies
+
+    run_sum(scheme, session, ask)
     return sent
 
 

@@ -20,9 +20,10 @@ def print_plan(job: Job, plan: Plan, *, as_json: bool) -> None:
     terminal = Terminal(highlight=False)
     terminal.print(_silos(job, plan))
     terminal.print(_phases(job, plan))
-    delta = f" at delta {job.privacy.delta:g}" if isinstance(job.privacy, ExampleLevel) else ""
+    privacy = job.privacy
+    unit = f" at delta {privacy.delta:g}, for one example, add/remove" if isinstance(privacy, ExampleLevel) else ""
     largest = max((cost.epsilon["total"] for cost in plan.silos if cost.epsilon), default=None)
-    terminal.print(f"epsilon  {wording.epsilon(largest)}{delta}, for one example, add/remove")
+    terminal.print(f"epsilon  {wording.epsilon(largest)}{unit}")
     terminal.print(f"model    {plan.parameters:,} shared parameters")
     terminal.print(f"memory   about {wording.size(plan.memory_bytes)}")
     terminal.print(f"time     about {wording.duration(sum(plan.seconds.values()))} on this machine, evaluation aside")

@@ -69,8 +69,9 @@ class Recorder:
         if progress.phase == PHASE_1:
             self._done[silo] = done
             self._console.advance(PHASE_1, None, self._done.total(), self._total(PHASE_1))
-            followed = progress.metrics.get("generator_steps", 0)
-            self._console.advance(PHASE_1, silo, done, steps, f"{followed:.0f} generator steps")
+            followed, seen = (progress.metrics.get(name, 0.0) for name in ("generator_steps", "accuracy_on_fakes"))
+            words = f"{followed:.0f} generator steps, {seen:.0%} of fakes recognised"
+            self._console.advance(PHASE_1, silo, done, steps, words)
         elif progress.phase == WARM_START:
             self._console.advance(WARM_START, None, done, steps, f"{silo} trains the first generator")
 

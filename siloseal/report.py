@@ -9,6 +9,7 @@ from html import escape
 from importlib import resources
 from pathlib import Path
 
+from federation.accounting import MEANINGLESS_EPSILON
 from federation.storage import write_atomically
 from siloseal import report_costs as costs
 from siloseal import report_sections as sections
@@ -112,14 +113,14 @@ def privacy_sentence(summary: RunSummary) -> str:
     """What epsilon means here, without comfort that it does not give."""
     if summary.epsilon is None or summary.delta is None:
         return "Differential privacy was off, so nothing bounds what the model may reveal about a single record."
-    if wording.epsilon(summary.epsilon) != f"{summary.epsilon:.2f}":
+    if summary.epsilon > MEANINGLESS_EPSILON:
         return (
             f"Epsilon bounds what anyone could learn about a single record, but at {summary.epsilon:.0f} the bound is "
             "too weak to mean anything: treat this model as if it had no such guarantee."
         )
-    factor = math.exp(summary.epsilon)
+    factor = math.ceil(100 * math.exp(summary.epsilon)) / 100
     return (
-        f"Epsilon {summary.epsilon:.2f} bounds what anyone could learn about a single record from what was released: "
-        f"its presence changes the odds of any outcome at most {factor:,.{0 if factor >= 10 else 1}f}-fold (delta "
-        f"{wording.delta(summary.delta)} aside), so smaller is safer, and about 1 counts as strong."
+        f"Epsilon {wording.epsilon(summary.epsilon)} bounds what anyone could learn about a single record from what "
+        f"was released: its presence changes the odds of any outcome at most {factor:,.{2 if factor < 10 else 0}f}-fold"
+        f" (delta {wording.delta(summary.delta)} aside), so smaller is safer, and about 1 counts as strong."
     )

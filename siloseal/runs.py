@@ -7,8 +7,7 @@ from pathlib import Path
 import torch
 
 from aggregator.coordinator import Model
-from federation.config.data import Iid
-from federation.config.job import Job, LeaderStart, Silos
+from federation.config.job import Job, LeaderStart
 from federation.phases import plan_silo
 from federation.randomness import SecureRandomness
 from federation.storage import write_atomically
@@ -120,9 +119,10 @@ def _run_alone(job: Job, name: str, part: LabelledImages, folder: Path, randomne
     start = (
         job.warm_start.model_copy(update={"silo": name}) if isinstance(job.warm_start, LeaderStart) else job.warm_start
     )
-    alone = job.model_copy(update={"silos": Silos(names=(name,), partition=Iid()), "warm_start": start})
-    with open_silos(alone, {name: part}, folder, randomness_of, _unwatched) as silos:
-        return federate(alone, silos, folder, _Unwatched(), workers=1).model
+    silos = job.silos.model_copy(update={"names": (name,)})  # the partition stays: it says which classes are declared
+    alone = job.model_copy(update={"silos": silos, "warm_start": start})
+    with open_silos(alone, {name: part}, folder, randomness_of, _unwatched) as opened:
+        return federate(alone, opened, folder, _Unwatched(), workers=1).model
 
 
 def _unwatched(silo: str, progress: TrainingProgress) -> None:

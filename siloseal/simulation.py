@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from aggregator.coordinator import Coordinator, Observer, Outcome
@@ -65,6 +66,6 @@ def federate(job: Job, silos: Mapping[str, Silo], folder: Path, observer: Observ
     engine = LocalEngine({name: silo.answer for name, silo in silos.items()}, workers=workers)
     journal = Journal(aggregator_folder / "journal.sqlite", job.digest)
     try:
-        return Coordinator(job, engine, journal, observer, public_sum).run()
+        return Coordinator(job, engine, journal, observer, partial(public_sum, own=job.data)).run()
     finally:
         journal.close()

@@ -7,13 +7,15 @@ from aggregator.coordinator import Outcome
 from federation.accounting import MEANINGLESS_EPSILON, GaussianRelease, SampledGaussianSteps
 from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, LeaderStart, TwoPhase
 from federation.contributions import model_scheme, sketch_scheme
+from federation.errors import RunError
 from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, plan_silo
 from federation.secure_sum import SecureSum
 from silo.data.labelled_images import LabelledImages
-from silo.ledger import RELATION, UNIT, Ledger
+from silo.ledger import RELATION, UNIT, Budget, Ledger
 from siloseal.metrics import Metric, NoteMetric, PrivacyMetric, ProtectionMetric, TrafficMetric
 from siloseal.recorder import Recorder
-from siloseal.summary import RunSummary, SiloSummary, write_metrics
+from siloseal.simulation import declared_labels
+from siloseal.summary import RunSummary, SiloSummary, read_run, write_metrics
 
 Ledgers = Mapping[str, Ledger | None]
 Parts = Mapping[str, LabelledImages]
@@ -70,7 +72,7 @@ def _silo(job: Job, name: str, part: LabelledImages, ledger: Ledger | None, reco
     return SiloSummary(
         name=name,
         examples=len(part),
-        labels=sorted(part.label_set()),
+        labels=declared_labels(job, part),
         epsilon=ledger.epsilon if ledger else None,
         budget=ledger.budget.epsilon if ledger else None,
         accuracy_alone=alone,
@@ -160,7 +162,7 @@ def _notes(job: Job, recorder: Recorder) -> list[str]:
         "Accuracies are the experimenter's measurements in a simulation: tested on held-out real data that no silo "
         "trained on; the real-data number and the Frechet yardstick come from classifiers trained on the pooled "
         "training data. All of that is outside the privacy guarantee, and nothing of it flows back into training.",
-        "Which classes a silo holds and how many examples it has count as public here.",
+        "Which classes a silo declares and how many examples it has count as public here.",
     ]
     if job.evaluation.silo_alone:
         notes.append(
@@ -206,3 +208,18 @@ def _parameters(job: Job, parts: Parts, outcome: Outcome) -> dict[str, str]:
         "noise": "Gaussian, single precision, AES-256 keyed by the operating system",
         "who is trusted": "each silo trusts itself only: the noise is added inside it",
     }
+
+
+def check_ledgers(run_dir: Path) -> None:
+    """The ledgers of a finished run, where they lie here, say what its summary says; `SiloSealError` if not."""
+    summary = read_run(run_dir).summary
+    for silo in summary.silos:
+        path = run_dir / "silos" / silo.name / "ledger.jsonl"
+        if silo.budget is None or summary.delta is None or not path.is_file():
+            continue
+        with Ledger(path, silo=silo.name, budget=Budget(silo.budget, summary.delta)) as ledger:
+            if silo.epsilon is None or abs(ledger.epsilon - silo.epsilon) > 1e-6:
+                raise RunError(
+                    f"{path} counts epsilon {ledger.epsilon:.6f}, but summary.json says {silo.epsilon}; one of them "
+                    "was altered: restore them from a backup"
+                )

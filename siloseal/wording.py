@@ -1,6 +1,6 @@
 """How numbers of a run are written for people, on the console and in the report."""
 
-from federation.accounting import MEANINGLESS_EPSILON
+from federation.accounting import MEANINGLESS_EPSILON, epsilon_text
 
 
 def share(value: float | None) -> str:
@@ -12,7 +12,7 @@ def epsilon(value: float | None) -> str:
     """Never a bare number where the number protects nobody."""
     if value is None:
         return "no guarantee"
-    return f"{value:.2f}" if value <= MEANINGLESS_EPSILON else f"{value:.0f} (no meaningful guarantee)"
+    return epsilon_text(value) if value <= MEANINGLESS_EPSILON else f"{value:.0f} (no meaningful guarantee)"
 
 
 def delta(value: float | None) -> str:

@@ -17,7 +17,7 @@ HeldOut = Annotated[float, Field(gt=0, lt=1)]
 
 class _Source(Section):
     side: int | None = Field(
-        default=None, ge=1, description="resize every image to side x side, by bilinear interpolation"
+        default=None, ge=1, le=4096, description="resize every image to side x side, by bilinear interpolation"
     )
     margin: int = Field(
         default=0, ge=0, description="of the side, so many black pixels around each resized image, as MNIST has 4"
@@ -28,7 +28,7 @@ class _Source(Section):
 
     @property
     def origin(self) -> tuple[str, ...]:
-        """Where the images come from, however many are kept and whatever their size."""
+        """Where the images come from, as far as the text of a config tells, however many are kept."""
         places = (getattr(self, field, "") for field in ("kind", "folder", "path"))
         return tuple(str(place) for place in places)
 
@@ -61,7 +61,7 @@ class ClassFolders(_Source):
 
     kind: Literal["folder"] = Field(default="folder", description="a folder of class folders")
     path: Path = Field(description="the folder of class folders; may hold environment variables, ${NAME}")
-    side: int = Field(ge=1, description="resize every image to side x side, by bilinear interpolation")
+    side: int = Field(ge=1, le=4096, description="resize every image to side x side, by bilinear interpolation")
     colour: Literal["grey", "rgb"] = Field(default="grey", description="one channel or three")
     class_names: tuple[str, ...] | None = Field(
         default=None,
@@ -85,7 +85,10 @@ class NpzFile(_Source):
     kind: Literal["npz"] = Field(default="npz", description="a NumPy archive")
     path: Path = Field(description="the .npz file; may hold environment variables, ${NAME}")
     classes: int | None = Field(
-        default=None, ge=1, description="the number of classes over all silos; by default one more than the top label"
+        default=None,
+        ge=1,
+        le=10_000,
+        description="the number of classes over all silos; by default one more than the top label",
     )
     held_out: HeldOut = Field(default=0.2, description="the fraction kept for evaluation if the file has no test split")
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from federation.config.data import DataSource, PartitionSpec, Sizes
+from federation.config.data import DataSource, IdxFiles, PartitionSpec, Sizes
 from federation.config.gan import GanConfig
 from federation.config.optimizers import OptimizerConfig
 from federation.config.section import Section
@@ -36,7 +36,9 @@ class ExampleLevel(Section):
     kind: Literal["example_level"] = Field(description="each example is protected by noise that its silo adds")
     epsilon: float = Field(gt=0, le=1000, description="the most that all phases together may cost a silo's examples")
     delta: float = Field(gt=0, lt=0.1, description="the probability that epsilon does not hold; below 1 / examples")
-    clip_norm: float = Field(default=1.0, gt=0, description="each example's gradient is clipped to this L2 norm")
+    clip_norm: float = Field(
+        default=1.0, ge=1e-6, le=1e6, description="each example's gradient is clipped to this L2 norm"
+    )
 
 
 class NoPrivacy(Section):
@@ -54,12 +56,17 @@ class ColdStart(Section):
 class _Fit(Section):
     """How the aggregator fits a generator to a sum of random features."""
 
-    frequencies: int = Field(default=2000, ge=2, description="random Fourier frequencies; more is finer and slower")
+    frequencies: int = Field(
+        default=2000, ge=2, le=100_000, description="random Fourier frequencies; more is finer and slower"
+    )
     length_scale: float = Field(
-        default=3.5, gt=0, description="of the kernel, a third of two images' usual distance; 3.5 for MNIST, 1 for 8x8"
+        default=3.5,
+        ge=1e-3,
+        le=1e6,
+        description="of the kernel, a third of two images' usual distance; 3.5 for MNIST, 1 for 8x8",
     )
     fit_steps: Steps = Field(default=3000, description="steps that the aggregator fits the generator for")
-    fit_batch: int = Field(default=200, ge=20, description="generated images a fitting step")
+    fit_batch: int = Field(default=200, ge=20, le=100_000, description="generated images a fitting step")
     learning_rate: float = Field(default=1e-2, gt=0, le=1, description="of the fit, at its start")
 
 
@@ -121,7 +128,7 @@ class Evaluation(Section):
     classifiers: tuple[Literal["logistic", "mlp", "cnn"], ...] = Field(
         default=("cnn",), min_length=1, description="trained on generated images only; the first one gives the headline"
     )
-    samples: int = Field(default=4000, ge=100, description="generated images a measurement")
+    samples: int = Field(default=4000, ge=100, le=1_000_000, description="generated images a measurement")
     silo_alone: bool = Field(
         default=False,
         description="also run the job for each silo alone, a comparison that spends the same epsilon again",
@@ -142,7 +149,7 @@ class Job(Section):
     schedule: Annotated[TwoPhase | FedAvg, Field(discriminator="kind")] = Field(description="the course of the job")
     secure_sum: SecureSumConfig = Field(description="the sum of the warm start and of phase 1")
     largest_silo: int = Field(default=100_000, ge=1, description="no silo holds more examples; sizes stay below it")
-    largest_weight: float = Field(default=64.0, gt=0, description="no weight of a model is larger in magnitude")
+    largest_weight: float = Field(default=64.0, ge=1, le=1e6, description="no weight of a model is larger in magnitude")
     evaluation: Evaluation = Field(default=Evaluation(), description="what is measured on held-out data")
 
     @model_validator(mode="after")
@@ -153,7 +160,7 @@ class Job(Section):
                 f"silos.partition.fractions are {len(partition.fractions)} for {len(names)} silos; give one each"
             )
         match self.warm_start:
-            case PublicStart(data=data) if data.origin == self.data.origin:
+            case PublicStart(data=data) if data.origin == self.data.origin or _both_mnist(data, self.data):
                 raise ValueError(
                     "warm_start.data is the silos' own data, which is not public: it would be used without noise and "
                     "without a charge; name another data set"
@@ -172,3 +179,10 @@ class Job(Section):
     def digest(self) -> bytes:
         """SHA-256 of the resolved job: two jobs are the same when this is."""
         return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).digest()
+
+
+def _both_mnist(one: DataSource, other: DataSource) -> bool:
+    """The embedded images are a part of MNIST's."""
+    sources = {one.kind: one, other.kind: other}
+    idx = sources.get("idx")
+    return "embedded_mnist" in sources and isinstance(idx, IdxFiles) and idx.name == "mnist"

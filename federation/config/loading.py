@@ -17,7 +17,7 @@ Location = tuple[int | str, ...]
 _EXPECTED = {  # what the checker's own words do not tell whoever writes YAML
     "tuple_type": "expected a list, in [brackets] or one item a line after dashes",
     "model_type": "expected `key: value` lines or {braces}",
-    "string_pattern_mismatch": "expected at most 64 letters, digits, _ and -, beginning with a letter or digit",
+    "string_pattern_mismatch": "expected at most 64 of a-z, A-Z, 0-9, _ and -, beginning with a letter or digit",
 }
 
 
@@ -73,8 +73,10 @@ def _explain(kind: type[BaseModel], root: yaml.Node, name: str, details: ErrorDe
         hint = f"did you mean {close[0]}?" if close else f"known here: {', '.join(known)}"
         return f"{name}:{line}: {field} is not a known key; {hint}"
     if details["type"].startswith("union_tag"):
-        expected = ", ".join(repr(tag) for model in _models_at(kind, details["loc"]) for tag in _kinds(model))
+        tags = [tag for model in _models_at(kind, details["loc"]) for tag in _kinds(model)]
         found = details.get("ctx", {}).get("tag", "no `kind`")
+        close = [f"; did you mean {tag}?" for tag in difflib.get_close_matches(found, tags, n=1)]
+        expected = ", ".join(map(repr, tags)) + "".join(close)
         return f"{name}:{line}: {field}: found {found}, expected `kind:` to be one of {expected}"
     if details["type"] == "value_error":
         # A check over several fields has no place of its own; its message begins with the field that it is about.

@@ -1,5 +1,6 @@
 """From a config's data source to a training and a held-out set."""
 
+from pathlib import Path
 from typing import assert_never
 
 from torch.nn import functional
@@ -24,6 +25,15 @@ SPLIT_SEED = 20_240_229
 
 def load(source: DataSource) -> Parts:
     """The training set and the held-out set that `source` describes, resized and limited as it says."""
+    try:
+        return _load(source)
+    except DataError as error:
+        if (path := place(source)) is None or str(path.name) in str(error):
+            raise
+        raise DataError(f"{path}: {error}") from error
+
+
+def _load(source: DataSource) -> Parts:
     train, held_out = (_finished(part, source) for part in _read(source))
     if train.image_shape != held_out.image_shape:
         raise DataError(
@@ -31,6 +41,15 @@ def load(source: DataSource) -> Parts:
             "set side in the config, or store both splits alike"
         )
     return train, held_out
+
+
+def place(source: DataSource) -> Path | None:
+    """Where on this machine the files lie, links followed; None for data that come with a package."""
+    match source:
+        case IdxFiles(folder=path) | ClassFolders(path=path) | NpzFile(path=path):
+            return expand(path).resolve()
+        case _:
+            return None
 
 
 def _read(source: DataSource) -> Parts:

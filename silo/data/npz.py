@@ -16,6 +16,8 @@ from federation.errors import DataError
 from silo.data.labelled_images import LabelledImages
 from silo.data.pixels import unit_range
 
+MOST_CLASSES = 10_000
+
 
 def read_npz(path: Path, classes: int | None) -> tuple[LabelledImages, LabelledImages | None]:
     """The training set, and the test set where the file has one.
@@ -32,6 +34,8 @@ def read_npz(path: Path, classes: int | None) -> tuple[LabelledImages, LabelledI
         test = _split(arrays, "test_", path) if "test_images" in arrays else None
     labels = [train[1]] + ([test[1]] if test else [])
     top = max((int(part.max()) for part in labels if len(part)), default=0)
+    if classes is None and top >= MOST_CLASSES:
+        raise DataError(f"{path} holds labels up to {top}, expected classes numbered from 0; renumber them")
     known = classes or top + 1
     return LabelledImages(*train, known), LabelledImages(*test, known) if test else None
 

@@ -69,22 +69,28 @@ class GramRows:
 
     So the O x K gradients are never written down (Bu, Mao and Xu 2022, "mixed ghost clipping"). The patches P would be
     the largest tensor of the whole step; a few rows at a time, they stay in the processor's cache.
+
+    Where positions cancel, rounding may take the whole inner product away, and a row whose norm comes out too small is
+    clipped too little. So the norm is bounded from above: every square gets the largest error that it can hold.
     """
 
     def __init__(self, layer: nn.Conv2d, inputs: Tensor, derivatives: Tensor) -> None:
         self._layer = layer
+        self._bias_input = 0.0 if layer.bias is None else 1.0
         self._inputs = inputs  # (B, C, H, W)
         self._derivatives = derivatives  # (B, O, height, width)
 
     def squared_norms(self) -> Tensor:
         blocks = zip(torch.split(self._inputs, GRAM_ROWS), torch.split(self._derivatives, GRAM_ROWS), strict=True)
-        # Rounding can leave a vanishing norm just below zero.
-        squares = torch.cat([self._block(*block) for block in blocks]).clamp(min=0.0)
-        return squares if self._layer.bias is None else squares + _squares(self._derivatives.sum((2, 3)))
+        return torch.cat([self._block(*block) for block in blocks])
 
     def _block(self, inputs: Tensor, derivatives: Tensor) -> Tensor:
         patches, positions = _patches(self._layer, inputs), _positions(derivatives)
-        return (torch.bmm(patches, patches.mT) * torch.bmm(positions, positions.mT)).sum((1, 2))
+        outer = torch.bmm(positions, positions.mT)  # (rows, L, L)
+        inner = torch.bmm(patches, patches.mT) + self._bias_input  # a bias is one more input, of 1
+        terms = patches.shape[2] + positions.shape[2] + positions.shape[1] ** 2
+        sizes = (_diagonals(inner) * _diagonals(outer)).sqrt().sum(1)  # no cancellation: sum over l of |P_l| |G_l|
+        return (inner * outer).sum((1, 2)).clamp(min=0.0) + terms * torch.finfo(inner.dtype).eps * sizes.square()
 
     def weighted_sum(self, weights: Tensor) -> Gradient:
         layer, scaled = self._layer, self._derivatives * weights[:, None, None, None]
@@ -113,6 +119,10 @@ def _patches(layer: nn.Conv2d, inputs: Tensor) -> Tensor:
 
 def _positions(maps: Tensor) -> Tensor:
     return maps.permute(0, 2, 3, 1).flatten(1, 2)  # (B, L, O)
+
+
+def _diagonals(squares: Tensor) -> Tensor:
+    return squares.diagonal(dim1=1, dim2=2)  # (B, L)
 
 
 def _squares(rows: Tensor) -> Tensor:

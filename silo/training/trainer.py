@@ -74,7 +74,6 @@ class TrainingOutcome:
 
     steps_done: int
     stopped_by_budget: bool
-    metrics: Mapping[str, float]
 
 
 class PrivateTrainer(Generic[Units]):
@@ -89,7 +88,7 @@ class PrivateTrainer(Generic[Units]):
         optimizer: OptimizerConfig,
         privacy: Privacy | None,
         randomness: Randomness,
-        chunk_steps: int = 50,
+        chunk_steps: int | None = None,
     ) -> None:
         self.expected_batch = sampling_rate * len(data)
         if not (self.expected_batch > 0 and sampling_rate <= 1):
@@ -111,9 +110,11 @@ class PrivateTrainer(Generic[Units]):
     ) -> TrainingOutcome:
         """Up to `steps` steps, each chunk charged before it runs: a crash over-counts, and never under-counts."""
         torch.set_flush_denormal(True)  # for this thread: a discriminator far ahead yields denormals, which are slow
+        # A crash loses what its chunk was charged: a tenth of a short training, at most 50 steps of a long one.
+        chunk = self._chunk_steps or min(50, max(10, steps // 10))
         done, stopped = 0, False
         while done < steps and not stopped:
-            granted = self._charge(min(self._chunk_steps, steps - done), phase)
+            granted = self._charge(min(chunk, steps - done), phase)
             stopped = granted == 0
             for _ in range(granted):
                 self._step()
@@ -121,7 +122,7 @@ class PrivateTrainer(Generic[Units]):
             done += granted
             if granted and on_chunk is not None:
                 on_chunk(TrainingProgress(phase, done, steps, self._learner.public_metrics()))
-        return TrainingOutcome(done, stopped, self._learner.public_metrics())
+        return TrainingOutcome(done, stopped)
 
     def _charge(self, steps: int, phase: str) -> int:
         """How many of these steps the ledger grants: the first of all, half, a quarter ... that fits; 0 if none."""

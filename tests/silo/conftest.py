@@ -11,7 +11,7 @@ import torch
 from federation.config.data import Digits
 from federation.config.job import Job, KernelMeanStart
 from federation.contributions import model_domain, sketch_domain, sketch_scheme
-from federation.errors import LedgerDamaged
+from federation.errors import SiloSealError
 from federation.randomness import SeededRandomness
 from federation.session import Session
 from federation.wire import messages_pb2 as pb
@@ -47,7 +47,7 @@ class Bench:
         )
         try:
             silo.resume()
-        except LedgerDamaged:
+        except SiloSealError:
             silo.close()
             raise
         return silo

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 from federation.accounting import GaussianRelease
+from federation.errors import LedgerDamaged, RunError
+from federation.mechanism import GaussianAtSilo
+from federation.randomness import SeededRandomness
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, from_array, unwrap
 
@@ -70,3 +73,50 @@ def test_it_leaves_once_whatever_the_aggregator_tries(bench: Bench) -> None:
     assert bench.ask(4, sketch=pb.Sketch()).refusal.error == "WrongRound"
     assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(5, b"\1" * 32))).refusal.error == "WrongRound"
     assert len(bench.silo.ledger.charges) == 1
+
+
+@pytest.mark.parametrize("lost", [["reply.bin"], ["reply.bin", "checkpoint.safetensors"], ["checkpoint.safetensors"]])
+def test_a_silo_that_lost_part_of_its_memory_releases_nothing_more(bench: Bench, lost: list[str]) -> None:
+    """It would noise the same sum afresh, under a charge that paid for the first release."""
+    bench.ask(1, sketch=pb.Sketch())
+    assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2))).sum
+    bench.silo.close()
+    for file in lost:
+        (bench.folder / file).unlink()
+    with pytest.raises(RunError, match="release the same thing twice"):
+        bench.start()
+
+
+def test_another_sum_of_an_older_checkpoint_is_charged_again(bench: Bench) -> None:
+    """The charge that is there paid for another release."""
+    bench.ask(1, sketch=pb.Sketch())
+    kept = {name: (bench.folder / name).read_bytes() for name in ("reply.bin", "checkpoint.safetensors")}
+    assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2))).sum
+    bench.silo.close()
+    for name, content in kept.items():
+        (bench.folder / name).write_bytes(content)
+    bench.silo = bench.start()
+    assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2, b"\1" * 32))).sum
+    assert len(bench.silo.ledger.charges) == 2
+
+
+def test_a_ledger_that_lost_its_charge_is_noticed(bench: Bench) -> None:
+    bench.ask(1, sketch=pb.Sketch())
+    assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2))).sum
+    bench.silo.close()
+    ledger = bench.folder / "ledger.jsonl"
+    ledger.write_text(ledger.read_text().splitlines()[0] + "\n")
+    with pytest.raises(LedgerDamaged, match="lines are missing"):
+        bench.start()
+
+
+def test_bare_noise_does_not_look_different_from_noised_data() -> None:
+    """Whoever knew the lattice of the sampler's floats could tell the entries to which nothing was added."""
+    mechanism = GaussianAtSilo(sensitivity=1.0, noise_multiplier=1.2)
+    draws = SeededRandomness(1).normals(10_000).astype(np.float64)
+    bare, added = (mechanism.encode(np.full(10_000, value), SeededRandomness(1)) for value in (0.0, 0.7123))
+    assert not np.isin(np.float32(bare), np.float32(1.2 * draws))[np.abs(bare) > 0.01].mean() > 0.01
+    grid = 2.0**-12
+    for released in (bare, added):
+        assert (released / grid == np.rint(released / grid)).all()
+    np.testing.assert_allclose(bare, 1.2 * draws, atol=grid / 2)

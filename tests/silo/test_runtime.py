@@ -10,7 +10,7 @@ import torch
 
 from federation.accounting import SampledGaussianSteps
 from federation.config.job import Job
-from federation.errors import DataError, LedgerDamaged
+from federation.errors import DataError, LedgerDamaged, RunError, UncountableEvent
 from federation.randomness import SeededRandomness
 from federation.session import RealDomain
 from federation.wire import messages_pb2 as pb
@@ -134,7 +134,7 @@ def test_training_that_a_crash_interrupted_goes_on_from_its_checkpoint(bench_of:
     assert bench.silo.ledger is not None
     charged = [charge.event.steps for charge in bench.silo.ledger.charges]  # type: ignore[union-attr]
     assert (prepared.steps_done, prepared.stopped_by_budget) == (80, False)
-    assert charged == [50, 30, 30]
+    assert charged == [10] * 9  # of which one was lost
 
 
 def test_a_silo_whose_budget_is_spent_stops_in_the_middle_and_says_so(bench_of: Callable[..., Bench]) -> None:
@@ -207,4 +207,44 @@ def test_a_ledger_that_lost_its_last_lines_is_noticed(bench: Bench) -> None:
     ledger = bench.folder / "ledger.jsonl"
     ledger.write_text(ledger.read_text().splitlines()[0] + "\n")
     with pytest.raises(LedgerDamaged, match="lines are missing"):
+        bench.start()
+
+
+def test_a_request_that_comes_again_with_other_training_is_refused(bench_of: Callable[..., Bench]) -> None:
+    """Else the model of phase 1 would go into the leader's sum of one."""
+    bench = bench_of(warm_start={"kind": "leader", "silo": "north", "steps": 3})
+
+    class Killed(BaseException):
+        pass
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    bench.silo._state.save_reply = die
+    with pytest.raises(Killed):
+        bench.train(1, "warm_start")
+    bench.restart()
+    assert bench.train(1, "phase_1").refusal.error == "WrongRound"
+    assert bench.train(1, "warm_start").prepared.steps_done == 3
+
+
+def test_a_silo_that_no_round_asks_cannot_be_trained_without_noise(bench_of: Callable[..., Bench]) -> None:
+    schedule = {"kind": "fedavg", "rounds": 1, "fraction": 0.3, "local_epochs": 0.2, "batch": 48}
+    bench = bench_of(schedule=schedule, seed=next(seed for seed in range(99) if not chosen(seed)))
+    with pytest.raises(UncountableEvent, match="no finite epsilon"):
+        bench.silo._trainer.train(1, phase="fedavg")
+
+
+def chosen(seed: int) -> bool:
+    """Whether `north`, the first of three, takes part in a single round of one silo."""
+    return int(np.random.default_rng([seed, 1]).choice(3, 1, replace=False)[0]) == 0
+
+
+def test_a_damaged_reply_is_noticed_at_once(bench: Bench) -> None:
+    bench.train(1)
+    bench.silo.close()
+    content = bytearray((bench.folder / "reply.bin").read_bytes())
+    content[-1] ^= 1
+    (bench.folder / "reply.bin").write_bytes(content)
+    with pytest.raises(RunError, match=r"reply\.bin is damaged"):
         bench.start()

@@ -1,6 +1,7 @@
 """The command line as a person uses it: real processes, real files, and what bad input says."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -8,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.torch
 from PIL import Image
+from safetensors import safe_open
 
 from federation.config.job import Job
 from federation.config.loading import parse_config, to_yaml
@@ -137,6 +140,45 @@ def test_report_writes_the_report_again(here: Callable[..., Ran], finished: Path
     ran = here("report", finished)
     assert ran.stdout.strip() == str(finished / "report.html")
     assert (finished / "report.html").read_text().startswith("<!doctype html>")
+
+
+def test_report_refuses_a_run_whose_ledger_was_altered(
+    here: Callable[..., Ran], finished: Path, tmp_path: Path
+) -> None:
+    altered = tmp_path / "altered"
+    shutil.copytree(finished, altered)
+    ledger = altered / "silos" / "north" / "ledger.jsonl"
+    lines = ledger.read_text().splitlines(keepends=True)
+    ledger.write_text("".join(lines).replace('"steps": 3', '"steps": 1'))
+    assert "altered or removed" in here("report", altered).stderr
+    ledger.write_text("".join(lines[:-1]))  # what is left is a chain still
+    ran = here("report", altered)
+    assert (ran.returncode, "summary.json says" in ran.stderr) == (1, True)
+
+
+def test_sample_refuses_weights_that_are_not_numbers(here: Callable[..., Ran], finished: Path, tmp_path: Path) -> None:
+    with safe_open(finished / "global.safetensors", framework="pt") as file:
+        words, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    next(iter(tensors.values()))[0] = float("nan")
+    safetensors.torch.save_file(tensors, tmp_path / "nan.safetensors", words)
+    ran = here("sample", "--model", "nan.safetensors", "--out", "a.png")
+    assert (ran.returncode, "not finite" in ran.stderr) == (1, True)
+
+
+def test_a_program_gets_one_json_document_for_an_error_too(here: Callable[..., Ran], tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text("nmae: small\n")
+    ran = here("run", "bad.yaml", "--json")
+    assert ran.returncode == 2
+    assert "nmae is not a known key" in json.loads(ran.stdout)["error"]
+
+
+def test_plan_refuses_public_data_of_another_shape(
+    here: Callable[..., Ran], small_job: Callable[..., Job], tmp_path: Path
+) -> None:
+    job = small_job(warm_start={"kind": "public", "data": {"kind": "embedded_mnist"}})
+    (tmp_path / "job.yaml").write_text(to_yaml(job))
+    ran = here("plan", "job.yaml")
+    assert (ran.returncode, "the public data are (1, 28, 28)" in ran.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from federation.config.loading import to_yaml
 from federation.errors import RunError, SiloSealError
 from federation.randomness import SeededRandomness
 from silo.ledger import Budget, Ledger
+from silo.runtime import Silo
 from siloseal.console import Console
 from siloseal.run_folder import only_here, open_run_folder
 from siloseal.runs import run_job
@@ -102,7 +103,9 @@ def test_the_noise_of_a_real_run_does_not_repeat(small_job: Callable[..., Job], 
     assert models[0] != models[1]
 
 
-def test_silos_alone_only_count_for_their_own_classes(small_job: Callable[..., Job], tmp_path: Path) -> None:
+def test_silos_alone_only_count_for_their_own_classes(
+    small_job: Callable[..., Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With privacy off and many steps, federating wins because nobody holds all the classes."""
     job = small_job(
         silos={"names": ["low", "high"], "partition": {"kind": "by_class", "classes_per_silo": 5}},
@@ -111,9 +114,19 @@ def test_silos_alone_only_count_for_their_own_classes(small_job: Callable[..., J
         schedule={**SHORT, "local_steps": 1, "tuning_rounds": 0},
         evaluation={"classifiers": ["logistic"], "samples": 500, "silo_alone": True},
     )
+    declared = list[tuple[str, tuple[int, ...]]]()
+
+    class Noticed(Silo):
+        def __init__(self, name: str, *others: Any, labels: Sequence[int], **more: Any) -> None:
+            declared.append((name, tuple(labels)))
+            super().__init__(name, *others, labels=labels, **more)
+
+    monkeypatch.setattr("siloseal.simulation.Silo", Noticed)
     summary = run(job, tmp_path / "run")
     assert summary.best_silo_accuracy is not None
     assert summary.best_silo_accuracy <= 0.55
+    assert len(declared) == 4  # each in the federation and alone, with the same classes both times
+    assert {(silo.name, tuple(silo.labels)) for silo in summary.silos} == set(declared)
     assert summary.accuracy["final"] > summary.best_silo_accuracy + 0.15
 
 

@@ -110,6 +110,18 @@ def test_pickled_objects_are_refused(npz_file: Write) -> None:
         load(NpzFile(path=path))
 
 
+def test_labels_that_are_no_class_numbers_are_refused(npz_file: Write) -> None:
+    path = npz_file(images=IMAGES, labels=np.arange(len(IMAGES)) * 1_000_000_000)
+    with pytest.raises(DataError, match="renumber them"):
+        load(NpzFile(path=path))
+
+
+def test_what_is_wrong_with_the_arrays_names_the_file(npz_file: Write) -> None:
+    path = npz_file(images=IMAGES, labels=LABELS[:-1])
+    with pytest.raises(DataError, match=rf"{path.name}: found .* images but .* labels"):
+        load(NpzFile(path=path))
+
+
 def test_a_bare_array_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", IMAGES)
     with pytest.raises(DataError, match=r"not a whole .npz archive"):

@@ -142,6 +142,20 @@ def test_a_convolution_without_a_bias_is_counted_without_one() -> None:
     torch.testing.assert_close(found.norms, torch.stack(norms))
 
 
+@pytest.mark.parametrize("level", [10.0, 100.0, 1000.0])
+@pytest.mark.parametrize("variation", [1e-7, 1e-6, 1e-5, 1e-4, 1e-3])
+def test_a_norm_that_rounding_takes_away_does_not_let_a_row_through(level: float, variation: float) -> None:
+    """In 32 bits: nearly constant maps and derivatives that cancel, as a lying aggregator's weights can bring about."""
+    module = nn.Conv2d(128, 256, 4, stride=2, padding=1)
+    for seed in range(3):
+        random = torch.Generator().manual_seed(seed)
+        images = level * (1 + variation * torch.randn(1, 128, 8, 8, generator=random))
+        inside = torch.randn(1, 256, 2, 2, generator=random)  # away from the border, whose zeros would not cancel
+        pull = functional.pad(inside - inside.mean((2, 3), keepdim=True), [1, 1, 1, 1])
+        found = clipped_gradient_sum(module, lambda: (module(images) * pull).sum((1, 2, 3)), clip_norm=1.0)  # noqa: B023
+        assert flat(found.gradients).norm() <= 1.001
+
+
 class Scaled(nn.Module):
     """A parameter that belongs to no layer."""
 
