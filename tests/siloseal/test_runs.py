@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from federation.accounting import epsilon_text
 from federation.config.job import Job
 from federation.config.loading import to_yaml
 from federation.errors import RunError, SiloSealError
@@ -62,7 +63,7 @@ def test_a_job_runs_from_start_to_report(
     if private:
         assert summary.epsilon is not None
         assert summary.epsilon <= 10
-        assert all(f"({silo.epsilon:.2f}, 1e-05)" in silo.statement for silo in summary.silos)
+        assert all(f"({epsilon_text(silo.epsilon or 0)}, 1e-05)" in silo.statement for silo in summary.silos)
     else:
         assert summary.epsilon is None
         assert all("no guarantee" in silo.statement for silo in summary.silos)
