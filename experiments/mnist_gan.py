@@ -35,7 +35,7 @@ GROWING: dict[str, dict[str, object]] = {
         "generator_half_life_steps": 400,
     },
     "optimizer": {"learning_rate": 2e-3},
-    "schedule": {"batch": 512, "local_steps": 1000},
+    "schedule": {"batch": 512, "local_steps": 500},
 }
 PUBLIC_DIGITS = {"kind": "digits", "side": 28, "margin": 4}
 STARTS: dict[str, dict[str, dict[str, object]]] = {

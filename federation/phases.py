@@ -6,7 +6,7 @@ import numpy as np
 
 from federation.accounting import Event, GaussianRelease, SampledGaussianSteps, epsilon_of, smallest_noise
 from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, LeaderStart, TwoPhase
-from federation.errors import ConfigError
+from federation.errors import ConfigError, WrongRound
 
 WARM_START, PHASE_1, PHASE_2, FEDAVG = "warm_start", "phase_1", "phase_2", "fedavg"
 
@@ -80,6 +80,19 @@ def training_steps(job: Job, silo: str, examples: int) -> dict[str, int]:
             joined = sum(silo in participants(job, number) for number in range(1, rounds + 1))
             steps[FEDAVG] = joined * steps_in_a_round(schedule, examples)
     return {phase: count for phase, count in steps.items() if count}
+
+
+def requested_steps(job: Job, silo: str, examples: int, phase: str, round: int) -> int:
+    """How many steps the job has in one training request; the aggregator cannot ask for more, or for other phases."""
+    planned = training_steps(job, silo, examples)
+    match phase, job.schedule:
+        case (("warm_start" | "phase_1"), _) if phase in planned and round == 0:
+            return planned[phase]
+        case "phase_2", TwoPhase(tuning_rounds=rounds, tuning_steps=steps) if 1 <= round <= rounds:
+            return steps
+        case "fedavg", FedAvg(rounds=rounds) as schedule if 1 <= round <= rounds and silo in participants(job, round):
+            return steps_in_a_round(schedule, examples)
+    raise WrongRound(f"the job has no training of {silo} in {phase}, round {round}")
 
 
 def steps_in_a_round(schedule: FedAvg, examples: int) -> int:

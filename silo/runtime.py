@@ -13,18 +13,17 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from federation.config.job import ExampleLevel, FedAvg, Job, TwoPhase
+from federation.config.job import ExampleLevel, Job
 from federation.errors import (
     BudgetExceeded,
     DataError,
     LedgerDamaged,
     MessageError,
-    RunError,
     SessionMismatch,
     SiloSealError,
     WrongRound,
 )
-from federation.phases import PHASE_1, WARM_START, participants, plan_silo, steps_in_a_round
+from federation.phases import PHASE_1, WARM_START, plan_silo, requested_steps
 from federation.randomness import Randomness
 from federation.secure_sum import SiloSide
 from federation.session import Session
@@ -83,17 +82,7 @@ class Silo:
         """Take up what an interrupted run left."""
         self._at = self._state.load() or self._at
         charges = 0 if self.ledger is None else len(self.ledger.charges)
-        last, _ = self._state.load_reply()
-        if (self._at.number and not last) or (charges and not self._at.number):
-            raise RunError(
-                f"{self.name} has worked in this run, but its checkpoint or its last reply is gone: it could release "
-                "the same thing twice; restore its folder from a backup, or begin another run"
-            )
-        if self.ledger is not None and charges < self._at.charges:
-            raise LedgerDamaged(
-                f"{self.name}'s ledger holds {charges} charges, but the silo had made "
-                f"{self._at.charges} by its last checkpoint: lines are missing; restore the file from a backup"
-            )
+        self._state.require_whole(self._at, charges)
         self._trainer.load_state(self._at.tensors)
 
     def answer(self, request: bytes) -> bytes:
@@ -173,7 +162,7 @@ class Silo:
 
     def _train(self, number: int, train: pb.Train) -> pb.Prepared:
         """Train from the common start, or from the checkpoint where a crash interrupted just this request."""
-        steps = self._steps(train.phase, train.round)
+        steps = requested_steps(self._job, self.name, len(self._data), train.phase, train.round)
         if self._at.number != number:
             self._learner.load(self._vector(train.model))
             self._save(Checkpoint(number, train.phase, train.round))
@@ -190,19 +179,6 @@ class Silo:
         if train.phase == PHASE_1:
             self._keep_model("trained.safetensors")
         return pb.Prepared(steps_done=before + outcome.steps_done, stopped_by_budget=outcome.stopped_by_budget)
-
-    def _steps(self, phase: str, round: int) -> int:
-        """How many steps the job allows in this request; the aggregator cannot ask for more."""
-        match phase, self._job.schedule:
-            case (("warm_start" | "phase_1"), _) if phase in self._plan.steps and round == 0:
-                return self._plan.steps[phase]
-            case "phase_2", TwoPhase(tuning_rounds=rounds, tuning_steps=steps) if 1 <= round <= rounds:
-                return steps
-            case "fedavg", FedAvg(rounds=rounds) as schedule if 1 <= round <= rounds and self.name in participants(
-                self._job, round
-            ):
-                return steps_in_a_round(schedule, len(self._data))
-        raise WrongRound(f"the job has no training of {self.name} in {phase}, round {round}")
 
     def _sum(self, number: int, request: pb.Sum) -> bytes:
         session = Session.from_wire(request.session)

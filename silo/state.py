@@ -12,7 +12,7 @@ import safetensors.torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from federation.errors import RunError
+from federation.errors import LedgerDamaged, RunError
 from federation.storage import make_folder, write_atomically
 
 _PRIVATE = 0o600
@@ -42,6 +42,7 @@ class SiloState:
 
     def __init__(self, folder: Path) -> None:
         make_folder(folder, mode=0o700)
+        self._folder = folder
         self._checkpoint = folder / "checkpoint.safetensors"
         self._reply = folder / "reply.bin"
 
@@ -84,6 +85,23 @@ class SiloState:
             raise RunError(
                 f"{self._checkpoint} is damaged ({error}); restore it from a backup, or use a new run folder"
             ) from error
+
+    def require_whole(self, checkpoint: Checkpoint, charges: int) -> None:
+        """Raise if one of ledger, checkpoint and last reply is gone or older than the others can be.
+
+        A charge comes after a checkpoint, and a checkpoint after the first reply.
+        """
+        last, _ = self.load_reply()
+        if (checkpoint.number and not last) or (charges and not checkpoint.number):
+            raise RunError(
+                f"{self._folder} held more: the silo has worked in this run, but its checkpoint or its last reply is "
+                "gone, so it could release the same thing twice; restore the folder from a backup, or begin another run"
+            )
+        if charges < checkpoint.charges:
+            raise LedgerDamaged(
+                f"the ledger in {self._folder} holds {charges} charges, but the silo had made {checkpoint.charges} by "
+                "its last checkpoint: lines are missing; restore the file from a backup"
+            )
 
     def save_reply(self, number: int, reply: bytes) -> None:
         """Keep a reply before it leaves."""

@@ -26,6 +26,10 @@ ROSTER = ("north", "east", "south")
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 8, "tuning_rounds": 2, "tuning_steps": 3}
 
 
+class Killed(BaseException):
+    """No error that anything handles."""
+
+
 class Bench:
     """One silo, `north`, enrolled. It is restarted as after a crash, and closed by the fixture."""
 
@@ -56,6 +60,17 @@ class Bench:
         self.silo.close()
         self.silo = self.start(seed=2)
 
+    def killed_before_the_reply(self, request: bytes) -> None:
+        """The silo does its work and dies before it can store the reply, and so before that can leave."""
+
+        def die(*_: object) -> None:
+            raise Killed
+
+        self.silo._state.save_reply = die  # type: ignore[method-assign]
+        with pytest.raises(Killed):
+            self.silo.answer(request)
+        self.restart()
+
     def ask(self, number: int, **body: Any) -> pb.Reply:
         return decode(pb.Reply, self.silo.answer(self.request(number, **body)))
 
@@ -64,7 +79,10 @@ class Bench:
         return pb.Request(number=number + 1, job_digest=self.job.digest, **body).SerializeToString()
 
     def train(self, number: int, phase: str = "phase_1", round: int = 0) -> pb.Reply:
-        return self.ask(number, train=pb.Train(phase=phase, round=round, model=to_array(self.model)))
+        return decode(pb.Reply, self.silo.answer(self.train_request(number, phase, round)))
+
+    def train_request(self, number: int, phase: str, round: int = 0) -> bytes:
+        return self.request(number, train=pb.Train(phase=phase, round=round, model=to_array(self.model)))
 
     def session(self, **changes: Any) -> Session:
         session = Session(bytes(32), ROSTER, model_domain(self.job, self.model.size), "plain", 3)

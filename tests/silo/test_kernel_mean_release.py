@@ -48,16 +48,7 @@ def test_a_reply_that_a_crash_lost_is_paid_for_once(bench_of: Callable[..., Benc
     bench = bench_of(warm_start={**SKETCH, "epsilon": 9})
     bench.ask(1, sketch=pb.Sketch())
 
-    class Killed(BaseException):
-        pass
-
-    def die(*_: object) -> None:
-        raise Killed
-
-    bench.silo._state.save_reply = die
-    with pytest.raises(Killed):
-        bench.silo.answer(bench.sketch_sum(2))
-    bench.restart()
+    bench.killed_before_the_reply(bench.sketch_sum(2))
     assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2))).sum
     assert len(bench.silo.ledger.charges) == 1
 

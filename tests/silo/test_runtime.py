@@ -213,17 +213,7 @@ def test_a_ledger_that_lost_its_last_lines_is_noticed(bench: Bench) -> None:
 def test_a_request_that_comes_again_with_other_training_is_refused(bench_of: Callable[..., Bench]) -> None:
     """Else the model of phase 1 would go into the leader's sum of one."""
     bench = bench_of(warm_start={"kind": "leader", "silo": "north", "steps": 3})
-
-    class Killed(BaseException):
-        pass
-
-    def die(*_: object) -> None:
-        raise Killed
-
-    bench.silo._state.save_reply = die
-    with pytest.raises(Killed):
-        bench.train(1, "warm_start")
-    bench.restart()
+    bench.killed_before_the_reply(bench.train_request(1, "warm_start"))
     assert bench.train(1, "phase_1").refusal.error == "WrongRound"
     assert bench.train(1, "warm_start").prepared.steps_done == 3
 

@@ -1,6 +1,5 @@
 """The GAN learner: what data may touch, what is shared, and that it learns."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -22,15 +21,6 @@ from silo.data.labelled_images import LabelledImages
 from silo.training.trainer import PrivateTrainer
 
 SHAPE = (1, 8, 8)
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Small networks lose more to waiting for a second thread than they gain, most of all on a busy machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Book-keeping against three other ways to the same sum, and what it refuses."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -21,15 +21,6 @@ NETWORKS: dict[str, Callable[[], nn.Module]] = {
     "conv rgb 17x12": lambda: ConvDiscriminator((3, 17, 12), 10),
 }
 SHAPES = {"mlp 8x8": (1, 8, 8), "mlp 28x28": (1, 28, 28), "conv 28x28": (1, 28, 28), "conv rgb 17x12": (3, 17, 12)}
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Small networks lose more to waiting for a second thread than they gain, most of all on a busy machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(params=list(NETWORKS))
