@@ -70,7 +70,7 @@ def silos(run: Run) -> str:
             f"<strong>{escape(silo.name)}</strong>", f"{silo.examples:,}", escape(wording.classes(silo.labels)), spent,
             wording.share(silo.accuracy_alone), wording.share(silo.accuracy_trained),
         ])  # fmt: skip
-    columns = ["Silo", "Examples", "Classes held", "Epsilon spent", "Accuracy alone", "After local training"]
+    columns = ["Silo", "Examples", "Classes declared", "Epsilon spent", "Accuracy alone", "After local training"]
     return section("silos", "Silos", "What each institution brought, spent, and would have had by itself.",
                    table(columns, rows, numbers=(1, 3, 4, 5)))  # fmt: skip
 
