@@ -15,6 +15,7 @@ from statistics import mean, stdev
 
 import yaml
 
+from federation.accounting import epsilon_text
 from federation.config.job import Job
 from siloseal.console import Console
 from siloseal.metrics import QualityMetric
@@ -89,7 +90,7 @@ def table(results: dict[Cell, RunSummary]) -> str:
         best = [max(silo.accuracy_trained or 0.0 for silo in run.silos) for run in runs]
         columns = [*map(_spread, (warm, best, average, final)), _other_classifiers(runs)]
         epsilon = max(run.epsilon or 0.0 for run in runs)
-        lines.append(f"| {partition} | `{start}` | {len(runs)} | {' | '.join(columns)} | {epsilon:.2f} |")
+        lines.append(f"| {partition} | `{start}` | {len(runs)} | {' | '.join(columns)} | {epsilon_text(epsilon)} |")
     return "\n".join(lines) + "\n"
 
 
