@@ -25,8 +25,8 @@ from siloseal.summary import RunSummary, read_run
 
 CONFIG = Path(__file__).parents[1] / "configs" / "mnist-gan.yaml"
 PARTITIONS = {"label skew": {"kind": "by_class", "classes_per_silo": 5}, "IID": {"kind": "iid"}}
-# The config starts from a generator that is good already. One that is still to grow takes more and larger steps, which
-# decay, and is an MLP.
+# The config starts from a generator that is good already. One that is still to grow is an MLP, and takes larger batches
+# and larger steps, which decay.
 GROWING: dict[str, dict[str, object]] = {
     "learner": {
         "generator": "mlp",

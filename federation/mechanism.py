@@ -61,7 +61,7 @@ class GaussianAtSilo:
         return RealDomain(outer.length, outer.bound + 10.0 * self._deviation)
 
     def encode(self, vector: NDArray[np.float64], randomness: Randomness) -> Vector:
-        """The vector plus noise from the silo's own randomness, rounded to a grid that is coarse beside both.
+        """The vector plus noise from the silo's own randomness, rounded to a grid far coarser than its floats.
 
         The last bits of a floating-point sum tell which numbers were added (Mironov 2012): without rounding, entries of
         a class with no example would be bare noise, and visibly so. Rounding hides that; it does not prove it away.

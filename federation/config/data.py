@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from federation.config.section import Section
 
+MOST_CLASSES = 10_000
 HeldOut = Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -87,7 +88,7 @@ class NpzFile(_Source):
     classes: int | None = Field(
         default=None,
         ge=1,
-        le=10_000,
+        le=MOST_CLASSES,
         description="the number of classes over all silos; by default one more than the top label",
     )
     held_out: HeldOut = Field(default=0.2, description="the fraction kept for evaluation if the file has no test split")

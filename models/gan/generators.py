@@ -57,7 +57,7 @@ class ConvGenerator(nn.Module):
 class MlpGenerator(nn.Module):
     """Two hidden layers: 26-64-128-64 for 8x8 digits, 26-128-256-784 for 28x28.
 
-    Leaky, because a rectified generator that starts far from the data loses units for good, and with them its variety.
+    Leaky, because from a cold start its images gained variety in fewer steps than those of a rectified one.
     """
 
     def __init__(self, *, image_shape: tuple[int, int, int], classes: int, latent: int) -> None:

@@ -4,8 +4,9 @@ import torch
 from torch import Tensor
 
 LOUDNESS = 4.0
-"""The label's entry. A generator's noise has norm 4 (16 inputs) and an MNIST image about 9, which drown a plain 1: a
-private GAN then took twice the steps until its digits depended on the class. 3 and 5 did about as well."""
+"""The label's entry. A generator's noise has norm 4 (16 inputs) and an MNIST image about 9, which drown a plain 1: in
+single trials at 14x14 a private GAN with 1 took twice the steps of one with 3. Larger values learn faster at first; 6
+fell back after 1,000 steps at 28x28."""
 
 
 def one_hot(labels: Tensor, classes: int, like: Tensor) -> Tensor:

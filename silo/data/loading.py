@@ -28,7 +28,7 @@ def load(source: DataSource) -> Parts:
     try:
         return _load(source)
     except DataError as error:
-        if (path := place(source)) is None or str(path.name) in str(error):
+        if (path := place(source)) is None or path.name in str(error):
             raise
         raise DataError(f"{path}: {error}") from error
 

@@ -12,11 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from federation.config.data import MOST_CLASSES
 from federation.errors import DataError
 from silo.data.labelled_images import LabelledImages
 from silo.data.pixels import unit_range
-
-MOST_CLASSES = 10_000
 
 
 def read_npz(path: Path, classes: int | None) -> tuple[LabelledImages, LabelledImages | None]:
