@@ -22,6 +22,9 @@ class Conversation:
 
     def __init__(self, job: Job, engine: Engine, journal: Journal) -> None:
         self.stage = "enrolment"
+        self.identities: Mapping[
+            str, bytes
+        ] = {}  # public keys, as the silos gave them; each checks those of the others
         self.sent: Counter[tuple[str, str]] = Counter()  # bytes from each (stage, silo)
         self.received: Counter[tuple[str, str]] = Counter()  # bytes to each (stage, silo)
         self._job = job
@@ -33,10 +36,12 @@ class Conversation:
     def ask(self, bodies: Mapping[str, pb.Request]) -> dict[str, pb.Reply]:
         """Every silo's reply. A refusal ends the run with the silo's own words."""
         self._number += 1
-        requests = dict[str, bytes]()
-        for silo, body in bodies.items():
-            body.number, body.job_digest = self._number, self._job.digest
-            requests[silo] = body.SerializeToString(deterministic=True)
+        encoded = dict[int, bytes]()  # silos that are asked the same share the bytes: a sum's messages can be large
+        for body in bodies.values():
+            if id(body) not in encoded:
+                body.number, body.job_digest = self._number, self._job.digest
+                encoded[id(body)] = body.SerializeToString(deterministic=True)
+        requests = {silo: encoded[id(body)] for silo, body in bodies.items()}
         known = self._journal.replies(self._number, requests)
         missing = {silo: request for silo, request in requests.items() if silo not in known}
         fresh = self._engine.ask(missing, DEADLINE_SECONDS) if missing else {}
@@ -58,13 +63,15 @@ class Conversation:
         """One secure sum over what the silos have prepared; everyone on the roster must contribute."""
         self._sums += 1
         identity = hashlib.sha256(b"sum" + self._journal.run_id + self._sums.to_bytes(8, "big")).digest()
-        session = Session(identity, roster, domain, scheme.name, quorum=len(roster))
+        keys = tuple(self.identities[silo] for silo in roster)
+        session = Session(identity, roster, domain, scheme.name, quorum=len(roster), identities=keys)
         wire = session.to_wire()
 
         def ask(messages: Mapping[str, bytes]) -> Mapping[str, bytes]:
-            replies = self.ask(
-                {silo: pb.Request(sum=pb.Sum(session=wire, message=message)) for silo, message in messages.items()}
-            )
+            bodies = {
+                message: pb.Request(sum=pb.Sum(session=wire, message=message)) for message in set(messages.values())
+            }
+            replies = self.ask({silo: bodies[message] for silo, message in messages.items()})
             return {silo: reply.sum for silo, reply in replies.items()}
 
         return run_sum(scheme, session, ask)

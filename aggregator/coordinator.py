@@ -84,6 +84,7 @@ class Coordinator:
 
     def _enrol(self) -> tuple[Shape, int]:
         replies = self._talk.ask({silo: pb.Request(enrol=pb.Enrol()) for silo in self._job.silos.names})
+        self._talk.identities = {silo: reply.enrolled.identity for silo, reply in replies.items()}
         kinds = {silo: (tuple(r.enrolled.image_shape), r.enrolled.classes) for silo, r in replies.items()}
         if len(set(kinds.values())) != 1:
             raise RunError(f"the silos' data differ in shape or classes: {kinds}; resize, or agree on the classes")

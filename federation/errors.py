@@ -8,7 +8,13 @@
     │   ├── SessionMismatch     a message of another session
     │   ├── WrongRound          a message that is not the next one
     │   ├── DomainError         a contribution outside the agreed domain, or a domain that a scheme cannot carry
-    │   └── QuorumLost          fewer silos answered than the session demands
+    │   ├── QuorumLost          fewer silos answered than the session demands
+    │   ├── SignatureInvalid    a statement that its silo did not sign
+    │   ├── CommitmentBroken    something else than its silo had committed to
+    │   ├── SealBroken          a sealed piece that does not open, or is missing
+    │   ├── WrongContributors   a list of silos that the session does not allow
+    │   ├── ShareReused         a second opening with one share of a key
+    │   └── OpeningFailed       partial decryptions or shares of a seed that do not fit together
     ├── PrivacyError
     │   ├── BudgetExceeded      the release would cost more than the silo's budget has left
     │   ├── UncountableEvent    nothing here can say what a release costs
@@ -54,6 +60,30 @@ class DomainError(ProtocolError):
 
 class QuorumLost(ProtocolError):
     """Fewer silos answered than the session demands."""
+
+
+class SignatureInvalid(ProtocolError):
+    """A statement that the silo it names did not sign."""
+
+
+class CommitmentBroken(ProtocolError):
+    """Something else than its silo had committed to."""
+
+
+class SealBroken(ProtocolError):
+    """A sealed piece that does not open, or is missing."""
+
+
+class WrongContributors(ProtocolError):
+    """A list of silos that the session does not allow: a stranger, one too many, one too few, one twice."""
+
+
+class ShareReused(ProtocolError):
+    """A second opening with one share of a key; two answers would tell more than one sum."""
+
+
+class OpeningFailed(ProtocolError):
+    """Partial decryptions, or shares of a seed, that do not fit together."""
 
 
 class PrivacyError(SiloSealError):

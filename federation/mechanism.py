@@ -6,7 +6,7 @@ A mechanism turns a silo's real vector into the inner sum's domain, noise includ
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from federation.accounting import Event, GaussianRelease
 from federation.errors import DomainError
+from federation.identity import Identity
 from federation.randomness import Randomness
 from federation.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
 from federation.session import Domain, RealDomain, Session, Vector
@@ -104,7 +105,11 @@ class NoisySum:
         """What the inner sum says of the noised domain."""
         self.inner.admit(self.mechanism.domain(_real(domain)), silos)
 
-    def silo(self, session: Session, me: str, contribution: Vector, randomness: Randomness) -> SiloSide:
+    def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
+        """What the inner sum rests on; the mechanism's own noise is in the ledger."""
+        return self.inner.describe(self.mechanism.domain(_real(domain)), silos)
+
+    def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
         """The inner side, over the noised vector. The ledger is charged by the caller, before this."""
         vector = _real(session.domain).check(contribution)
         return self.inner.silo(self._inner_session(session), me, self.mechanism.encode(vector, randomness), randomness)
@@ -115,9 +120,7 @@ class NoisySum:
 
     def _inner_session(self, session: Session) -> Session:
         # The scheme's name still holds both, so the digest binds the mechanism too.
-        return Session(
-            session.id, session.roster, self.mechanism.domain(_real(session.domain)), session.scheme, session.quorum
-        )
+        return replace(session, domain=self.mechanism.domain(_real(session.domain)))
 
 
 class _DecodingAggregator:

@@ -105,7 +105,7 @@ def participants(job: Job, round: int) -> tuple[str, ...]:
     silos = job.silos.names
     if not isinstance(job.schedule, FedAvg) or job.schedule.fraction == 1.0:
         return silos
-    count = max(1, int(np.ceil(job.schedule.fraction * len(silos))))
+    count = job.schedule.crowd(len(silos))
     chosen = np.random.default_rng([job.seed, round]).choice(len(silos), count, replace=False)
     return tuple(silos[index] for index in sorted(chosen))
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from federation.identity import Identity
 from federation.randomness import Randomness
 from federation.session import Domain, Session, Vector
 
@@ -30,6 +31,12 @@ class SiloSide(Protocol):
 
     def forget(self) -> None:
         """Drop every secret. Nothing can be answered after this."""
+
+    def state(self) -> bytes:
+        """What must be kept to go on after a crash; the silo's own, and as secret as what it protects."""
+
+    def restore(self, state: bytes) -> None:
+        """Take the session up where `state` was taken."""
 
 
 class AggregatorSide(Protocol):
@@ -56,7 +63,10 @@ class SecureSum(Protocol):
     def admit(self, domain: Domain, silos: int) -> None:
         """`DomainError` where the scheme cannot carry sums of this many silos over this domain."""
 
-    def silo(self, session: Session, me: str, contribution: Vector, randomness: Randomness) -> SiloSide:
+    def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
+        """What the protection of such a sum rests on, for the report."""
+
+    def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
         """The side of silo `me`, which contributes this vector."""
 
     def aggregator(self, session: Session) -> AggregatorSide:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.errors import DomainError
+from federation.identity import KEY_BYTES
 from federation.wire import messages_pb2 as pb
 
 Vector = NDArray[np.float64] | NDArray[np.int64]
@@ -70,12 +71,16 @@ class Session:
     domain: Domain
     scheme: str
     quorum: int
+    identities: tuple[bytes, ...]
+    """Public identity key of each silo, in the roster's order."""
 
     def __post_init__(self) -> None:
         if len(self.id) != 32:
             raise DomainError(f"a session id has {len(self.id)} bytes, expected 32")
         if len(set(self.roster)) != len(self.roster) or not all(self.roster):
             raise DomainError(f"a roster must name every silo once, found {self.roster}")
+        if [len(key) for key in self.identities] != [KEY_BYTES] * len(self.roster):
+            raise DomainError(f"{len(self.roster)} silos need as many identity keys of {KEY_BYTES} bytes each")
         if not 1 <= self.quorum <= len(self.roster):
             raise DomainError(f"a quorum of {self.quorum} does not fit {len(self.roster)} silos")
 
@@ -84,9 +89,22 @@ class Session:
         """SHA-256 of the deterministic encoding."""
         return hashlib.sha256(self.to_wire().SerializeToString(deterministic=True)).digest()
 
+    def bind(self, label: str, *parts: bytes) -> bytes:
+        """SHA-256 of a statement that holds in this session only. Lengths go in: no two statements look alike."""
+        digest = hashlib.sha256(self.digest)
+        for part in (label.encode(), *parts):
+            digest.update(len(part).to_bytes(8, "little") + part)
+        return digest.digest()
+
+    def identity(self, silo: str) -> bytes:
+        """Its public identity key."""
+        return self.identities[self.roster.index(silo)]
+
     def to_wire(self) -> pb.SumSession:
         """As a message."""
-        wire = pb.SumSession(id=self.id, roster=self.roster, scheme=self.scheme, quorum=self.quorum)
+        wire = pb.SumSession(
+            id=self.id, roster=self.roster, scheme=self.scheme, quorum=self.quorum, identities=self.identities
+        )
         match self.domain:
             case RealDomain(length=length, bound=bound):
                 wire.real.CopyFrom(pb.RealDomain(length=length, bound=bound))
@@ -105,4 +123,4 @@ class Session:
                 domain = IntegerDomain(wire.integer.length, wire.integer.modulus)
             case _:
                 raise DomainError("a session came without a domain; both sides must run the same version")
-        return cls(wire.id, tuple(wire.roster), domain, wire.scheme, wire.quorum)
+        return cls(wire.id, tuple(wire.roster), domain, wire.scheme, wire.quorum, tuple(wire.identities))

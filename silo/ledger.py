@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from federation.accounting import Accountant, Event, GaussianRelease, SampledGaussianSteps, epsilon_of, epsilon_text
+from federation.config.job import ExampleLevel, NoPrivacy
 from federation.errors import BudgetExceeded, LedgerDamaged, UncountableEvent
 from federation.storage import sync_folder
 
@@ -187,3 +188,16 @@ def _number(value: object) -> float:
     if type(value) not in (int, float):
         raise TypeError(f"found {value!r} for a number")
     return value  # type: ignore[return-value]  # int or float, and steps must stay an int
+
+
+def open_ledger(privacy: ExampleLevel | NoPrivacy, silo: str, folder: Path, *, worked_before: bool) -> Ledger | None:
+    """The ledger of a silo in one run; none where privacy is off. A silo that has worked must have one already."""
+    if not isinstance(privacy, ExampleLevel):
+        return None
+    path = folder / "ledger.jsonl"
+    if worked_before and not path.exists():
+        raise LedgerDamaged(
+            f"{path} is gone, but the silo has worked in this run: what it spent is not known; restore the file from a "
+            "backup, or begin another run"
+        )
+    return Ledger(path, silo=silo, budget=Budget(privacy.epsilon, privacy.delta))

@@ -1,5 +1,6 @@
 """What a silo has ready for a sum, and the one sum that it may go into: all of it follows from the job."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,8 @@ class Prepared:
 
     job: Job
     silo: str
+    roster: Mapping[str, bytes]
+    """Everyone's public identity key, as this silo knows it."""
     data: LabelledImages
     learner: GanLearner
     what: str
@@ -38,9 +41,10 @@ class Prepared:
         if not self.what:
             raise WrongRound("nothing was prepared for a sum; the aggregator must ask for a sketch or training first")
         scheme, domain, roster = self._agreed()
-        agreed = (scheme.name, domain, roster, len(roster))
-        if (session.scheme, session.domain, session.roster, session.quorum) != agreed:
-            raise SessionMismatch(f"the aggregator asks for {session}, but the job says {agreed}")
+        keys = tuple(self.roster[name] for name in roster)
+        agreed = Session(session.id, roster, domain, scheme.name, len(roster), keys)
+        if session != agreed:
+            raise SessionMismatch(f"the aggregator asks for {session}, but the job and the roster say {agreed}")
         return scheme
 
     def event(self, honest: int) -> Event | None:

@@ -4,9 +4,9 @@ Its state is on the disk before a reply leaves: a request that comes again gets 
 was killed goes on from its last checkpoint. Training that a crash threw away stays charged in the ledger.
 """
 
+import hashlib
 import math
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,14 +15,13 @@ import torch
 
 from federation.config.job import ExampleLevel, Job
 from federation.errors import (
-    BudgetExceeded,
     DataError,
-    LedgerDamaged,
     MessageError,
     SessionMismatch,
     SiloSealError,
     WrongRound,
 )
+from federation.identity import Identity
 from federation.phases import PHASE_1, WARM_START, plan_silo, requested_steps
 from federation.randomness import Randomness
 from federation.secure_sum import SiloSide
@@ -32,8 +31,9 @@ from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, from_array
 from models.building import build_learner, generator_file
 from silo.data.labelled_images import LabelledImages
-from silo.ledger import Budget, Charge, Ledger
+from silo.ledger import Charge, open_ledger
 from silo.prepared import SKETCH, Prepared
+from silo.refusals import refusal
 from silo.state import Checkpoint, SiloState
 from silo.training.trainer import Privacy, PrivateTrainer, TrainingProgress
 
@@ -43,22 +43,26 @@ class Silo:
 
     def __init__(
         self,
-        name: str,
         job: Job,
         data: LabelledImages,
         folder: Path,
         *,
         labels: Sequence[int],
+        identity: Identity,
+        roster: Mapping[str, bytes],
         randomness: Randomness,
         on_progress: Callable[[str, TrainingProgress], None],
     ) -> None:
         if undeclared := data.label_set() - set(labels):
-            raise DataError(f"{name} holds classes {sorted(undeclared)} that it does not declare; declare them")
-        self.name, self._job, self._data, self._folder = name, job, data, folder
+            raise DataError(
+                f"{identity.name} holds classes {sorted(undeclared)} that it does not declare; declare them"
+            )
+        self.name, self._job, self._data, self._folder = identity.name, job, data, folder
+        self._identity, self._roster = identity, roster
         self._randomness, self._on_progress = randomness, on_progress
-        self._plan = plan_silo(job, name, len(data))
+        self._plan = plan_silo(job, self.name, len(data))
         self._state = SiloState(folder)
-        self.ledger = self._open_ledger()
+        self.ledger = open_ledger(job.privacy, self.name, folder, worked_before=self._state.exists())
         self._learner = build_learner(
             job,
             data.image_shape,
@@ -91,26 +95,29 @@ class Silo:
         try:
             message = decode(pb.Request, request)
             body.number = message.number
-            last, reply = self._state.load_reply()
-            if message.number == last > 0:
-                return reply
-            self._check(message, last)
-            self._handle(message, body)
+            last = self._state.load_reply()
+            digest = hashlib.sha256(request).digest()
+            if (message.number, digest) == (last.number, last.request_digest):
+                return last.reply
+            self._check(message, last.number)
+            self._handle(message, body, last)
         except SiloSealError as error:
-            body.refusal.CopyFrom(self._refusal(error))
+            self._keep_side()
+            body.refusal.CopyFrom(refusal(error, self._folder / "refusals.log"))
             return body.SerializeToString(deterministic=True)
         reply = body.SerializeToString(deterministic=True)
-        self._state.save_reply(message.number, reply)
+        self._state.save_reply(self._with_side(pb.LastReply(number=message.number, request_digest=digest, reply=reply)))
         return reply
 
-    def _refusal(self, error: SiloSealError) -> pb.Refusal:
-        """Why, in words. Those of other errors may hold values or names from the data, so they stay in the silo."""
-        flags = os.O_APPEND | os.O_CREAT | os.O_WRONLY
-        with os.fdopen(os.open(self._folder / "refusals.log", flags, 0o600), "a") as log:
-            log.write(f"{type(error).__name__}: {error}\n")
-        harmless = isinstance(error, MessageError | SessionMismatch | WrongRound | BudgetExceeded)
-        words = str(error) if harmless else f"{type(error).__name__}; the reason is in the silo's own refusals.log"
-        return pb.Refusal(error=type(error).__name__, message=words)
+    def _with_side(self, last: pb.LastReply) -> pb.LastReply:
+        if self._side is not None:
+            last.session_digest, last.side = self._side[0], self._side[1].state()
+        return last
+
+    def _keep_side(self) -> None:
+        """A sum that ended with a refusal stays ended: nobody gets a second try after a restart."""
+        if self._side is not None:
+            self._state.save_reply(self._with_side(self._state.load_reply()))
 
     def close(self) -> None:
         """Release the ledger."""
@@ -131,21 +138,25 @@ class Silo:
                 "spent would be forgotten, so restore the folder from a backup or begin another run"
             )
 
-    def _handle(self, message: pb.Request, reply: pb.Reply) -> None:
+    def _handle(self, message: pb.Request, reply: pb.Reply, last: pb.LastReply) -> None:
         kind = message.WhichOneof("body")
         if kind != "sum" and self._side is not None:
             self._side[1].forget()
             self._side = None
         match kind:
             case "enrol":
-                reply.enrolled.CopyFrom(pb.Enrolled(image_shape=self._data.image_shape, classes=self._data.classes))
+                reply.enrolled.CopyFrom(
+                    pb.Enrolled(
+                        image_shape=self._data.image_shape, classes=self._data.classes, identity=self._identity.public
+                    )
+                )
             case "sketch":
                 self._sketch(message.number)
                 reply.prepared.CopyFrom(pb.Prepared())
             case "train":
                 reply.prepared.CopyFrom(self._train(message.number, message.train))
             case "sum":
-                reply.sum = self._sum(message.number, message.sum)
+                reply.sum = self._sum(message.number, message.sum, last)
             case "finish":
                 self._learner.load(self._vector(message.finish.model))
                 self._keep_model("global.safetensors")
@@ -180,20 +191,25 @@ class Silo:
             self._keep_model("trained.safetensors")
         return pb.Prepared(steps_done=before + outcome.steps_done, stopped_by_budget=outcome.stopped_by_budget)
 
-    def _sum(self, number: int, request: pb.Sum) -> bytes:
+    def _sum(self, number: int, request: pb.Sum, last: pb.LastReply) -> bytes:
         session = Session.from_wire(request.session)
         if self._side is None or self._side[0] != session.digest:
-            self._side = session.digest, self._join(number, session)
+            kept = last.side if last.session_digest == session.digest else b""
+            self._side = session.digest, self._join(number, session, kept)
         return self._side[1].answer(request.message)
 
-    def _join(self, number: int, session: Session) -> SiloSide:
+    def _join(self, number: int, session: Session, kept: bytes) -> SiloSide:
         """Take part in a sum, once for what was prepared: sums over different crowds would differ by one silo.
 
-        The same request may come again after a crash that kept its reply from being stored, and so from leaving. What
-        was charged for it then pays for this reply, the first that leaves.
+        After a crash the silo goes on from what it kept of its side. Before the first reply was stored, and so before
+        anything left, the same request comes again: what was charged for it then pays for the reply that leaves now.
         """
         prepared = self._prepared()
         scheme = prepared.scheme(session)
+        if kept:
+            side = scheme.silo(session, self._identity, prepared.vector(), self._randomness)
+            side.restore(kept)
+            return side
         repeated = (self._at.session, self._at.sum_number) == (session.digest, number)
         if self._at.session and not repeated:
             raise WrongRound("what was prepared went into a sum already; each contribution is summed once")
@@ -203,21 +219,11 @@ class Silo:
             if not (repeated and Charge(WARM_START, event) in self.ledger.charges):
                 self.ledger.charge(event, phase=WARM_START)
             self._save(self._at)  # with the charge counted, so that a ledger which loses it is noticed
-        return scheme.silo(session, self.name, prepared.vector(), self._randomness)
+        return scheme.silo(session, self._identity, prepared.vector(), self._randomness)
 
     def _prepared(self) -> Prepared:
-        return Prepared(self._job, self.name, self._data, self._learner, self._at.prepared, self._at.round)
-
-    def _open_ledger(self) -> Ledger | None:
-        if not isinstance(self._job.privacy, ExampleLevel):
-            return None
-        path = self._folder / "ledger.jsonl"
-        if self._state.exists() and not path.exists():
-            raise LedgerDamaged(
-                f"{path} is gone, but the silo has worked in this run: what it spent is not known; restore the file "
-                "from a backup, or begin another run"
-            )
-        return Ledger(path, silo=self.name, budget=Budget(self._job.privacy.epsilon, self._job.privacy.delta))
+        at = self._at
+        return Prepared(self._job, self.name, self._roster, self._data, self._learner, at.prepared, at.round)
 
     def _keep_model(self, name: str) -> None:
         content = generator_file(self._job.learner, self._learner.averaged_generator)

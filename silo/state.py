@@ -4,7 +4,6 @@ Readable by the silo alone. A checkpoint is written whole or not at all, so a ki
 """
 
 import hashlib
-import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +13,8 @@ from torch import Tensor
 
 from federation.errors import LedgerDamaged, RunError
 from federation.storage import make_folder, write_atomically
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode
 
 _PRIVATE = 0o600
 
@@ -91,7 +92,7 @@ class SiloState:
 
         A charge comes after a checkpoint, and a checkpoint after the first reply.
         """
-        last, _ = self.load_reply()
+        last = self.load_reply().number
         if (checkpoint.number and not last) or (charges and not checkpoint.number):
             raise RunError(
                 f"{self._folder} held more: the silo has worked in this run, but its checkpoint or its last reply is "
@@ -103,16 +104,16 @@ class SiloState:
                 "its last checkpoint: lines are missing; restore the file from a backup"
             )
 
-    def save_reply(self, number: int, reply: bytes) -> None:
-        """Keep a reply before it leaves."""
-        content = struct.pack("<Q", number) + reply
+    def save_reply(self, last: pb.LastReply) -> None:
+        """Keep a reply before it leaves, and with it, or not at all, the state in which it leaves the sum under way."""
+        content = last.SerializeToString(deterministic=True)
         write_atomically(self._reply, hashlib.sha256(content).digest() + content, mode=_PRIVATE)
 
-    def load_reply(self) -> tuple[int, bytes]:
-        """The last reply and its request's number; (0, b"") before the first."""
+    def load_reply(self) -> pb.LastReply:
+        """The last reply; number 0 before the first."""
         if not self._reply.exists():
-            return 0, b""
+            return pb.LastReply()
         digest, content = (whole := self._reply.read_bytes())[:32], whole[32:]
-        if hashlib.sha256(content).digest() != digest or len(content) < 8:
+        if hashlib.sha256(content).digest() != digest:
             raise RunError(f"{self._reply} is damaged; restore it from a backup, or use a new run folder")
-        return struct.unpack("<Q", content[:8])[0], content[8:]
+        return decode(pb.LastReply, content)

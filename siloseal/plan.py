@@ -12,6 +12,7 @@ from federation.accounting import Event
 from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, LeaderStart, PublicStart, TwoPhase
 from federation.contributions import model_domain, model_scheme, sketch_domain, sketch_scheme
 from federation.engine import run_sum
+from federation.identity import Identity
 from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, SiloPlan, epsilon_by_phase, plan_silo
 from federation.randomness import SeededRandomness
 from federation.secure_sum import SecureSum
@@ -103,8 +104,12 @@ def _traffic(job: Job, data: LabelledImages, parameters: int) -> tuple[dict[str,
 def _sum_bytes(scheme: SecureSum, domain: RealDomain, silos: int) -> int:
     """Bytes that one silo sends in one sum: the real protocol, run on zeros."""
     roster = tuple(f"silo{number}" for number in range(silos))
-    session = Session(bytes(32), roster, domain, scheme.name, silos)
-    sides = {name: scheme.silo(session, name, np.zeros(domain.length), SeededRandomness(0)) for name in roster}
+    identities = [Identity.create(name) for name in roster]
+    session = Session(bytes(32), roster, domain, scheme.name, silos, tuple(identity.public for identity in identities))
+    sides = {
+        identity.name: scheme.silo(session, identity, np.zeros(domain.length), SeededRandomness(0))
+        for identity in identities
+    }
     sent = 0
 
     def ask(messages: Mapping[str, bytes]) -> Mapping[str, bytes]:

@@ -7,8 +7,9 @@ from pathlib import Path
 import torch
 
 from aggregator.coordinator import Model
-from federation.config.job import Job, LeaderStart
+from federation.config.job import Job, LeaderStart, TwoPhase
 from federation.phases import plan_silo
+from federation.plain.plain_sum import PlainSumConfig
 from federation.randomness import SecureRandomness
 from federation.storage import write_atomically
 from models.building import generator_file, load_generator, read_generator
@@ -120,7 +121,9 @@ def _run_alone(job: Job, name: str, part: LabelledImages, folder: Path, randomne
         job.warm_start.model_copy(update={"silo": name}) if isinstance(job.warm_start, LeaderStart) else job.warm_start
     )
     silos = job.silos.model_copy(update={"names": (name,)})  # the partition stays: it says which classes are declared
-    alone = job.model_copy(update={"silos": silos, "warm_start": start})
+    plain = PlainSumConfig(kind="plain")  # a sum of one hides nothing
+    schedule = job.schedule.model_copy(update={"tuning_sum": plain} if isinstance(job.schedule, TwoPhase) else {})
+    alone = job.model_copy(update={"silos": silos, "warm_start": start, "schedule": schedule, "secure_sum": plain})
     with open_silos(alone, {name: part}, folder, randomness_of, _unwatched) as opened:
         return federate(alone, opened, folder, _Unwatched(), workers=1).model
 

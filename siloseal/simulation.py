@@ -10,6 +10,7 @@ from aggregator.journal import Journal
 from federation.config.data import ByClass
 from federation.config.job import Job
 from federation.engine import LocalEngine
+from federation.identity import Identity
 from federation.randomness import Randomness
 from silo.data.labelled_images import LabelledImages
 from silo.data.partition import partition
@@ -43,14 +44,18 @@ def open_silos(
 ) -> Iterator[dict[str, Silo]]:
     """The job's silos, each in its own folder, where they find what an interrupted run left."""
     with ExitStack() as stack:
+        homes = {name: folder / "silos" / name for name in parts}
+        identities = {name: Identity.in_file(name, home / "identity.key") for name, home in homes.items()}
+        roster = {name: identity.public for name, identity in identities.items()}
         silos = dict[str, Silo]()
         for name, part in parts.items():
             silos[name] = Silo(
-                name,
                 job,
                 part,
-                folder / "silos" / name,
+                homes[name],
                 labels=declared_labels(job, part),
+                identity=identities[name],
+                roster=roster,
                 randomness=randomness_of(name),
                 on_progress=on_training,
             )

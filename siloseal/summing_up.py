@@ -6,13 +6,13 @@ from pathlib import Path
 from aggregator.coordinator import Outcome
 from federation.accounting import MEANINGLESS_EPSILON, GaussianRelease, SampledGaussianSteps
 from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, LeaderStart, TwoPhase
-from federation.contributions import model_scheme, sketch_scheme
+from federation.contributions import model_domain, model_scheme, sketch_scheme
 from federation.errors import RunError
 from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, plan_silo
 from federation.secure_sum import SecureSum
 from silo.data.labelled_images import LabelledImages
 from silo.ledger import RELATION, UNIT, Budget, Ledger
-from siloseal.metrics import Metric, NoteMetric, PrivacyMetric, ProtectionMetric, TrafficMetric
+from siloseal.metrics import Metric, NoteMetric, PrivacyMetric, ProtectionMetric, TrafficMetric, phase_title
 from siloseal.recorder import Recorder
 from siloseal.simulation import declared_labels
 from siloseal.summary import RunSummary, SiloSummary, read_run, write_metrics
@@ -189,9 +189,13 @@ def _notes(job: Job, recorder: Recorder) -> list[str]:
 
 def _parameters(job: Job, parts: Parts, outcome: Outcome) -> dict[str, str]:
     plans = [plan_silo(job, name, len(part)) for name, part in parts.items()]
+    phase = PHASE_1 if isinstance(job.schedule, TwoPhase) else FEDAVG
+    scheme, crowd = model_scheme(job, phase), job.schedule.crowd(len(job.silos.names))
+    rests_on = scheme.describe(model_domain(job, outcome.model.size), crowd)
     parameters = {
         "parameters of the shared model": f"{outcome.model.size:,}",
-        "secure sum of phase 1": model_scheme(job, PHASE_1).name,
+        f"secure sum of {phase_title(phase).lower()}": scheme.name,
+        **{f"secure sum, {name}": value for name, value in rests_on.items()},
     }
     if not isinstance(job.privacy, ExampleLevel):
         return {**parameters, "privacy": "off"}

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -11,7 +12,9 @@ from federation.config.gan import GanConfig
 from federation.config.optimizers import OptimizerConfig
 from federation.config.section import Section
 from federation.config.sums import SecureSumConfig
+from federation.errors import DomainError
 from federation.plain.plain_sum import PlainSumConfig
+from federation.session import RealDomain
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 Steps = Annotated[int, Field(ge=1, le=10_000_000)]
@@ -111,6 +114,10 @@ class TwoPhase(Section):
         description="the sum of the tuning rounds, whose updates are private already",
     )
 
+    def crowd(self, silos: int) -> int:
+        """How many of them a round asks: all."""
+        return silos
+
 
 class FedAvg(Section):
     """Federated averaging of both networks from the first step, as a baseline (McMahan et al. 2017)."""
@@ -120,6 +127,10 @@ class FedAvg(Section):
     fraction: float = Field(default=1.0, gt=0, le=1, description="C: the part of the silos that a round asks")
     local_epochs: float = Field(default=1.0, gt=0, description="E: passes over a silo's data in one round")
     batch: int = Field(ge=1, description="B: expected examples of a Poisson batch")
+
+    def crowd(self, silos: int) -> int:
+        """How many of them a round asks."""
+        return max(1, math.ceil(self.fraction * silos))
 
 
 class Evaluation(Section):
@@ -159,6 +170,14 @@ class Job(Section):
             raise ValueError(
                 f"silos.partition.fractions are {len(partition.fractions)} for {len(names)} silos; give one each"
             )
+        sums = {"secure_sum": self.secure_sum}
+        if isinstance(self.schedule, TwoPhase):
+            sums["schedule.tuning_sum"] = self.schedule.tuning_sum
+        for where, config in sums.items():
+            try:
+                config.build().admit(RealDomain(1, 1.0), self.schedule.crowd(len(names)))
+            except DomainError as error:
+                raise ValueError(f"{where}: {error}") from error
         match self.warm_start:
             case PublicStart(data=data) if data.origin == self.data.origin or _both_mnist(data, self.data):
                 raise ValueError(

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from federation.config.section import Section
 from federation.errors import DomainError, QuorumLost, WrongRound
+from federation.identity import Identity
 from federation.randomness import Randomness
 from federation.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
 from federation.session import Domain, IntegerDomain, RealDomain, Session, Vector
@@ -47,9 +48,13 @@ class PlainSum:
         if not fits or domain.length < 1:
             raise DomainError(f"the plain sum of {silos} silos cannot carry {domain}; lower its bound or modulus")
 
-    def silo(self, session: Session, me: str, contribution: Vector, randomness: Randomness) -> SiloSide:
+    def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
+        """Nothing protects it."""
+        return {}
+
+    def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
         """The side of silo `me`. Nothing here is random."""
-        return _PlainSilo(session, me, contribution)
+        return _PlainSilo(session, me.name, contribution)
 
     def aggregator(self, session: Session) -> AggregatorSide:
         """The aggregator's side."""
@@ -73,6 +78,13 @@ class _PlainSilo:
 
     def forget(self) -> None:
         self._contribution = None
+
+    def state(self) -> bytes:
+        return b"answered" if self._contribution is None else b""
+
+    def restore(self, state: bytes) -> None:
+        if state:
+            self.forget()
 
 
 class _PlainAggregator:

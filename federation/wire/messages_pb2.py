@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x66\x65\x64\x65ration/wire/messages.proto\x12\x08siloseal\"3\n\x05\x41rray\x12\r\n\x05\x64type\x18\x01 \x01(\t\x12\r\n\x05shape\x18\x02 \x03(\x04\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\"A\n\nSumMessage\x12\x16\n\x0esession_digest\x18\x01 \x01(\x0c\x12\r\n\x05round\x18\x02 \x01(\r\x12\x0c\n\x04\x62ody\x18\x03 \x01(\x0c\"\xa4\x01\n\nSumSession\x12\n\n\x02id\x18\x01 \x01(\x0c\x12\x0e\n\x06roster\x18\x02 \x03(\t\x12$\n\x04real\x18\x03 \x01(\x0b\x32\x14.siloseal.RealDomainH\x00\x12*\n\x07integer\x18\x04 \x01(\x0b\x32\x17.siloseal.IntegerDomainH\x00\x12\x0e\n\x06scheme\x18\x05 \x01(\t\x12\x0e\n\x06quorum\x18\x06 \x01(\rB\x08\n\x06\x64omain\"+\n\nRealDomain\x12\x0e\n\x06length\x18\x01 \x01(\x04\x12\r\n\x05\x62ound\x18\x02 \x01(\x01\"0\n\rIntegerDomain\x12\x0e\n\x06length\x18\x01 \x01(\x04\x12\x0f\n\x07modulus\x18\x02 \x01(\x04\"\xdf\x01\n\x07Request\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x12\n\njob_digest\x18\x02 \x01(\x0c\x12 \n\x05\x65nrol\x18\x03 \x01(\x0b\x32\x0f.siloseal.EnrolH\x00\x12\"\n\x06sketch\x18\x04 \x01(\x0b\x32\x10.siloseal.SketchH\x00\x12 \n\x05train\x18\x05 \x01(\x0b\x32\x0f.siloseal.TrainH\x00\x12\x1c\n\x03sum\x18\x06 \x01(\x0b\x32\r.siloseal.SumH\x00\x12\"\n\x06\x66inish\x18\x07 \x01(\x0b\x32\x10.siloseal.FinishH\x00\x42\x06\n\x04\x62ody\"\x07\n\x05\x45nrol\"\x08\n\x06Sketch\"E\n\x05Train\x12\r\n\x05phase\x18\x01 \x01(\t\x12\r\n\x05round\x18\x02 \x01(\r\x12\x1e\n\x05model\x18\x03 \x01(\x0b\x32\x0f.siloseal.Array\"=\n\x03Sum\x12%\n\x07session\x18\x01 \x01(\x0b\x32\x14.siloseal.SumSession\x12\x0f\n\x07message\x18\x02 \x01(\x0c\"(\n\x06\x46inish\x12\x1e\n\x05model\x18\x01 \x01(\x0b\x32\x0f.siloseal.Array\"\xda\x01\n\x05Reply\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x0c\n\x04silo\x18\x02 \x01(\t\x12&\n\x08\x65nrolled\x18\x03 \x01(\x0b\x32\x12.siloseal.EnrolledH\x00\x12&\n\x08prepared\x18\x04 \x01(\x0b\x32\x12.siloseal.PreparedH\x00\x12\r\n\x03sum\x18\x05 \x01(\x0cH\x00\x12$\n\x07refusal\x18\x06 \x01(\x0b\x32\x11.siloseal.RefusalH\x00\x12&\n\x08\x66inished\x18\x07 \x01(\x0b\x32\x12.siloseal.FinishedH\x00\x42\x06\n\x04\x62ody\"0\n\x08\x45nrolled\x12\x13\n\x0bimage_shape\x18\x01 \x03(\x04\x12\x0f\n\x07\x63lasses\x18\x02 \x01(\r\"9\n\x08Prepared\x12\x12\n\nsteps_done\x18\x01 \x01(\x04\x12\x19\n\x11stopped_by_budget\x18\x02 \x01(\x08\"\n\n\x08\x46inished\")\n\x07Refusal\x12\r\n\x05\x65rror\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x66\x65\x64\x65ration/wire/messages.proto\x12\x08siloseal\"3\n\x05\x41rray\x12\r\n\x05\x64type\x18\x01 \x01(\t\x12\r\n\x05shape\x18\x02 \x03(\x04\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\"A\n\nSumMessage\x12\x16\n\x0esession_digest\x18\x01 \x01(\x0c\x12\r\n\x05round\x18\x02 \x01(\r\x12\x0c\n\x04\x62ody\x18\x03 \x01(\x0c\"\xb8\x01\n\nSumSession\x12\n\n\x02id\x18\x01 \x01(\x0c\x12\x0e\n\x06roster\x18\x02 \x03(\t\x12$\n\x04real\x18\x03 \x01(\x0b\x32\x14.siloseal.RealDomainH\x00\x12*\n\x07integer\x18\x04 \x01(\x0b\x32\x17.siloseal.IntegerDomainH\x00\x12\x0e\n\x06scheme\x18\x05 \x01(\t\x12\x0e\n\x06quorum\x18\x06 \x01(\r\x12\x12\n\nidentities\x18\x07 \x03(\x0c\x42\x08\n\x06\x64omain\"+\n\nRealDomain\x12\x0e\n\x06length\x18\x01 \x01(\x04\x12\r\n\x05\x62ound\x18\x02 \x01(\x01\"0\n\rIntegerDomain\x12\x0e\n\x06length\x18\x01 \x01(\x04\x12\x0f\n\x07modulus\x18\x02 \x01(\x04\"\xdf\x01\n\x07Request\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x12\n\njob_digest\x18\x02 \x01(\x0c\x12 \n\x05\x65nrol\x18\x03 \x01(\x0b\x32\x0f.siloseal.EnrolH\x00\x12\"\n\x06sketch\x18\x04 \x01(\x0b\x32\x10.siloseal.SketchH\x00\x12 \n\x05train\x18\x05 \x01(\x0b\x32\x0f.siloseal.TrainH\x00\x12\x1c\n\x03sum\x18\x06 \x01(\x0b\x32\r.siloseal.SumH\x00\x12\"\n\x06\x66inish\x18\x07 \x01(\x0b\x32\x10.siloseal.FinishH\x00\x42\x06\n\x04\x62ody\"\x07\n\x05\x45nrol\"\x08\n\x06Sketch\"E\n\x05Train\x12\r\n\x05phase\x18\x01 \x01(\t\x12\r\n\x05round\x18\x02 \x01(\r\x12\x1e\n\x05model\x18\x03 \x01(\x0b\x32\x0f.siloseal.Array\"=\n\x03Sum\x12%\n\x07session\x18\x01 \x01(\x0b\x32\x14.siloseal.SumSession\x12\x0f\n\x07message\x18\x02 \x01(\x0c\"(\n\x06\x46inish\x12\x1e\n\x05model\x18\x01 \x01(\x0b\x32\x0f.siloseal.Array\"\xda\x01\n\x05Reply\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x0c\n\x04silo\x18\x02 \x01(\t\x12&\n\x08\x65nrolled\x18\x03 \x01(\x0b\x32\x12.siloseal.EnrolledH\x00\x12&\n\x08prepared\x18\x04 \x01(\x0b\x32\x12.siloseal.PreparedH\x00\x12\r\n\x03sum\x18\x05 \x01(\x0cH\x00\x12$\n\x07refusal\x18\x06 \x01(\x0b\x32\x11.siloseal.RefusalH\x00\x12&\n\x08\x66inished\x18\x07 \x01(\x0b\x32\x12.siloseal.FinishedH\x00\x42\x06\n\x04\x62ody\"B\n\x08\x45nrolled\x12\x13\n\x0bimage_shape\x18\x01 \x03(\x04\x12\x0f\n\x07\x63lasses\x18\x02 \x01(\r\x12\x10\n\x08identity\x18\x03 \x01(\x0c\"9\n\x08Prepared\x12\x12\n\nsteps_done\x18\x01 \x01(\x04\x12\x19\n\x11stopped_by_budget\x18\x02 \x01(\x08\"\n\n\x08\x46inished\")\n\x07Refusal\x12\r\n\x05\x65rror\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\"h\n\tLastReply\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x16\n\x0erequest_digest\x18\x02 \x01(\x0c\x12\r\n\x05reply\x18\x03 \x01(\x0c\x12\x16\n\x0esession_digest\x18\x04 \x01(\x0c\x12\x0c\n\x04side\x18\x05 \x01(\x0c\"#\n\x05Piece\x12\x0c\n\x04silo\x18\x01 \x01(\t\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\")\n\x06Pieces\x12\x1f\n\x06pieces\x18\x01 \x03(\x0b\x32\x0f.siloseal.Piece\"K\n\rKeyCommitment\x12\x13\n\x0b\x63hannel_key\x18\x01 \x01(\x0c\x12\x12\n\ncommitment\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"G\n\x08KeyShare\x12\x13\n\x0bpolynomials\x18\x01 \x01(\x0c\x12\x13\n\x0bseed_digest\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"O\n\tKeyReveal\x12!\n\x05share\x18\x01 \x01(\x0b\x32\x12.siloseal.KeyShare\x12\x1f\n\x06sealed\x18\x02 \x03(\x0b\x32\x0f.siloseal.Piece\"O\n\x14\x43iphertextCommitment\x12\x11\n\tc0_digest\x18\x01 \x01(\x0c\x12\x11\n\tc1_digest\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"*\n\x10\x43iphertextUpload\x12\n\n\x02\x63\x30\x18\x01 \x01(\x0c\x12\n\n\x02\x63\x31\x18\x02 \x01(\x0c\"\x1f\n\x0c\x43kksRecovery\x12\x0f\n\x07missing\x18\x01 \x03(\t\"\x9b\x02\n\rCkksSiloState\x12\r\n\x05round\x18\x01 \x01(\r\x12\x0c\n\x04seed\x18\x02 \x01(\x0c\x12\x13\n\x0b\x63hannel_key\x18\x03 \x01(\x0c\x12$\n\x0b\x63ommitments\x18\x04 \x03(\x0b\x32\x0f.siloseal.Piece\x12\x1f\n\x06shamir\x18\x05 \x03(\x0b\x32\x0f.siloseal.Piece\x12\x18\n\x10joint_key_digest\x18\x06 \x01(\x0c\x12.\n\nciphertext\x18\x07 \x01(\x0b\x32\x1a.siloseal.CiphertextUpload\x12$\n\x0b\x63iphertexts\x18\x08 \x03(\x0b\x32\x0f.siloseal.Piece\x12!\n\x05share\x18\t \x01(\x0b\x32\x12.siloseal.KeyShareb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,31 +36,51 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SUMMESSAGE']._serialized_start=97
   _globals['_SUMMESSAGE']._serialized_end=162
   _globals['_SUMSESSION']._serialized_start=165
-  _globals['_SUMSESSION']._serialized_end=329
-  _globals['_REALDOMAIN']._serialized_start=331
-  _globals['_REALDOMAIN']._serialized_end=374
-  _globals['_INTEGERDOMAIN']._serialized_start=376
-  _globals['_INTEGERDOMAIN']._serialized_end=424
-  _globals['_REQUEST']._serialized_start=427
-  _globals['_REQUEST']._serialized_end=650
-  _globals['_ENROL']._serialized_start=652
-  _globals['_ENROL']._serialized_end=659
-  _globals['_SKETCH']._serialized_start=661
-  _globals['_SKETCH']._serialized_end=669
-  _globals['_TRAIN']._serialized_start=671
-  _globals['_TRAIN']._serialized_end=740
-  _globals['_SUM']._serialized_start=742
-  _globals['_SUM']._serialized_end=803
-  _globals['_FINISH']._serialized_start=805
-  _globals['_FINISH']._serialized_end=845
-  _globals['_REPLY']._serialized_start=848
-  _globals['_REPLY']._serialized_end=1066
-  _globals['_ENROLLED']._serialized_start=1068
-  _globals['_ENROLLED']._serialized_end=1116
-  _globals['_PREPARED']._serialized_start=1118
-  _globals['_PREPARED']._serialized_end=1175
-  _globals['_FINISHED']._serialized_start=1177
-  _globals['_FINISHED']._serialized_end=1187
-  _globals['_REFUSAL']._serialized_start=1189
-  _globals['_REFUSAL']._serialized_end=1230
+  _globals['_SUMSESSION']._serialized_end=349
+  _globals['_REALDOMAIN']._serialized_start=351
+  _globals['_REALDOMAIN']._serialized_end=394
+  _globals['_INTEGERDOMAIN']._serialized_start=396
+  _globals['_INTEGERDOMAIN']._serialized_end=444
+  _globals['_REQUEST']._serialized_start=447
+  _globals['_REQUEST']._serialized_end=670
+  _globals['_ENROL']._serialized_start=672
+  _globals['_ENROL']._serialized_end=679
+  _globals['_SKETCH']._serialized_start=681
+  _globals['_SKETCH']._serialized_end=689
+  _globals['_TRAIN']._serialized_start=691
+  _globals['_TRAIN']._serialized_end=760
+  _globals['_SUM']._serialized_start=762
+  _globals['_SUM']._serialized_end=823
+  _globals['_FINISH']._serialized_start=825
+  _globals['_FINISH']._serialized_end=865
+  _globals['_REPLY']._serialized_start=868
+  _globals['_REPLY']._serialized_end=1086
+  _globals['_ENROLLED']._serialized_start=1088
+  _globals['_ENROLLED']._serialized_end=1154
+  _globals['_PREPARED']._serialized_start=1156
+  _globals['_PREPARED']._serialized_end=1213
+  _globals['_FINISHED']._serialized_start=1215
+  _globals['_FINISHED']._serialized_end=1225
+  _globals['_REFUSAL']._serialized_start=1227
+  _globals['_REFUSAL']._serialized_end=1268
+  _globals['_LASTREPLY']._serialized_start=1270
+  _globals['_LASTREPLY']._serialized_end=1374
+  _globals['_PIECE']._serialized_start=1376
+  _globals['_PIECE']._serialized_end=1411
+  _globals['_PIECES']._serialized_start=1413
+  _globals['_PIECES']._serialized_end=1454
+  _globals['_KEYCOMMITMENT']._serialized_start=1456
+  _globals['_KEYCOMMITMENT']._serialized_end=1531
+  _globals['_KEYSHARE']._serialized_start=1533
+  _globals['_KEYSHARE']._serialized_end=1604
+  _globals['_KEYREVEAL']._serialized_start=1606
+  _globals['_KEYREVEAL']._serialized_end=1685
+  _globals['_CIPHERTEXTCOMMITMENT']._serialized_start=1687
+  _globals['_CIPHERTEXTCOMMITMENT']._serialized_end=1766
+  _globals['_CIPHERTEXTUPLOAD']._serialized_start=1768
+  _globals['_CIPHERTEXTUPLOAD']._serialized_end=1810
+  _globals['_CKKSRECOVERY']._serialized_start=1812
+  _globals['_CKKSRECOVERY']._serialized_end=1843
+  _globals['_CKKSSILOSTATE']._serialized_start=1846
+  _globals['_CKKSSILOSTATE']._serialized_end=2129
 # @@protoc_insertion_point(module_scope)

@@ -27,20 +27,22 @@ class SumMessage(_message.Message):
     def __init__(self, session_digest: _Optional[bytes] = ..., round: _Optional[int] = ..., body: _Optional[bytes] = ...) -> None: ...
 
 class SumSession(_message.Message):
-    __slots__ = ("id", "roster", "real", "integer", "scheme", "quorum")
+    __slots__ = ("id", "roster", "real", "integer", "scheme", "quorum", "identities")
     ID_FIELD_NUMBER: _ClassVar[int]
     ROSTER_FIELD_NUMBER: _ClassVar[int]
     REAL_FIELD_NUMBER: _ClassVar[int]
     INTEGER_FIELD_NUMBER: _ClassVar[int]
     SCHEME_FIELD_NUMBER: _ClassVar[int]
     QUORUM_FIELD_NUMBER: _ClassVar[int]
+    IDENTITIES_FIELD_NUMBER: _ClassVar[int]
     id: bytes
     roster: _containers.RepeatedScalarFieldContainer[str]
     real: RealDomain
     integer: IntegerDomain
     scheme: str
     quorum: int
-    def __init__(self, id: _Optional[bytes] = ..., roster: _Optional[_Iterable[str]] = ..., real: _Optional[_Union[RealDomain, _Mapping]] = ..., integer: _Optional[_Union[IntegerDomain, _Mapping]] = ..., scheme: _Optional[str] = ..., quorum: _Optional[int] = ...) -> None: ...
+    identities: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, id: _Optional[bytes] = ..., roster: _Optional[_Iterable[str]] = ..., real: _Optional[_Union[RealDomain, _Mapping]] = ..., integer: _Optional[_Union[IntegerDomain, _Mapping]] = ..., scheme: _Optional[str] = ..., quorum: _Optional[int] = ..., identities: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class RealDomain(_message.Message):
     __slots__ = ("length", "bound")
@@ -127,12 +129,14 @@ class Reply(_message.Message):
     def __init__(self, number: _Optional[int] = ..., silo: _Optional[str] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., sum: _Optional[bytes] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., finished: _Optional[_Union[Finished, _Mapping]] = ...) -> None: ...
 
 class Enrolled(_message.Message):
-    __slots__ = ("image_shape", "classes")
+    __slots__ = ("image_shape", "classes", "identity")
     IMAGE_SHAPE_FIELD_NUMBER: _ClassVar[int]
     CLASSES_FIELD_NUMBER: _ClassVar[int]
+    IDENTITY_FIELD_NUMBER: _ClassVar[int]
     image_shape: _containers.RepeatedScalarFieldContainer[int]
     classes: int
-    def __init__(self, image_shape: _Optional[_Iterable[int]] = ..., classes: _Optional[int] = ...) -> None: ...
+    identity: bytes
+    def __init__(self, image_shape: _Optional[_Iterable[int]] = ..., classes: _Optional[int] = ..., identity: _Optional[bytes] = ...) -> None: ...
 
 class Prepared(_message.Message):
     __slots__ = ("steps_done", "stopped_by_budget")
@@ -153,3 +157,105 @@ class Refusal(_message.Message):
     error: str
     message: str
     def __init__(self, error: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
+
+class LastReply(_message.Message):
+    __slots__ = ("number", "request_digest", "reply", "session_digest", "side")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    REPLY_FIELD_NUMBER: _ClassVar[int]
+    SESSION_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    SIDE_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    request_digest: bytes
+    reply: bytes
+    session_digest: bytes
+    side: bytes
+    def __init__(self, number: _Optional[int] = ..., request_digest: _Optional[bytes] = ..., reply: _Optional[bytes] = ..., session_digest: _Optional[bytes] = ..., side: _Optional[bytes] = ...) -> None: ...
+
+class Piece(_message.Message):
+    __slots__ = ("silo", "data")
+    SILO_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    silo: str
+    data: bytes
+    def __init__(self, silo: _Optional[str] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class Pieces(_message.Message):
+    __slots__ = ("pieces",)
+    PIECES_FIELD_NUMBER: _ClassVar[int]
+    pieces: _containers.RepeatedCompositeFieldContainer[Piece]
+    def __init__(self, pieces: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ...) -> None: ...
+
+class KeyCommitment(_message.Message):
+    __slots__ = ("channel_key", "commitment", "signature")
+    CHANNEL_KEY_FIELD_NUMBER: _ClassVar[int]
+    COMMITMENT_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    channel_key: bytes
+    commitment: bytes
+    signature: bytes
+    def __init__(self, channel_key: _Optional[bytes] = ..., commitment: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
+class KeyShare(_message.Message):
+    __slots__ = ("polynomials", "seed_digest", "signature")
+    POLYNOMIALS_FIELD_NUMBER: _ClassVar[int]
+    SEED_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    polynomials: bytes
+    seed_digest: bytes
+    signature: bytes
+    def __init__(self, polynomials: _Optional[bytes] = ..., seed_digest: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
+class KeyReveal(_message.Message):
+    __slots__ = ("share", "sealed")
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    SEALED_FIELD_NUMBER: _ClassVar[int]
+    share: KeyShare
+    sealed: _containers.RepeatedCompositeFieldContainer[Piece]
+    def __init__(self, share: _Optional[_Union[KeyShare, _Mapping]] = ..., sealed: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ...) -> None: ...
+
+class CiphertextCommitment(_message.Message):
+    __slots__ = ("c0_digest", "c1_digest", "signature")
+    C0_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    C1_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    c0_digest: bytes
+    c1_digest: bytes
+    signature: bytes
+    def __init__(self, c0_digest: _Optional[bytes] = ..., c1_digest: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
+class CiphertextUpload(_message.Message):
+    __slots__ = ("c0", "c1")
+    C0_FIELD_NUMBER: _ClassVar[int]
+    C1_FIELD_NUMBER: _ClassVar[int]
+    c0: bytes
+    c1: bytes
+    def __init__(self, c0: _Optional[bytes] = ..., c1: _Optional[bytes] = ...) -> None: ...
+
+class CkksRecovery(_message.Message):
+    __slots__ = ("missing",)
+    MISSING_FIELD_NUMBER: _ClassVar[int]
+    missing: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, missing: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class CkksSiloState(_message.Message):
+    __slots__ = ("round", "seed", "channel_key", "commitments", "shamir", "joint_key_digest", "ciphertext", "ciphertexts", "share")
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    CHANNEL_KEY_FIELD_NUMBER: _ClassVar[int]
+    COMMITMENTS_FIELD_NUMBER: _ClassVar[int]
+    SHAMIR_FIELD_NUMBER: _ClassVar[int]
+    JOINT_KEY_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    CIPHERTEXT_FIELD_NUMBER: _ClassVar[int]
+    CIPHERTEXTS_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    round: int
+    seed: bytes
+    channel_key: bytes
+    commitments: _containers.RepeatedCompositeFieldContainer[Piece]
+    shamir: _containers.RepeatedCompositeFieldContainer[Piece]
+    joint_key_digest: bytes
+    ciphertext: CiphertextUpload
+    ciphertexts: _containers.RepeatedCompositeFieldContainer[Piece]
+    share: KeyShare
+    def __init__(self, round: _Optional[int] = ..., seed: _Optional[bytes] = ..., channel_key: _Optional[bytes] = ..., commitments: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ..., shamir: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ..., joint_key_digest: _Optional[bytes] = ..., ciphertext: _Optional[_Union[CiphertextUpload, _Mapping]] = ..., ciphertexts: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ..., share: _Optional[_Union[KeyShare, _Mapping]] = ...) -> None: ...

@@ -7,6 +7,7 @@ from scipy import stats
 from federation.accounting import epsilon_of
 from federation.engine import run_sum
 from federation.errors import DomainError
+from federation.identity import Identity
 from federation.mechanism import GaussianAtSilo, Mechanism, NoisySum
 from federation.plain.plain_sum import PlainSum
 from federation.randomness import SecureRandomness, SeededRandomness
@@ -45,10 +46,12 @@ class TestEveryMechanism:
     def total(self, mechanism: Mechanism, *sources: SeededRandomness | SecureRandomness) -> np.ndarray:
         scheme = NoisySum(mechanism, PlainSum())
         roster = tuple(f"silo{number}" for number in range(len(sources)))
-        session = Session(bytes(32), roster, DOMAIN, scheme.name, len(roster))
+        identities = [Identity.create(silo) for silo in roster]
+        keys = tuple(identity.public for identity in identities)
+        session = Session(bytes(32), roster, DOMAIN, scheme.name, len(roster), keys)
         sides = {
-            silo: scheme.silo(session, silo, np.ones(DOMAIN.length), source)
-            for silo, source in zip(roster, sources, strict=True)
+            identity.name: scheme.silo(session, identity, np.ones(DOMAIN.length), source)
+            for identity, source in zip(identities, sources, strict=True)
         }
         ask = lambda messages: {silo: sides[silo].answer(message) for silo, message in messages.items()}  # noqa: E731
         return run_sum(scheme, session, ask).total
@@ -56,5 +59,5 @@ class TestEveryMechanism:
 
 def test_the_mechanisms_parameters_are_part_of_what_the_silos_agree_on() -> None:
     loud, quiet = (NoisySum(GaussianAtSilo(1.0, noise), PlainSum()) for noise in (2.0, 0.1))
-    digests = {Session(bytes(32), ("a",), DOMAIN, scheme.name, 1).digest for scheme in (loud, quiet)}
+    digests = {Session(bytes(32), ("a",), DOMAIN, scheme.name, 1, (bytes(32),)).digest for scheme in (loud, quiet)}
     assert len(digests) == 2

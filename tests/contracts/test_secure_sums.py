@@ -6,22 +6,25 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from federation.ckks.ckks_sum import CkksSum
 from federation.errors import DomainError, MessageError, ProtocolError, QuorumLost, SessionMismatch, WrongRound
+from federation.identity import Identity
 from federation.plain.plain_sum import PlainSum
 from federation.randomness import SeededRandomness
 from federation.secure_sum import SecureSum, SiloSide, Sum
 from federation.session import Domain, IntegerDomain, RealDomain, Session, Vector
 
-ALL_SCHEMES: list[SecureSum] = [PlainSum()]
+ALL_SCHEMES: list[SecureSum] = [PlainSum(), CkksSum()]
 """A new scheme adds one entry."""
 
 ROSTER = ("east", "north", "south", "west")
+IDENTITIES = {silo: Identity.create(silo) for silo in ROSTER}
 REALS = RealDomain(length=300, bound=8.0)
 INTEGERS = IntegerDomain(length=300, modulus=2**20)
 
 
 def session_of(scheme: SecureSum, domain: Domain = REALS, *, id: bytes = bytes(32), quorum: int = 3) -> Session:
-    return Session(id, ROSTER, domain, scheme.name, quorum)
+    return Session(id, ROSTER, domain, scheme.name, quorum, tuple(IDENTITIES[silo].public for silo in ROSTER))
 
 
 def contributions(domain: Domain) -> dict[str, Vector]:
@@ -33,7 +36,7 @@ def contributions(domain: Domain) -> dict[str, Vector]:
 
 def silo_sides(scheme: SecureSum, session: Session) -> dict[str, SiloSide]:
     return {
-        silo: scheme.silo(session, silo, vector, SeededRandomness(number))
+        silo: scheme.silo(session, IDENTITIES[silo], vector, SeededRandomness(number))
         for number, (silo, vector) in enumerate(contributions(session.domain).items())
     }
 
@@ -115,18 +118,18 @@ class TestEverySecureSum:
     def test_nobody_joins_a_session_that_does_not_name_them(self, scheme: SecureSum) -> None:
         vector = contributions(REALS)["north"]
         with pytest.raises(DomainError):
-            scheme.silo(session_of(scheme), "mallory", vector, SeededRandomness(0))
+            scheme.silo(session_of(scheme), Identity.create("mallory"), vector, SeededRandomness(0))
 
     @pytest.mark.parametrize("bad", [np.nan, np.inf, 8.1])
     def test_a_contribution_outside_the_domain_never_leaves_the_silo(self, scheme: SecureSum, bad: float) -> None:
         vector = contributions(REALS)["north"].astype(np.float64)
         vector[7] = bad
         with pytest.raises(DomainError):
-            scheme.silo(session_of(scheme), "north", vector, SeededRandomness(0))
+            scheme.silo(session_of(scheme), IDENTITIES["north"], vector, SeededRandomness(0))
 
     def test_a_contribution_of_the_wrong_length_is_refused(self, scheme: SecureSum) -> None:
         with pytest.raises(DomainError):
-            scheme.silo(session_of(scheme), "north", np.zeros(299), SeededRandomness(0))
+            scheme.silo(session_of(scheme), IDENTITIES["north"], np.zeros(299), SeededRandomness(0))
 
     def test_a_silo_that_forgot_answers_nothing(self, scheme: SecureSum) -> None:
         session = session_of(scheme)

@@ -64,7 +64,7 @@ def test_the_digest_changes_with_any_field() -> None:
         ("name: small", "name: ../escape", ["job.yaml:1: name", "'../escape'", "at most 64 of a-z, A-Z"]),
         ("  kind: two_phase", "  kind: three_phase", ["job.yaml:15: schedule", "three_phase", "'two_phase', 'fedavg'; did you mean two_phase?"]),
         ("{kind: digits}", "{}", ["job.yaml:2: data", "no `kind`", "'embedded_mnist', 'digits'"]),
-        ("secure_sum: {kind: plain}", "secure_sum: {kind: rot13}", ["job.yaml:19: secure_sum.kind", "'rot13'", "plain"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: rot13}", ["job.yaml:19: secure_sum", "rot13", "plain", "ckks"]),
         ("[north, east]", "[north, North]", ["job.yaml:3: silos", "two silos have the same name"]),
         ("[north, east]", "north", ["job.yaml:4: silos.names: found 'north'", "a list, in [brackets]"]),
         ("learner: {kind: gan}", "learner: gan", ["job.yaml:6: learner: found 'gan'", "`key: value` lines"]),

@@ -10,7 +10,7 @@ from federation.session import IntegerDomain, RealDomain, Session
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, from_array, to_array, unwrap, wrap
 
-SESSION = Session(bytes(32), ("north", "south"), RealDomain(3, 1.0), "plain", 2)
+SESSION = Session(bytes(32), ("north", "south"), RealDomain(3, 1.0), "plain", 2, (bytes(32), bytes(31) + b"1"))
 
 
 @pytest.mark.parametrize(

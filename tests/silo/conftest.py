@@ -12,6 +12,7 @@ from federation.config.data import Digits
 from federation.config.job import Job, KernelMeanStart
 from federation.contributions import model_domain, sketch_domain, sketch_scheme
 from federation.errors import SiloSealError
+from federation.identity import Identity
 from federation.randomness import SeededRandomness
 from federation.session import Session
 from federation.wire import messages_pb2 as pb
@@ -23,6 +24,8 @@ from silo.data.loading import load
 from silo.runtime import Silo
 
 ROSTER = ("north", "east", "south")
+IDENTITIES = {silo: Identity.create(silo) for silo in ROSTER}
+KEYS = {silo: identity.public for silo, identity in IDENTITIES.items()}
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 8, "tuning_rounds": 2, "tuning_steps": 3}
 
 
@@ -34,18 +37,19 @@ class Bench:
     """One silo, `north`, enrolled. It is restarted as after a crash, and closed by the fixture."""
 
     def __init__(self, job: Job, data: LabelledImages, folder: Path) -> None:
-        self.job, self.data, self.folder = job, data, folder
+        self.job, self.data, self.folder, self.keys = job, data, folder, KEYS
         self.model = initial_model(job, data.image_shape, data.classes)
         self.silo = self.start()
         self.ask(0, enrol=pb.Enrol())
 
     def start(self, seed: int = 1) -> Silo:
         silo = Silo(
-            "north",
             self.job,
             self.data,
             self.folder,
             labels=range(10),
+            identity=IDENTITIES["north"],
+            roster=KEYS,
             randomness=SeededRandomness(seed),
             on_progress=lambda *_: None,
         )
@@ -85,7 +89,7 @@ class Bench:
         return self.request(number, train=pb.Train(phase=phase, round=round, model=to_array(self.model)))
 
     def session(self, **changes: Any) -> Session:
-        session = Session(bytes(32), ROSTER, model_domain(self.job, self.model.size), "plain", 3)
+        session = Session(bytes(32), ROSTER, model_domain(self.job, self.model.size), "plain", 3, tuple(KEYS.values()))
         return replace(session, **changes)
 
     def sum(self, number: int, session: Session) -> pb.Reply:
@@ -99,7 +103,9 @@ class Bench:
     def sketch_session(self, id: bytes = bytes(32)) -> tuple[Session, Session]:
         """The session as it is agreed, and the inner one that its messages are bound to."""
         scheme = sketch_scheme(self.job)
-        session = Session(id, ROSTER, sketch_domain(self.job, self.features().length), scheme.name, 3)
+        session = Session(
+            id, ROSTER, sketch_domain(self.job, self.features().length), scheme.name, 3, tuple(KEYS.values())
+        )
         return session, replace(session, domain=scheme.mechanism.domain(session.domain))  # type: ignore[attr-defined]
 
     def sketch_sum(self, number: int, id: bytes = bytes(32)) -> bytes:

@@ -11,6 +11,7 @@ import torch
 from federation.accounting import SampledGaussianSteps
 from federation.config.job import Job
 from federation.errors import DataError, LedgerDamaged, RunError, UncountableEvent
+from federation.identity import Identity
 from federation.randomness import SeededRandomness
 from federation.session import RealDomain
 from federation.wire import messages_pb2 as pb
@@ -49,14 +50,16 @@ def test_the_upload_is_the_weighted_model_and_survives_a_restart(bench: Bench) -
         {"scheme": "gaussian over plain"},
         {"domain": RealDomain(7, 1.0)},
         {"roster": ("north", "east")},
-        {"roster": ("north",), "quorum": 1},
+        {"roster": ("north",)},
+        {"identities": (bytes(32),) * 3},
         {"quorum": 1},
     ],
 )
 def test_a_sum_that_is_not_the_jobs_is_refused(bench: Bench, changes: dict[str, Any]) -> None:
     bench.train(1)
     if "roster" in changes:
-        changes = {"quorum": len(changes["roster"]), **changes}
+        roster = changes["roster"]
+        changes = {"quorum": len(roster), "identities": tuple(bench.keys[silo] for silo in roster), **changes}
     assert bench.sum(2, bench.session(**changes)).refusal.error == "SessionMismatch"
 
 
@@ -105,7 +108,7 @@ def test_a_model_of_the_wrong_size_is_refused(bench: Bench) -> None:
 def test_enrolment_tells_the_shape_and_not_the_size(bench: Bench) -> None:
     reply = bench.ask(1, enrol=pb.Enrol())
     assert (list(reply.enrolled.image_shape), reply.enrolled.classes) == ([1, 8, 8], 10)
-    assert {field.name for field, _ in reply.enrolled.ListFields()} == {"image_shape", "classes"}
+    assert {field.name for field, _ in reply.enrolled.ListFields()} == {"image_shape", "classes", "identity"}
 
 
 def test_only_the_silo_may_read_its_state(bench: Bench) -> None:
@@ -192,7 +195,16 @@ def test_a_model_with_huge_weights_is_refused(bench: Bench) -> None:
 def test_a_class_that_a_silo_holds_but_does_not_declare_is_refused(bench: Bench, tmp_path: Path) -> None:
     seeded = SeededRandomness(1)
     with pytest.raises(DataError, match="does not declare"):
-        Silo("a", bench.job, bench.data, tmp_path, labels=range(5), randomness=seeded, on_progress=lambda *_: None)
+        Silo(
+            bench.job,
+            bench.data,
+            tmp_path,
+            labels=range(5),
+            identity=Identity.create("a"),
+            roster=bench.keys,
+            randomness=seeded,
+            on_progress=lambda *_: None,
+        )
 
 
 def test_bytes_that_are_no_request_get_a_refusal(bench: Bench) -> None:

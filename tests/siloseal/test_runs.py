@@ -16,6 +16,7 @@ from federation.accounting import epsilon_text
 from federation.config.job import Job
 from federation.config.loading import to_yaml
 from federation.errors import RunError, SiloSealError
+from federation.identity import Identity
 from federation.randomness import SeededRandomness
 from silo.ledger import Budget, Ledger
 from silo.runtime import Silo
@@ -118,9 +119,9 @@ def test_silos_alone_only_count_for_their_own_classes(
     declared = list[tuple[str, tuple[int, ...]]]()
 
     class Noticed(Silo):
-        def __init__(self, name: str, *others: Any, labels: Sequence[int], **more: Any) -> None:
-            declared.append((name, tuple(labels)))
-            super().__init__(name, *others, labels=labels, **more)
+        def __init__(self, *others: Any, labels: Sequence[int], identity: Identity, **more: Any) -> None:
+            declared.append((identity.name, tuple(labels)))
+            super().__init__(*others, labels=labels, identity=identity, **more)
 
     monkeypatch.setattr("siloseal.simulation.Silo", Noticed)
     summary = run(job, tmp_path / "run")

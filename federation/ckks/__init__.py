@@ -1,0 +1,1 @@
+"""CKKS under additively shared keys: a sum that nobody can open alone."""

@@ -1,0 +1,176 @@
+"""The aggregator's part: it relays what the silos sign, adds ciphertexts one by one, and never holds a whole key.
+
+Silent silos: before the key is joined they are left out; after it, their shares of the key are missing, and at least t
+survivors reveal what recovers them. A silo whose partial decryption came is never recovered.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from federation import shamir
+from federation.ckks.encryption import decode_sum, largest_value, to_total
+from federation.ckks.keys import SEED_BYTES, SecretShare
+from federation.ckks.parameters import Parameters
+from federation.ckks.ring import ring_of
+from federation.ckks.seal_codec import Residues
+from federation.ckks.statements import (
+    COMMIT_KEY,
+    OPEN,
+    RECOVER,
+    check_ciphertext_commitments,
+    check_key_commitments,
+    check_key_shares,
+    joint_key_digest,
+    pieces,
+    read_pieces,
+    require_half,
+    require_seed,
+)
+from federation.ckks.wire import add_bytes, require_polynomials
+from federation.errors import DomainError, QuorumLost, WrongRound
+from federation.secure_sum import Sum
+from federation.session import Session
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode, unwrap, wrap
+
+Bodies = Mapping[str, bytes]
+
+
+class CkksAggregator:
+    """See the module's text."""
+
+    def __init__(self, session: Session, *, parameters: Parameters, precision_bits: int, threshold: int) -> None:
+        self._session, self._parameters = session, parameters
+        self._precision_bits, self._threshold = precision_bits, threshold
+        self._fewest = max(threshold, session.quorum)
+        self._round: int | None = None
+        self._asked: tuple[str, ...] = ()
+        self._seed_digests = dict[str, bytes]()  # of every silo whose share is in the joint key
+        self._key_commitments_said: Bodies = {}
+        self._key_digest = b""
+        self._commitments = dict[str, pb.CiphertextCommitment]()
+        self._contributors: tuple[str, ...] = ()
+        self._missing: list[str] = []
+        ring = ring_of(parameters.degree)
+        self._c0 = np.zeros((parameters.messages, len(ring.primes) - 1, ring.degree), dtype=np.uint64)
+        self._c1 = np.zeros((parameters.groups, len(ring.primes), ring.degree), dtype=np.uint64)
+
+    def open(self) -> Mapping[str, bytes]:
+        return self._ask(COMMIT_KEY, self._session.roster, b"")
+
+    def advance(self, replies: Mapping[str, bytes]) -> Mapping[str, bytes] | Sum:
+        if self._round is None:
+            raise WrongRound("the sum is not open; it begins with open() and ends with its sum")
+        number, self._round = self._round, None
+        if strangers := set(replies) - set(self._asked):
+            raise DomainError(f"{sorted(strangers)} answered, but were not asked; {self._asked} were")
+        if len(replies) < self._needed(number):
+            raise QuorumLost(
+                f"{len(replies)} of {len(self._asked)} silos answered in round {number + 1} of 6, "
+                f"{self._needed(number)} are needed; nothing was opened that tells more than was agreed"
+            )
+        steps = (
+            self._key_commitments,
+            self._key_shares,
+            self._ciphertexts,
+            self._uploads,
+            self._openings,
+            self._recovered,
+        )
+        return steps[number](number, replies)
+
+    def _needed(self, number: int) -> int:
+        """A round before the opening needs the quorum and enough silos to recover others; after it, enough for that."""
+        return self._fewest if number < OPEN else 1
+
+    def _key_commitments(self, number: int, replies: Bodies) -> Mapping[str, bytes]:
+        self._key_commitments_said = self._bodies(number, replies)
+        check_key_commitments(self._session, self._key_commitments_said)
+        return self._relay(number, self._key_commitments_said)
+
+    def _key_shares(self, number: int, replies: Bodies) -> Mapping[str, bytes]:
+        said = self._bodies(number, replies)
+        shares = {silo: decode(pb.KeyReveal, body).share for silo, body in said.items()}
+        check_key_shares(self._session, self._key_commitments_said, shares)
+        self._key_digest = joint_key_digest(self._session, shares)
+        self._seed_digests = {silo: share.seed_digest for silo, share in shares.items()}
+        return self._relay(number, said)
+
+    def _ciphertexts(self, number: int, replies: Bodies) -> Mapping[str, bytes]:
+        said = self._bodies(number, replies)
+        self._commitments = check_ciphertext_commitments(self._session, self._key_digest, said)
+        return self._relay(number, said)
+
+    def _uploads(self, number: int, replies: Bodies) -> Mapping[str, bytes]:
+        """Add one silo's ciphertext after the other; only the c1 halves, which are the smaller part, are kept."""
+        ring, parameters = ring_of(self._parameters.degree), self._parameters
+        halves = dict[str, bytes]()
+        for silo, reply in replies.items():
+            upload = decode(pb.CiphertextUpload, self._body(number, reply))
+            require_half(silo, upload.c0, self._commitments[silo].c0_digest)
+            halves[silo] = require_half(silo, upload.c1, self._commitments[silo].c1_digest)
+            require_polynomials(ring, upload.c0, parameters.messages, divided=True)
+            add_bytes(ring, self._c0, upload.c0, divided=True)
+            add_bytes(ring, self._c1, require_polynomials(ring, upload.c1, parameters.groups))
+        self._contributors = tuple(sorted(halves))
+        return self._ask(number + 1, self._contributors, pieces(halves))
+
+    def _openings(self, number: int, replies: Bodies) -> Mapping[str, bytes] | Sum:
+        ring = ring_of(self._parameters.degree)
+        for reply in replies.values():
+            opened = self._body(number, reply)
+            require_polynomials(ring, opened, self._parameters.messages, divided=True)
+            add_bytes(ring, self._c0, opened, divided=True)
+        missing = sorted(set(self._seed_digests) - set(replies))
+        if not missing:
+            return self._sum()
+        most = len(self._session.roster) - self._threshold
+        if len(missing) > most or len(replies) < self._threshold:
+            raise QuorumLost(
+                f"{', '.join(missing)} went silent after the key was joined: {len(replies)} silos are left, and "
+                f"{self._threshold} are needed to recover their shares; nothing was opened, begin another sum"
+            )
+        self._missing = missing
+        return self._ask(RECOVER, tuple(sorted(replies)), pb.CkksRecovery(missing=missing).SerializeToString())
+
+    def _recovered(self, number: int, replies: Bodies) -> Sum:
+        """The missing silos' partial decryptions, from their seeds."""
+        held = {silo: read_pieces(self._body(number, reply), known=self._missing, fewest=len(self._missing))
+                for silo, reply in replies.items()}  # fmt: skip
+        ring = ring_of(self._parameters.degree)
+        for silo in self._missing:
+            shares = {
+                self._session.roster.index(holder) + 1: int.from_bytes(given[silo], "little")
+                for holder, given in held.items()
+            }
+            ring.add(self._c0, self._partial_decryption(silo, shares))
+        return self._sum()
+
+    def _partial_decryption(self, silo: str, shares: Mapping[int, int]) -> Residues:
+        number = shamir.join(shares, self._threshold, prime=shamir.SEED_FIELD)
+        seed = require_seed(
+            silo, (number % 2 ** (8 * SEED_BYTES)).to_bytes(SEED_BYTES, "little"), self._seed_digests[silo]
+        )
+        return SecretShare(seed).decrypt_for_missing(self._parameters, self._c1)
+
+    def _sum(self) -> Sum:
+        domain, count = self._session.domain, len(self._contributors)
+        values = decode_sum(self._parameters, self._c0, count * largest_value(domain, self._precision_bits))
+        total, error_bound = to_total(domain, values, count, self._precision_bits)
+        return Sum(total, self._contributors, error_bound)
+
+    def _relay(self, number: int, said: Bodies) -> Mapping[str, bytes]:
+        """Everyone hears what everyone said. We have checked it, so that damage is found where it came in; the silos
+        check it again, and do not rely on us."""
+        return self._ask(number + 1, tuple(said), pieces(said))
+
+    def _ask(self, number: int, silos: tuple[str, ...], body: bytes) -> Mapping[str, bytes]:
+        self._round, self._asked = number, silos
+        return dict.fromkeys(silos, wrap(self._session, round=2 * number, body=body))
+
+    def _bodies(self, number: int, replies: Bodies) -> dict[str, bytes]:
+        return {silo: self._body(number, reply) for silo, reply in replies.items()}
+
+    def _body(self, number: int, reply: bytes) -> bytes:
+        return unwrap(self._session, round=2 * number + 1, data=reply)

@@ -1,0 +1,124 @@
+"""CKKS under additively shared keys, as one more `SecureSum`.
+
+1. commit_key: every silo draws a share of the secret key and commits to its public half.
+2. reveal_key: it reveals the public half, signed, and seals Shamir shares of its seed to the others.
+3. commit_ciphertext: it joins the public key itself, encrypts under it, and signs hashes of the ciphertext.
+4. upload: ciphertexts go up once every hash is known, or a silo could cancel another's contribution.
+5. open: it re-adds what it is to open from the contributors' signed halves, and opens that, once.
+6. recover, only where silos went silent after 2: survivors reveal shares of the missing seeds.
+
+The aggregator adds ciphertexts and learns the sum. It never holds all shares of the key, and neither does any silo.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field
+
+from federation.ckks.aggregator_side import CkksAggregator
+from federation.ckks.parameters import Parameters, derive
+from federation.ckks.ring import ring_of
+from federation.ckks.silo_side import CkksSilo
+from federation.config.section import Section
+from federation.errors import DomainError
+from federation.identity import Identity
+from federation.randomness import Randomness
+from federation.secure_sum import AggregatorSide, SecureSum, SiloSide
+from federation.session import Domain, Session, Vector
+
+
+class CkksSumConfig(Section):
+    """CKKS under a key that exists only as shares, one a silo."""
+
+    kind: Literal["ckks"] = Field(description="encrypted under a key that nobody holds; the silos open the sum only")
+    precision_bits: int = Field(
+        default=28, ge=8, le=40, description="entries are rounded to multiples of bound / 2^precision_bits"
+    )
+    statistical_distance_bits: int = Field(
+        default=40, ge=40, le=60, description="an opening tells more than the sum with probability 2^-this at most"
+    )
+    threshold: int | None = Field(
+        default=None,
+        ge=2,
+        description="silos that recover the key share of a silent one; more than half, two thirds if not given",
+    )
+
+    def build(self) -> SecureSum:
+        """The scheme."""
+        return CkksSum(self.precision_bits, self.statistical_distance_bits, self.threshold)
+
+
+@dataclass(frozen=True)
+class CkksSum:
+    """See the module's text."""
+
+    precision_bits: int = 28
+    statistical_distance_bits: int = 40
+    threshold: int | None = None
+    hides_contributions: bool = True
+
+    @property
+    def name(self) -> str:
+        """Part of the session's digest."""
+        return (
+            f"ckks(precision_bits={self.precision_bits}, statistical_distance_bits={self.statistical_distance_bits}, "
+            f"threshold={self.threshold or 'two thirds'})"
+        )
+
+    def admit(self, domain: Domain, silos: int) -> None:
+        """At least two silos, a threshold above half of them, and room for their sum."""
+        self._threshold(silos)
+        self.parameters(domain, silos)
+
+    def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
+        """The side of the silo with this identity."""
+        return CkksSilo(
+            session,
+            me,
+            contribution,
+            randomness,
+            parameters=self.parameters(session.domain, len(session.roster)),
+            precision_bits=self.precision_bits,
+            threshold=self._threshold(len(session.roster)),
+        )
+
+    def aggregator(self, session: Session) -> AggregatorSide:
+        """The aggregator's side."""
+        return CkksAggregator(
+            session,
+            parameters=self.parameters(session.domain, len(session.roster)),
+            precision_bits=self.precision_bits,
+            threshold=self._threshold(len(session.roster)),
+        )
+
+    def parameters(self, domain: Domain, silos: int) -> Parameters:
+        """All sizes; the same for everyone who computes them."""
+        return derive(domain, silos, precision_bits=self.precision_bits, distance_bits=self.statistical_distance_bits)
+
+    def describe(self, domain: Domain, silos: int) -> dict[str, str]:
+        """What the security of a sum over this domain rests on."""
+        sizes, threshold = self.parameters(domain, silos), self._threshold(silos)
+        ring = ring_of(sizes.degree)
+        noise = f"2^{math.log2(sizes.noise_bound):.1f}"
+        withstands = max(2 * threshold - silos - 1, 0)
+        return {
+            "degree N": f"{sizes.degree:,}",
+            "log q": f"{ring.modulus_bits} bits, within SEAL's limit for 128-bit security",
+            "values a coefficient": f"{sizes.values} of {sizes.width} bits",
+            "precision": f"{self.precision_bits} bits below the bound of an entry",
+            "flooding": f"uniform in [-2^{sizes.flooding_bits}, 2^{sizes.flooding_bits}), over noise below {noise}",
+            "statistical distance": f"2^{sizes.statistical_distance_log2:.1f} over the whole opening",
+            "threshold": f"{threshold} of {silos} silos recover a silent one's key share: {silos - threshold} may go "
+            f"silent, and {withstands} may help a lying aggregator",
+        }
+
+    def _threshold(self, silos: int) -> int:
+        threshold = 2 * silos // 3 + 1 if self.threshold is None else self.threshold
+        if silos < 2:
+            raise DomainError("a CKKS sum of one silo hides nothing; it needs two silos or more, or `kind: plain`")
+        if not silos / 2 < threshold <= silos:
+            raise DomainError(
+                f"secure_sum.threshold is {threshold} for {silos} silos; it must be above half of them and at most all"
+            )
+        return threshold

@@ -1,0 +1,86 @@
+"""From a vector to a ciphertext, and from opened sums back to a vector.
+
+One ciphertext carries several messages: the public key is several polynomials over one common a, and all messages of
+a group share the random u, and so one c1 (the packing of Peikert, Vaikuntanathan and Waters 2008). It rests on ring-LWE
+with as many more samples.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from federation.ckks.packing import crt_scale, pack, unpack
+from federation.ckks.parameters import Parameters
+from federation.ckks.ring import ring_of
+from federation.ckks.sampling import draw_errors, draw_ternary
+from federation.ckks.seal_codec import Residues
+from federation.ckks.wire import to_bytes
+from federation.randomness import Randomness
+from federation.session import Domain, IntegerDomain, RealDomain, Vector
+from federation.wire import messages_pb2 as pb
+
+_BOUND_SLACK = 1 + 2.0**-23
+"""A domain lets entries pass its bound by rounding in single precision."""
+
+_BATCH = 8  # messages that are decoded together
+
+
+def encrypt(
+    parameters: Parameters, joint_key: Residues, common: Residues, values: NDArray[np.int64], randomness: Randomness
+) -> pb.CiphertextUpload:
+    """c1 of every group, and c0 of every message, divided. One group after the other is in memory."""
+    ring = ring_of(parameters.degree)
+    one_time = ring.evaluate(ring.small(draw_ternary(randomness, (parameters.groups, ring.degree))))
+    errors = ring.small(draw_errors(randomness, (parameters.groups, ring.degree)))
+    c1 = ring.multiply_add(one_time, common, errors)
+    capacity = ring.degree * parameters.values
+    messages = [values[start : start + capacity] for start in range(0, parameters.length, capacity)]
+    c0 = list[bytes]()
+    for group, secret in enumerate(one_time):
+        packed = [pack(parameters, part) for part in messages[group * parameters.keys : (group + 1) * parameters.keys]]
+        noised = np.stack(packed)
+        ring.add(noised, ring.small(draw_errors(randomness, (len(packed), ring.degree))))
+        c0.append(to_bytes(ring.multiply_add(joint_key[: len(packed)], secret, noised, divide=True)))
+    return pb.CiphertextUpload(c0=b"".join(c0), c1=to_bytes(c1))
+
+
+def decode_sum(parameters: Parameters, opened: Residues, largest: int) -> NDArray[np.int64]:
+    """The values of the sum, from c0 plus everyone's partial decryptions."""
+    ring, scale = ring_of(parameters.degree), crt_scale(parameters.degree)
+    values = [
+        unpack(parameters, message, largest)
+        for start in range(0, len(opened), _BATCH)
+        for message in ring.interpolate_divided(opened[start : start + _BATCH], scale)
+    ]
+    return np.concatenate(values)[: parameters.length]
+
+
+def to_values(domain: Domain, vector: Vector, precision_bits: int) -> NDArray[np.int64]:
+    """A contribution as non-negative integers. Reals become multiples of bound / 2^precision, counted from -bound."""
+    match domain:
+        case RealDomain():
+            scaled = np.rint(np.asarray(vector, dtype=np.float64) / _step(domain, precision_bits))
+            values: NDArray[np.int64] = scaled.astype(np.int64) + 2**precision_bits
+            return values
+        case IntegerDomain():
+            return vector.astype(np.int64)
+
+
+def largest_value(domain: Domain, precision_bits: int) -> int:
+    """The largest that `to_values` gives."""
+    return 2 ** (precision_bits + 1) if isinstance(domain, RealDomain) else domain.modulus - 1
+
+
+def to_total(domain: Domain, values: NDArray[np.int64], contributors: int, precision_bits: int) -> tuple[Vector, float]:
+    """The total that a sum of values stands for, and the largest error of an entry."""
+    match domain:
+        case RealDomain(bound=bound):
+            step = _step(domain, precision_bits)
+            total = (values - contributors * 2**precision_bits) * step
+            # Rounding to the grid, by half a step each; and a few roundings of double precision on the way.
+            return total, contributors * (step / 2 + bound * 2.0**-50)
+        case IntegerDomain(modulus=modulus):
+            return values % modulus, 0.0
+
+
+def _step(domain: RealDomain, precision_bits: int) -> float:
+    return domain.bound * _BOUND_SLACK * 2.0**-precision_bits

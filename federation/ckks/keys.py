@@ -1,0 +1,95 @@
+"""The joint key: its public half, joined by every silo from everyone's shares, and the secret share of one silo."""
+
+import hashlib
+
+import numpy as np
+
+from federation.ckks.packing import draw_flooding
+from federation.ckks.parameters import Parameters
+from federation.ckks.ring import ring_of
+from federation.ckks.sampling import draw_errors, expand_ternary, expand_uniform
+from federation.ckks.seal_codec import Residues
+from federation.errors import ShareReused
+from federation.randomness import Randomness
+from federation.secret import Secret
+from federation.session import Session
+
+SEED_BYTES = 64
+
+
+class SecretShare(Secret):
+    """One silo's additive share of the joint secret key, kept as the seed that it grows from. It opens one sum."""
+
+    __slots__ = ("_seed",)
+
+    def __init__(self, seed: bytes) -> None:
+        if len(seed) != SEED_BYTES:
+            raise ValueError(f"a seed has {len(seed)} bytes, expected {SEED_BYTES}")
+        self._seed: bytes | None = seed
+
+    @classmethod
+    def draw(cls, randomness: Randomness) -> "SecretShare":
+        """A fresh share."""
+        return cls(randomness.bits(SEED_BYTES))
+
+    @property
+    def seed(self) -> bytes:
+        """For splitting it among the peers, and for the silo's own state."""
+        if self._seed is None:
+            raise ShareReused("this key share has served one sum already; a second answer would leak the key")
+        return self._seed
+
+    @property
+    def spent(self) -> bool:
+        """Whether it has served."""
+        return self._seed is None
+
+    def public_share(self, parameters: Parameters, common: Residues, randomness: Randomness) -> Residues:
+        """b_i = a s_i + e_i for each key polynomial, evaluated."""
+        ring = ring_of(parameters.degree)
+        errors = ring.small(draw_errors(randomness, (parameters.keys, parameters.degree)))
+        return ring.multiply_add(ring.evaluate(ring.small(self._polynomials(parameters))), common, errors)
+
+    def partial_decrypt(self, parameters: Parameters, c1: Residues, randomness: Randomness) -> Residues:
+        """Flooding minus c1 s_i for each message, divided. The share is spent before the answer exists."""
+        polynomials = self._polynomials(parameters)
+        self._seed = None
+        flooding = draw_flooding(parameters, randomness, parameters.messages)
+        return _minus_products(parameters, polynomials, c1, flooding)
+
+    def decrypt_for_missing(self, parameters: Parameters, c1: Residues) -> Residues:
+        """The same without flooding, by whoever recovered the seed: there is nothing to hide from who knows it."""
+        ring = ring_of(parameters.degree)
+        nothing = np.zeros((parameters.messages, len(ring.primes), ring.degree), dtype=np.uint64)
+        return _minus_products(parameters, self._polynomials(parameters), c1, nothing)
+
+    def forget(self) -> None:
+        """Drop the seed."""
+        self._seed = None
+
+    def _polynomials(self, parameters: Parameters) -> "np.ndarray[tuple[int, int], np.dtype[np.int64]]":
+        labels = (f"secret polynomial {number}".encode() for number in range(parameters.keys))
+        return np.stack([expand_ternary(self.seed, label, parameters.degree) for label in labels])
+
+
+def seed_digest(seed: bytes) -> bytes:
+    """Tells a recovered seed from another, and nothing about it: it has 512 random bits."""
+    return hashlib.sha256(b"siloseal seed" + seed).digest()
+
+
+def common_polynomial(session: Session, parameters: Parameters) -> Residues:
+    """a: public, and nobody's choice, because it follows from the session's digest."""
+    return expand_uniform(ring_of(parameters.degree), session.bind("common polynomial"))
+
+
+def _minus_products(
+    parameters: Parameters, secrets: "np.ndarray[tuple[int, int], np.dtype[np.int64]]", c1: Residues, plus: Residues
+) -> Residues:
+    """plus - c1 s for each message, divided. Message `group * keys + key` has that group's c1 and that key's s."""
+    ring = ring_of(parameters.degree)
+    negated = ring.evaluate(ring.small(-secrets))
+    opened = np.empty((parameters.messages, len(ring.primes) - 1, ring.degree), dtype=np.uint64)
+    for key in range(min(parameters.keys, parameters.messages)):
+        mine = slice(key, None, parameters.keys)
+        opened[mine] = ring.multiply_add(c1[: len(opened[mine])], negated[key], plus[mine], divide=True)
+    return opened

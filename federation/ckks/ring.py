@@ -1,0 +1,130 @@
+"""Arithmetic in the ring Z_q[X]/(X^N + 1), done by SEAL: number-theoretic transforms, products, division by a prime.
+
+A polynomial is its residues modulo each prime of q: an array of shape (primes, degree). Polynomials that share an
+operation are stacked in front: (polynomials, primes, degree). "Evaluated" means in NTT form, where products are
+element-wise.
+
+q is made of 60-bit primes, the last of which `divide` takes away. SEAL counts one more, small prime for key switching,
+which nothing here uses, in its check that degree and modulus give 128-bit security.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tenseal import sealapi
+
+from federation.ckks import seal_codec
+from federation.ckks.seal_codec import Residues
+from federation.errors import ConfigError
+
+PRIME_BITS = 60
+PRIMES = {8192: 3, 16384: 7}
+"""Primes of q by degree: as many as SEAL's 128-bit security allows."""
+
+_SPECIAL_BITS = 18
+_MOST = 8  # polynomials in one SEAL ciphertext; it holds 2 to 16
+
+
+class Ring:
+    """One degree, its primes, and SEAL's operations on it. Get it from `ring_of`, which keeps its tables."""
+
+    def __init__(self, degree: int) -> None:
+        primes = PRIMES[degree]
+        self._moduli = sealapi.CoeffModulus.Create(degree, [PRIME_BITS] * primes + [_SPECIAL_BITS])
+        parameters = sealapi.EncryptionParameters(sealapi.SCHEME_TYPE.CKKS)
+        parameters.set_poly_modulus_degree(degree)
+        parameters.set_coeff_modulus(self._moduli)
+        self._context = sealapi.SEALContext(parameters, True, sealapi.SEC_LEVEL_TYPE.TC128)
+        if not self._context.parameters_set():
+            raise ConfigError(
+                f"SEAL refuses degree {degree} with {primes} primes of {PRIME_BITS} bits at 128-bit security "
+                f"({self._context.parameters_error_message()}); install tenseal 0.3.18"
+            )
+        self._evaluator = sealapi.Evaluator(self._context)
+        whole = self._context.first_context_data()
+        self._whole_id, self._divided_id = (_bytes(data.parms_id()) for data in (whole, whole.next_context_data()))
+        self.degree = degree
+        self.primes: Residues = np.array([modulus.value() for modulus in self._moduli[:primes]], dtype=np.uint64)
+        self.divisor = int(self.primes[-1])
+        """The prime that `divide` divides by."""
+
+    @property
+    def modulus_bits(self) -> int:
+        """What SEAL's security check counts, the unused prime included."""
+        return sum(modulus.bit_count() for modulus in self._moduli)
+
+    def small(self, coefficients: NDArray[np.int64]) -> Residues:
+        """Polynomials with small signed coefficients, (polynomials, degree), as residues."""
+        signed = coefficients[:, None, :]
+        return np.where(signed < 0, signed + self.primes.view(np.int64)[:, None], signed).astype(np.uint64)
+
+    def evaluate(self, polynomials: Residues) -> Residues:
+        """The forward transform."""
+        return np.concatenate([
+            self._read(self._evaluated(part), len(self.primes))[:count] for part, count in _portions(polynomials)
+        ])  # fmt: skip
+
+    def multiply_add(self, factors: Residues, by: Residues, plus: Residues, *, divide: bool = False) -> Residues:
+        """`factors` times `by`, both evaluated, plus the polynomials `plus`, which are not; evaluated.
+
+        With `divide`, the result is divided by the last prime, rounded, and has that prime no more.
+        """
+        multiplier = seal_codec.plaintext(self._context, self._whole_id, by)
+        results = list[Residues]()
+        for (factor, count), (addend, _) in zip(_portions(factors), _portions(plus), strict=True):
+            result = sealapi.Ciphertext()
+            self._evaluator.multiply_plain(self._load(self._whole_id, factor, ntt=True), multiplier, result)
+            self._evaluator.add_inplace(result, self._evaluated(addend))
+            if divide:
+                self._evaluator.rescale_to_next_inplace(result)
+            results.append(self._read(result, len(self.primes) - divide)[:count])
+        return np.concatenate(results)
+
+    def interpolate_divided(self, polynomials: Residues, scale: Residues) -> Residues:
+        """The coefficients of evaluated, divided polynomials, each residue times its prime's entry of `scale`."""
+        constant = np.repeat(scale[:, None], self.degree, axis=1)  # a constant is the same at every evaluation point
+        multiplier = seal_codec.plaintext(self._context, self._divided_id, constant)
+        results = list[Residues]()
+        for part, count in _portions(polynomials):
+            result = self._load(self._divided_id, part, ntt=True)
+            self._evaluator.multiply_plain_inplace(result, multiplier)
+            self._evaluator.transform_from_ntt_inplace(result)
+            results.append(self._read(result, len(self.primes) - 1)[:count])
+        return np.concatenate(results)
+
+    def add(self, total: Residues, polynomials: Residues) -> None:
+        """Add to `total`, in place; both divided or both not."""
+        primes = self.primes[: total.shape[-2], None]
+        total += polynomials
+        np.minimum(total, total - primes, out=total)  # below the prime, the difference wraps around and is larger
+
+    def _evaluated(self, part: Residues) -> Any:
+        loaded = self._load(self._whole_id, part, ntt=False)
+        self._evaluator.transform_to_ntt_inplace(loaded)
+        return loaded
+
+    def _load(self, parms_id: bytes, polynomials: Residues, *, ntt: bool) -> Any:
+        return seal_codec.ciphertext(self._context, parms_id, polynomials, ntt=ntt)
+
+    def _read(self, loaded: Any, primes: int) -> Residues:
+        return seal_codec.polynomials_of(loaded, primes=primes, degree=self.degree)
+
+
+@cache
+def ring_of(degree: int) -> Ring:
+    """The ring of this degree; its tables are made once in a process."""
+    return Ring(degree)
+
+
+def _portions(polynomials: Residues) -> Iterator[tuple[Residues, int]]:
+    """Stacks that fit a SEAL ciphertext, which needs two polynomials at least: a lone one comes twice."""
+    for start in range(0, len(polynomials), _MOST):
+        part = polynomials[start : start + _MOST]
+        yield (part if len(part) > 1 else np.repeat(part, 2, axis=0)), len(part)
+
+
+def _bytes(parms_id: list[int]) -> bytes:
+    return np.array(parms_id, dtype="<u8").tobytes()

@@ -1,0 +1,244 @@
+"""One silo's part: it joins the key itself, signs what it says, and opens only a sum that it has re-added itself.
+
+Every check that protects the silo runs here, raises a typed error and ends the session. The state between rounds is one
+message, `CkksSiloState`, so that a silo that was killed takes the session up where its last reply left it.
+"""
+
+import numpy as np
+
+from federation import shamir
+from federation.ckks.encryption import encrypt, to_values
+from federation.ckks.keys import SecretShare, common_polynomial, seed_digest
+from federation.ckks.parameters import Parameters
+from federation.ckks.ring import ring_of
+from federation.ckks.statements import (
+    COMMIT_KEY,
+    RECOVER,
+    check_ciphertext_commitments,
+    check_key_commitments,
+    check_key_shares,
+    joint_key_digest,
+    named,
+    pieces,
+    read_pieces,
+    require_half,
+    require_mine,
+    sign_ciphertext,
+    sign_key_commitment,
+    sign_key_share,
+)
+from federation.ckks.wire import add_bytes, require_polynomials, to_bytes
+from federation.errors import DomainError, MessageError, ProtocolError, SealBroken, WrongContributors, WrongRound
+from federation.identity import Identity
+from federation.randomness import Randomness
+from federation.sealing import ChannelKey
+from federation.session import Session, Vector
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode, unwrap, wrap
+
+SHAMIR_BYTES = 66
+
+
+class CkksSilo:
+    """See the module's text."""
+
+    def __init__(
+        self,
+        session: Session,
+        me: Identity,
+        contribution: Vector,
+        randomness: Randomness,
+        *,
+        parameters: Parameters,
+        precision_bits: int,
+        threshold: int,
+    ) -> None:
+        if me.name not in session.roster or session.identity(me.name) != me.public:
+            raise DomainError(f"{me.name} is not on the roster {session.roster}, or with another identity key")
+        if session.quorum < 2:
+            raise DomainError("a sum of fewer than 2 silos hides nothing; raise the quorum")
+        self._session, self._me, self._randomness = session, me, randomness
+        self._parameters, self._threshold = parameters, threshold
+        self._fewest = max(threshold, session.quorum)
+        self._values = to_values(session.domain, session.domain.check(contribution), precision_bits)
+        self._secret: SecretShare | None = None
+        self._channel: ChannelKey | None = None
+        self._memory = pb.CkksSiloState(round=COMMIT_KEY)
+        self._ended = False
+
+    def answer(self, message: bytes) -> bytes:
+        if self._ended:
+            raise WrongRound("this session has ended for this silo; it answers nothing more in it")
+        number = self._memory.round
+        body = unwrap(self._session, round=2 * number, data=message)
+        steps = (
+            self._commit_key, self._reveal_key, self._commit_ciphertext, self._upload, self._open, self._recover
+        )  # fmt: skip
+        try:
+            reply = steps[number](body)
+        except ProtocolError:
+            self.forget()
+            raise
+        self._memory.round += 1
+        self._ended = number == RECOVER
+        return wrap(self._session, round=2 * number + 1, body=reply)
+
+    def forget(self) -> None:
+        self._ended = True
+        self._values = self._values[:0]
+        self._secret = self._channel = None
+        self._memory = pb.CkksSiloState(round=RECOVER + 1)
+
+    def state(self) -> bytes:
+        """What the silo must keep to go on after a crash. It holds key material until the opening, and none after."""
+        memory = pb.CkksSiloState()
+        memory.CopyFrom(self._memory)
+        if self._secret is not None and not self._secret.spent:
+            memory.seed = self._secret.seed
+        if self._channel is not None:
+            memory.channel_key = self._channel.private_bytes()
+        return memory.SerializeToString()
+
+    def restore(self, state: bytes) -> None:
+        """Take up a session where `state` left it."""
+        memory = decode(pb.CkksSiloState, state)
+        self._secret = SecretShare(memory.seed) if memory.seed else None
+        self._channel = ChannelKey(memory.channel_key) if memory.channel_key else None
+        memory.seed = memory.channel_key = b""
+        self._memory, self._ended = memory, memory.round > RECOVER
+
+    def _commit_key(self, body: bytes) -> bytes:
+        _require_empty(body)
+        self._secret, self._channel = SecretShare.draw(self._randomness), ChannelKey.draw(self._randomness)
+        common = common_polynomial(self._session, self._parameters)
+        public = self._secret.public_share(self._parameters, common, self._randomness)
+        share = pb.KeyShare(polynomials=to_bytes(public), seed_digest=seed_digest(self._secret.seed))
+        self._memory.share.CopyFrom(share)
+        committed = sign_key_commitment(self._session, self._me, self._channel.public, share)
+        self._memory.commitments.add(silo=self._me.name, data=committed.SerializeToString())
+        return self._memory.commitments[0].data
+
+    def _reveal_key(self, body: bytes) -> bytes:
+        said = read_pieces(body, known=self._session.roster, fewest=self._fewest)
+        require_mine(said, self._me.name, self._memory.commitments[0].data)
+        commitments = check_key_commitments(self._session, said)
+        share = pb.KeyShare()
+        share.CopyFrom(self._memory.share)
+        sign_key_share(self._session, self._me, said, share)
+        secret, channel = self._alive()
+        points = {silo: self._session.roster.index(silo) + 1 for silo in commitments}
+        number = int.from_bytes(secret.seed, "little")
+        shares = shamir.split(number, list(points.values()), self._threshold, self._randomness, prime=shamir.SEED_FIELD)
+        sealed = [
+            pb.Piece(
+                silo=silo,
+                data=channel.seal(
+                    committed.channel_key,
+                    shares[points[silo]].to_bytes(SHAMIR_BYTES, "little"),
+                    self._letter(self._me.name, silo),
+                ),
+            )
+            for silo, committed in commitments.items()
+            if silo != self._me.name
+        ]
+        self._memory.ClearField("share")
+        self._memory.ClearField("commitments")
+        self._memory.commitments.extend(pb.Piece(silo=silo, data=said[silo]) for silo in sorted(said))
+        return pb.KeyReveal(share=share, sealed=sealed).SerializeToString()
+
+    def _commit_ciphertext(self, body: bytes) -> bytes:
+        commitments = {piece.silo: piece.data for piece in self._memory.commitments}
+        said = read_pieces(body, known=commitments, fewest=self._fewest)
+        reveals = {silo: decode(pb.KeyReveal, data) for silo, data in said.items()}
+        if self._me.name not in reveals:
+            raise WrongContributors(f"{self._me.name} is left out of the joint key, although it revealed its share")
+        shares = {silo: reveal.share for silo, reveal in reveals.items()}
+        check_key_shares(self._session, commitments, shares)
+        self._memory.shamir.extend(
+            pb.Piece(silo=silo, data=self._unseal(silo, reveal, commitments[silo]))
+            for silo, reveal in reveals.items()
+            if silo != self._me.name
+        )
+        ring, parameters = ring_of(self._parameters.degree), self._parameters
+        joint_key = np.zeros((parameters.keys, len(ring.primes), ring.degree), dtype=np.uint64)
+        for share in shares.values():
+            add_bytes(ring, joint_key, require_polynomials(ring, share.polynomials, parameters.keys))
+        common = common_polynomial(self._session, parameters)
+        ciphertext = encrypt(parameters, joint_key, common, self._values, self._randomness)
+        self._memory.ciphertext.CopyFrom(ciphertext)
+        self._memory.joint_key_digest = joint_key_digest(self._session, shares)
+        committed = sign_ciphertext(self._session, self._me, self._memory.joint_key_digest, ciphertext)
+        self._memory.ciphertexts.add(silo=self._me.name, data=committed.SerializeToString())
+        return self._memory.ciphertexts[0].data
+
+    def _upload(self, body: bytes) -> bytes:
+        said = read_pieces(body, known=self._key_holders(), fewest=self._fewest)
+        require_mine(said, self._me.name, self._memory.ciphertexts[0].data)
+        check_ciphertext_commitments(self._session, self._memory.joint_key_digest, said)
+        upload = self._memory.ciphertext.SerializeToString()
+        self._memory.ClearField("ciphertext")
+        self._memory.ClearField("ciphertexts")
+        self._memory.ciphertexts.extend(pb.Piece(silo=silo, data=said[silo]) for silo in sorted(said))
+        return upload
+
+    def _open(self, body: bytes) -> bytes:
+        """Re-add the c1 halves of the contributors, each checked against what its silo signed, and open that."""
+        committed = {piece.silo: decode(pb.CiphertextCommitment, piece.data) for piece in self._memory.ciphertexts}
+        halves = read_pieces(body, known=committed, fewest=self._session.quorum)
+        if self._me.name not in halves:
+            raise WrongContributors(
+                f"{self._me.name} uploaded, but is left out of the sum; it opens no sum without itself"
+            )
+        ring = ring_of(self._parameters.degree)
+        total = np.zeros((self._parameters.groups, len(ring.primes), ring.degree), dtype=np.uint64)
+        for silo, half in halves.items():
+            require_half(silo, half, committed[silo].c1_digest)
+            add_bytes(ring, total, require_polynomials(ring, half, self._parameters.groups))
+        secret, _ = self._alive()
+        opened = secret.partial_decrypt(self._parameters, total, self._randomness)
+        self._secret = self._channel = None
+        return to_bytes(opened)
+
+    def _recover(self, body: bytes) -> bytes:
+        """Reveal shares of the seeds of silos that went silent, once.
+
+        At most n - t of them: an aggregator that tells each silo another story, with fewer than 2 t - n silos on its
+        side, then cannot collect t shares of everyone's seed. (Honest silos give away h (n - t) shares; all h of their
+        seeds need t - c each, with c shares known already.)
+        """
+        held = {piece.silo: piece.data for piece in self._memory.shamir}
+        missing = list(decode(pb.CkksRecovery, body).missing)
+        most = len(self._session.roster) - self._threshold
+        revealed = named([pb.Piece(silo=silo) for silo in missing], known=held, fewest=1)
+        if len(revealed) > most:
+            raise WrongContributors(
+                f"{len(revealed)} silos are said to be silent, but at most {most} seeds are revealed"
+            )
+        self._memory.ClearField("shamir")
+        return pieces({silo: held[silo] for silo in revealed})
+
+    def _alive(self) -> tuple[SecretShare, ChannelKey]:
+        if self._secret is None or self._channel is None:
+            raise WrongRound("this silo's key for the session is gone; the session cannot go on with it")
+        return self._secret, self._channel
+
+    def _key_holders(self) -> set[str]:
+        return {self._me.name, *(piece.silo for piece in self._memory.shamir)}
+
+    def _unseal(self, sender: str, reveal: pb.KeyReveal, commitment: bytes) -> bytes:
+        letters = [piece.data for piece in reveal.sealed if piece.silo == self._me.name]
+        if len(letters) != 1:
+            raise SealBroken(f"{sender} sealed {len(letters)} pieces for {self._me.name}, expected 1")
+        sender_key = decode(pb.KeyCommitment, commitment).channel_key
+        letter = self._alive()[1].unseal(sender_key, letters[0], self._letter(sender, self._me.name))
+        if len(letter) != SHAMIR_BYTES:
+            raise SealBroken(f"{sender} sealed {len(letter)} bytes, expected a share of {SHAMIR_BYTES}")
+        return letter
+
+    def _letter(self, sender: str, receiver: str) -> bytes:
+        return self._session.bind("seed share", sender.encode(), receiver.encode())
+
+
+def _require_empty(body: bytes) -> None:
+    if body:
+        raise MessageError(f"the first request carries nothing, but {len(body)} bytes came with it")

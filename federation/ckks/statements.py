@@ -1,0 +1,147 @@
+"""What the silos of a session sign, and the checks that every silo makes on what the others said."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+
+from federation.ckks.keys import seed_digest
+from federation.errors import CommitmentBroken, QuorumLost, WrongContributors
+from federation.identity import Identity, check_signature
+from federation.session import Session
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode
+
+COMMIT_KEY, REVEAL_KEY, COMMIT_CIPHERTEXT, UPLOAD, OPEN, RECOVER = range(6)
+"""The rounds. A request of round r has number 2 r on the wire, its reply 2 r + 1."""
+
+
+def pieces(said: Mapping[str, bytes]) -> bytes:
+    """What several silos said, to be carried to others."""
+    return pb.Pieces(pieces=[pb.Piece(silo=silo, data=said[silo]) for silo in sorted(said)]).SerializeToString()
+
+
+def read_pieces(body: bytes, *, known: Iterable[str], fewest: int) -> dict[str, bytes]:
+    """What came of `known` silos, each at most once, and of `fewest` at least."""
+    return named(decode(pb.Pieces, body).pieces, known=known, fewest=fewest)
+
+
+def named(listed: Iterable[pb.Piece], *, known: Iterable[str], fewest: int) -> dict[str, bytes]:
+    """Pieces by silo."""
+    said = [(piece.silo, piece.data) for piece in listed]
+    names, allowed = [silo for silo, _ in said], set(known)
+    if len(set(names)) != len(names):
+        raise WrongContributors(f"a silo is named twice: {', '.join(names)}; each counts once")
+    if strangers := set(names) - allowed:
+        raise WrongContributors(
+            f"{', '.join(sorted(strangers))} cannot take part here: only {', '.join(sorted(allowed))}"
+        )
+    if len(names) < fewest:
+        raise QuorumLost(f"{len(names)} silos remain, {fewest} are needed; begin another sum when enough are there")
+    return dict(said)
+
+
+def require_mine(said: Mapping[str, bytes], me: str, mine: bytes) -> None:
+    """What is told of us must be what we said: a sum without us, or with something else as ours, is not ours."""
+    if me not in said:
+        raise WrongContributors(f"{me} is left out, although it took part up to here; it opens no sum without itself")
+    if said[me] != mine:
+        raise CommitmentBroken(f"something else came back as {me}'s than {me} had sent")
+
+
+def commitment_to(session: Session, silo: str, share: pb.KeyShare) -> bytes:
+    """To a public key share, before it is revealed."""
+    return session.bind("key share", silo.encode(), share.polynomials, share.seed_digest)
+
+
+def sign_key_commitment(session: Session, me: Identity, channel_key: bytes, share: pb.KeyShare) -> pb.KeyCommitment:
+    """Round 1."""
+    committed = pb.KeyCommitment(channel_key=channel_key, commitment=commitment_to(session, me.name, share))
+    committed.signature = me.sign(_key_commitment(session, me.name, committed))
+    return committed
+
+
+def check_key_commitments(session: Session, said: Mapping[str, bytes]) -> dict[str, pb.KeyCommitment]:
+    """Every commitment signed by its silo, and no channel key twice."""
+    commitments = {silo: decode(pb.KeyCommitment, data) for silo, data in said.items()}
+    for silo, committed in commitments.items():
+        check_signature(silo, session.identity(silo), committed.signature, _key_commitment(session, silo, committed))
+    if len({committed.channel_key for committed in commitments.values()}) != len(commitments):
+        raise WrongContributors("two silos came with the same channel key: one of them copied the other's")
+    return commitments
+
+
+def sign_key_share(session: Session, me: Identity, commitments: Mapping[str, bytes], share: pb.KeyShare) -> None:
+    """Round 2. The signature covers all commitments seen, so that silos that were told different ones notice."""
+    share.signature = me.sign(_key_share(session, me.name, commitments, commitment_to(session, me.name, share)))
+
+
+def check_key_shares(session: Session, commitments: Mapping[str, bytes], shares: Mapping[str, pb.KeyShare]) -> None:
+    """Every share is the one that its silo had committed to, before it could know the others', and is signed."""
+    for silo, share in shares.items():
+        committed = decode(pb.KeyCommitment, commitments[silo]).commitment
+        if commitment_to(session, silo, share) != committed:
+            raise CommitmentBroken(
+                f"{silo} revealed another key share than it had committed to: who speaks last could choose the joint "
+                "key; leave it out, or begin another sum"
+            )
+        check_signature(
+            silo, session.identity(silo), share.signature, _key_share(session, silo, commitments, committed)
+        )
+
+
+def joint_key_digest(session: Session, shares: Mapping[str, pb.KeyShare]) -> bytes:
+    """Names the joint key that these shares make."""
+    parts = (part for silo in sorted(shares) for part in (silo.encode(), commitment_to(session, silo, shares[silo])))
+    return session.bind("joint key", *parts)
+
+
+def sign_ciphertext(
+    session: Session, me: Identity, key_digest: bytes, ciphertext: pb.CiphertextUpload
+) -> pb.CiphertextCommitment:
+    """Round 3."""
+    committed = pb.CiphertextCommitment(c0_digest=half_digest(ciphertext.c0), c1_digest=half_digest(ciphertext.c1))
+    committed.signature = me.sign(_ciphertext(session, me.name, key_digest, committed))
+    return committed
+
+
+def check_ciphertext_commitments(
+    session: Session, key_digest: bytes, said: Mapping[str, bytes]
+) -> dict[str, pb.CiphertextCommitment]:
+    """Every commitment signed by its silo, under the same joint key as ours."""
+    commitments = {silo: decode(pb.CiphertextCommitment, data) for silo, data in said.items()}
+    for silo, committed in commitments.items():
+        statement = _ciphertext(session, silo, key_digest, committed)
+        check_signature(silo, session.identity(silo), committed.signature, statement)
+    return commitments
+
+
+def half_digest(half: bytes) -> bytes:
+    """Of c0 or c1 as they travel."""
+    return hashlib.sha256(half).digest()
+
+
+def require_half(silo: str, half: bytes, digest: bytes) -> bytes:
+    """The half, if it is the one that its silo had committed to."""
+    if half_digest(half) != digest:
+        raise CommitmentBroken(f"a ciphertext came as {silo}'s that is not the one {silo} had signed; it was replaced")
+    return half
+
+
+def require_seed(silo: str, seed: bytes, digest: bytes) -> bytes:
+    """The seed, if it is the one that its silo had committed to."""
+    if seed_digest(seed) != digest:
+        raise CommitmentBroken(
+            f"the shares of {silo}'s seed give another seed: {silo} or a survivor sent a false share"
+        )
+    return seed
+
+
+def _key_commitment(session: Session, silo: str, committed: pb.KeyCommitment) -> bytes:
+    return session.bind("commit_key", silo.encode(), committed.channel_key, committed.commitment)
+
+
+def _key_share(session: Session, silo: str, commitments: Mapping[str, bytes], commitment: bytes) -> bytes:
+    return session.bind("reveal_key", silo.encode(), pieces(commitments), commitment)
+
+
+def _ciphertext(session: Session, silo: str, key_digest: bytes, committed: pb.CiphertextCommitment) -> bytes:
+    return session.bind("commit_ciphertext", silo.encode(), key_digest, committed.c0_digest, committed.c1_digest)

@@ -1,0 +1,56 @@
+"""Letters between two silos through an aggregator that cannot read them: X25519, HKDF, ChaCha20-Poly1305.
+
+Channel keys serve one session. The context (session, sender, receiver) is bound into the key, so that a letter opens in
+no other place; a key seals one letter, so that the nonce can be constant.
+"""
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from federation.errors import SealBroken
+from federation.randomness import Randomness
+from federation.secret import Secret
+
+_NONCE = bytes(12)
+
+
+class ChannelKey(Secret):
+    """A silo's X25519 key for one session."""
+
+    __slots__ = ("_key", "public")
+
+    def __init__(self, private: bytes) -> None:
+        self._key = X25519PrivateKey.from_private_bytes(private)
+        self.public = self._key.public_key().public_bytes_raw()
+
+    @classmethod
+    def draw(cls, randomness: Randomness) -> "ChannelKey":
+        """A fresh key."""
+        return cls(randomness.bits(32))
+
+    def private_bytes(self) -> bytes:
+        """For the silo's own state, and nothing else."""
+        return self._key.private_bytes_raw()
+
+    def seal(self, receiver: bytes, letter: bytes, context: bytes) -> bytes:
+        """For the owner of this public key."""
+        return self._cipher(receiver, context).encrypt(_NONCE, letter, context)
+
+    def unseal(self, sender: bytes, sealed: bytes, context: bytes) -> bytes:
+        """What the owner of this public key sealed for us in this context; `SealBroken` for anything else."""
+        try:
+            return self._cipher(sender, context).decrypt(_NONCE, sealed, context)
+        except InvalidTag as error:
+            raise SealBroken(
+                "a sealed piece does not open: it was altered on its way, or sealed for another silo or session"
+            ) from error
+
+    def _cipher(self, other: bytes, context: bytes) -> ChaCha20Poly1305:
+        try:
+            shared = self._key.exchange(X25519PublicKey.from_public_bytes(other))
+        except ValueError as error:  # a wrong length, or a point of low order, whose secret everyone knows
+            raise SealBroken("a channel key is no usable X25519 key; its silo must draw another") from error
+        return ChaCha20Poly1305(HKDF(SHA256(), 32, salt=None, info=context).derive(shared))

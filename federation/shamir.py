@@ -1,0 +1,50 @@
+"""Shamir's secret sharing: any t of n shares give the secret, fewer tell nothing about it."""
+
+from collections.abc import Mapping
+
+from federation.errors import OpeningFailed, QuorumLost
+from federation.randomness import Randomness
+
+SEED_FIELD = 2**521 - 1
+"""A prime field that holds 64 bytes."""
+
+
+def split(secret: int, points: list[int], threshold: int, randomness: Randomness, *, prime: int) -> dict[int, int]:
+    """The values, at these points, of a random polynomial of degree t - 1 that is the secret at 0."""
+    coefficients = [secret, *(_uniform(randomness, prime) for _ in range(threshold - 1))]
+    return {point: evaluate(coefficients, point, prime=prime) for point in points}
+
+
+def evaluate(coefficients: list[int], point: int, *, prime: int) -> int:
+    """The polynomial with these coefficients, lowest first, at a point other than the secret's own."""
+    if point % prime == 0:
+        raise OpeningFailed("a share at point 0 would be the secret itself; points begin at 1")
+    value = 0
+    for coefficient in reversed(coefficients):
+        value = (value * point + coefficient) % prime
+    return value
+
+
+def join(shares: Mapping[int, int], threshold: int, *, prime: int) -> int:
+    """The secret, by interpolation at 0 from the first t shares; `QuorumLost` if there are fewer."""
+    if len(shares) < threshold:
+        raise QuorumLost(f"{len(shares)} shares of a secret came together, {threshold} are needed")
+    chosen = sorted(shares)[:threshold]
+    secret = 0
+    for point in chosen:
+        numerator = denominator = 1
+        for other in chosen:
+            if other != point:
+                numerator = numerator * other % prime
+                denominator = denominator * (other - point) % prime
+        secret = (secret + shares[point] * numerator * pow(denominator, -1, prime)) % prime
+    return secret
+
+
+def _uniform(randomness: Randomness, prime: int) -> int:
+    """Uniform below the prime, by rejection."""
+    bits = prime.bit_length()
+    while True:
+        drawn = int.from_bytes(randomness.bits(-(-bits // 8)), "little") & ((1 << bits) - 1)
+        if drawn < prime:
+            return drawn
