@@ -5,17 +5,17 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from federation.errors import MessageError
+from federation.errors import DomainError, MessageError
 
 
 def flatten(modules: Sequence[nn.Module]) -> Tensor:
     """All parameters of these modules, in order, as one float32 vector of their own."""
-    return torch.cat([parameter.detach().reshape(-1) for module in modules for parameter in module.parameters()])
+    return torch.cat([parameter.detach().reshape(-1) for parameter in _parameters(modules)])
 
 
 def load_flat(modules: Sequence[nn.Module], vector: Tensor) -> None:
     """The inverse of `flatten`, in place. The vector came from outside, so it is checked before anything changes."""
-    parameters = [parameter for module in modules for parameter in module.parameters()]
+    parameters = _parameters(modules)
     sizes = [parameter.numel() for parameter in parameters]
     if vector.shape != (sum(sizes),):
         raise MessageError(
@@ -27,3 +27,16 @@ def load_flat(modules: Sequence[nn.Module], vector: Tensor) -> None:
     with torch.no_grad():
         for parameter, part in zip(parameters, torch.split(vector, sizes), strict=True):
             parameter.copy_(part.view_as(parameter))
+
+
+def _parameters(modules: Sequence[nn.Module]) -> list[nn.Parameter]:
+    """What is summed. Buffers are refused: statistics of a batch norm, or its counter, would stay behind unnoticed."""
+    if buffers := [name for module in modules for name, _ in module.named_buffers()]:
+        raise DomainError(
+            f"a network keeps buffers ({', '.join(buffers)}), which a sum of parameters leaves behind; use "
+            "GroupNorm or LayerNorm instead of batch norm"
+        )
+    parameters = [parameter for module in modules for parameter in module.parameters()]
+    if odd := {str(parameter.dtype) for parameter in parameters} - {"torch.float32"}:
+        raise DomainError(f"a network has parameters of {', '.join(sorted(odd))}; only torch.float32 is summed")
+    return parameters

@@ -84,42 +84,43 @@ def _traffic(job: Job, data: LabelledImages, parameters: int) -> tuple[dict[str,
     up, down, last = Counter[str](), Counter[str](), WARM_START
     if isinstance(job.warm_start, KernelMeanStart):
         length = feature_map(job, job.warm_start, data.image_shape, data.classes).length
-        up[WARM_START] = _sum_bytes(sketch_scheme(job), sketch_domain(job, length), len(job.silos.names))
+        domain = sketch_domain(job, length)
+        up[WARM_START], down[WARM_START] = _sum_bytes(sketch_scheme(job), domain, len(job.silos.names))
     if isinstance(job.warm_start, LeaderStart):
-        up[WARM_START] = _sum_bytes(model_scheme(job, WARM_START), model_domain(job, parameters), 1)
-        down[WARM_START] = model_bytes
+        up[WARM_START], asked = _sum_bytes(model_scheme(job, WARM_START), model_domain(job, parameters), 1)
+        down[WARM_START] = model_bytes + asked
     rounds = {PHASE_1: 1, PHASE_2: job.schedule.tuning_rounds} if isinstance(job.schedule, TwoPhase) else {}
     if isinstance(job.schedule, FedAvg):
         rounds = {FEDAVG: job.schedule.rounds}
     for phase, count in rounds.items():
         if count:
-            domain = model_domain(job, parameters)
-            up[phase] = count * _sum_bytes(model_scheme(job, phase), domain, len(job.silos.names))
-            down[phase] = count * model_bytes
+            crowd = job.schedule.crowd(len(job.silos.names))
+            sent, asked = _sum_bytes(model_scheme(job, phase), model_domain(job, parameters), crowd)
+            up[phase], down[phase] = count * sent, count * (model_bytes + asked)
             last = phase
     down[last] += model_bytes  # the final model goes to everyone
     return dict(up), dict(down)
 
 
-def _sum_bytes(scheme: SecureSum, domain: RealDomain, silos: int) -> int:
-    """Bytes that one silo sends in one sum: the real protocol, run on zeros."""
+def _sum_bytes(scheme: SecureSum, domain: RealDomain, silos: int) -> tuple[int, int]:
+    """Bytes that one silo sends and receives in one sum: the real protocol, run on zeros."""
     roster = tuple(f"silo{number}" for number in range(silos))
     identities = [Identity.create(name) for name in roster]
     session = Session(bytes(32), roster, domain, scheme.name, silos, tuple(identity.public for identity in identities))
     sides = {
-        identity.name: scheme.silo(session, identity, np.zeros(domain.length), SeededRandomness(0))
-        for identity in identities
+        identity.name: scheme.silo(session, identity, np.zeros(domain.length), SeededRandomness(number))
+        for number, identity in enumerate(identities)
     }
-    sent = 0
+    sent = received = 0
 
     def ask(messages: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        nonlocal sent
+        nonlocal sent, received
         replies = {name: sides[name].answer(message) for name, message in messages.items()}
-        sent += len(replies[roster[0]])
+        sent, received = sent + len(replies[roster[0]]), received + len(messages[roster[0]])
         return replies
 
     run_sum(scheme, session, ask)
-    return sent
+    return sent, received
 
 
 def _memory(parts: dict[str, LabelledImages], parameters: int) -> int:

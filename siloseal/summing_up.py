@@ -142,7 +142,7 @@ def _protection(job: Job) -> list[ProtectionMetric]:
             what=what,
             scheme=scheme.name,
             hidden_from_aggregator=scheme.hides_contributions,
-            note="" if scheme.hides_contributions else _exposure(job),
+            note="the aggregator learns the sum only" if scheme.hides_contributions else _exposure(job),
         )
         for stage, what, scheme in uploads
     ]
@@ -151,7 +151,7 @@ def _protection(job: Job) -> list[ProtectionMetric]:
 def _exposure(job: Job) -> str:
     protected = isinstance(job.privacy, ExampleLevel)
     rest = "it is differentially private, sizes aside" if protected else "and nothing else protects it"
-    return f"not protected yet: the aggregator sees each silo's upload; {rest}"
+    return f"in clear: the aggregator sees each silo's upload and size; {rest}"
 
 
 def _notes(job: Job, recorder: Recorder) -> list[str]:

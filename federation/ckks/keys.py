@@ -3,6 +3,7 @@
 import hashlib
 
 import numpy as np
+from numpy.typing import NDArray
 
 from federation.ckks.packing import draw_flooding
 from federation.ckks.parameters import Parameters
@@ -59,15 +60,9 @@ class SecretShare(Secret):
 
     def decrypt_for_missing(self, parameters: Parameters, c1: Residues) -> Residues:
         """The same without flooding, by whoever recovered the seed: there is nothing to hide from who knows it."""
-        ring = ring_of(parameters.degree)
-        nothing = np.zeros((parameters.messages, len(ring.primes), ring.degree), dtype=np.uint64)
-        return _minus_products(parameters, self._polynomials(parameters), c1, nothing)
+        return _minus_products(parameters, self._polynomials(parameters), c1, None)
 
-    def forget(self) -> None:
-        """Drop the seed."""
-        self._seed = None
-
-    def _polynomials(self, parameters: Parameters) -> "np.ndarray[tuple[int, int], np.dtype[np.int64]]":
+    def _polynomials(self, parameters: Parameters) -> NDArray[np.int64]:
         labels = (f"secret polynomial {number}".encode() for number in range(parameters.keys))
         return np.stack([expand_ternary(self.seed, label, parameters.degree) for label in labels])
 
@@ -83,13 +78,14 @@ def common_polynomial(session: Session, parameters: Parameters) -> Residues:
 
 
 def _minus_products(
-    parameters: Parameters, secrets: "np.ndarray[tuple[int, int], np.dtype[np.int64]]", c1: Residues, plus: Residues
+    parameters: Parameters, secrets: NDArray[np.int64], c1: Residues, flooding: Residues | None
 ) -> Residues:
-    """plus - c1 s for each message, divided. Message `group * keys + key` has that group's c1 and that key's s."""
+    """flooding - c1 s for each message, divided. Message `group * keys + key` has that group's c1 and that key's s."""
     ring = ring_of(parameters.degree)
     negated = ring.evaluate(ring.small(-secrets))
     opened = np.empty((parameters.messages, len(ring.primes) - 1, ring.degree), dtype=np.uint64)
-    for key in range(min(parameters.keys, parameters.messages)):
+    for key in range(parameters.keys):
         mine = slice(key, None, parameters.keys)
-        opened[mine] = ring.multiply_add(c1[: len(opened[mine])], negated[key], plus[mine], divide=True)
+        added = None if flooding is None else flooding[mine]
+        opened[mine] = ring.multiply_add(c1[: len(opened[mine])], negated[key], added, divide=True)
     return opened

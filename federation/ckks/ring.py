@@ -10,6 +10,7 @@ which nothing here uses, in its check that degree and modulus give 128-bit secur
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -67,17 +68,19 @@ class Ring:
             self._read(self._evaluated(part), len(self.primes))[:count] for part, count in _portions(polynomials)
         ])  # fmt: skip
 
-    def multiply_add(self, factors: Residues, by: Residues, plus: Residues, *, divide: bool = False) -> Residues:
-        """`factors` times `by`, both evaluated, plus the polynomials `plus`, which are not; evaluated.
+    def multiply_add(self, factors: Residues, by: Residues, plus: Residues | None, *, divide: bool = False) -> Residues:
+        """`factors` times `by`, both evaluated, plus the polynomials `plus`, if any, which are not; evaluated.
 
         With `divide`, the result is divided by the last prime, rounded, and has that prime no more.
         """
         multiplier = seal_codec.plaintext(self._context, self._whole_id, by)
         results = list[Residues]()
-        for (factor, count), (addend, _) in zip(_portions(factors), _portions(plus), strict=True):
-            result = sealapi.Ciphertext()
-            self._evaluator.multiply_plain(self._load(self._whole_id, factor, ntt=True), multiplier, result)
-            self._evaluator.add_inplace(result, self._evaluated(addend))
+        addends = repeat(None) if plus is None else (part for part, _ in _portions(plus))
+        for (factor, count), addend in zip(_portions(factors), addends, strict=False):
+            result = self._load(self._whole_id, factor, ntt=True)
+            self._evaluator.multiply_plain_inplace(result, multiplier)
+            if addend is not None:
+                self._evaluator.add_inplace(result, self._evaluated(addend))
             if divide:
                 self._evaluator.rescale_to_next_inplace(result)
             results.append(self._read(result, len(self.primes) - divide)[:count])

@@ -28,7 +28,7 @@ from federation.ckks.statements import (
     sign_key_share,
 )
 from federation.ckks.wire import add_bytes, require_polynomials, to_bytes
-from federation.errors import DomainError, MessageError, ProtocolError, SealBroken, WrongContributors, WrongRound
+from federation.errors import DomainError, MessageError, SealBroken, WrongContributors, WrongRound
 from federation.identity import Identity
 from federation.randomness import Randomness
 from federation.sealing import ChannelKey
@@ -76,7 +76,7 @@ class CkksSilo:
         )  # fmt: skip
         try:
             reply = steps[number](body)
-        except ProtocolError:
+        except BaseException:  # whatever went wrong, half a step must not be taken again
             self.forget()
             raise
         self._memory.round += 1

@@ -33,6 +33,15 @@ def test_a_request_that_comes_again_gets_the_same_bytes_and_costs_nothing(bench:
     assert bench.silo.ledger.epsilon == spent > 0
 
 
+def test_a_second_different_request_of_the_same_number_is_refused(bench: Bench) -> None:
+    """Only the request that was answered gets its reply again: another must not pass for it."""
+    first = bench.train(1)
+    assert first.prepared.steps_done == 8
+    again = bench.train(1, round=1)
+    assert again.refusal.error == "WrongRound"
+    assert bench.train(1) == first
+
+
 def test_the_upload_is_the_weighted_model_and_survives_a_restart(bench: Bench) -> None:
     bench.train(1)
     bench.restart()

@@ -53,7 +53,7 @@ def metrics_of(names: tuple[str, ...]) -> list[Metric]:
         ProtectionMetric(stage="warm_start", what="kernel mean of each silo", scheme="ckks",
                          hidden_from_aggregator=True, note="only the sum is opened"),
         ProtectionMetric(stage="phase_1", what="generator of each silo", scheme="plain", hidden_from_aggregator=False,
-                         note="not protected yet: the aggregator sees each upload; it is differentially private"),
+                         note="in clear: the aggregator sees each upload; it is differentially private"),
         NoteMetric(text="the leader spends more steps than the others"),
     ]  # fmt: skip
     return found

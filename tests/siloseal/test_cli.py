@@ -90,7 +90,7 @@ def test_plan_tells_what_a_run_then_does(
     here: Callable[..., Ran], small_job: Callable[..., Job], tmp_path: Path
 ) -> None:
     """The plan's epsilon and bytes are those of the run."""
-    (tmp_path / "job.yaml").write_text(to_yaml(small_job(schedule=SHORT)))
+    (tmp_path / "job.yaml").write_text(to_yaml(small_job(schedule=SHORT, secure_sum={"kind": "ckks"})))
     planned = here("plan", tmp_path / "job.yaml", "--json")
     assert planned.returncode == 0, planned.stderr
     plan = json.loads(planned.stdout)

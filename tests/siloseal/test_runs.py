@@ -18,8 +18,11 @@ from federation.config.loading import to_yaml
 from federation.errors import RunError, SiloSealError
 from federation.identity import Identity
 from federation.randomness import SeededRandomness
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode
 from silo.ledger import Budget, Ledger
 from silo.runtime import Silo
+from silo.state import SiloState
 from siloseal.console import Console
 from siloseal.run_folder import only_here, open_run_folder
 from siloseal.runs import run_job
@@ -145,19 +148,23 @@ def ended_by(sent: signal.Signals, condition: Callable[[], bool], command: list[
         return process.returncode, said
 
 
-@pytest.mark.parametrize("moment", ["in phase 1", "after phase 1"])
+@pytest.mark.parametrize("moment", ["in phase 1", "in the encrypted sum", "after phase 1"])
 def test_a_run_that_was_killed_goes_on_with_the_same_command(
     small_job: Callable[..., Job], tmp_path: Path, moment: str
 ) -> None:
     schedule = {**SHORT, "local_steps": 300, "tuning_rounds": 4}
     config, folder = tmp_path / "job.yaml", tmp_path / "run"
-    config.write_text(to_yaml(small_job(warm_start=KERNEL_MEAN, schedule=schedule)))
+    job = small_job(warm_start=KERNEL_MEAN, schedule=schedule, secure_sum={"kind": "ckks"})
+    config.write_text(to_yaml(job))
     command = [sys.executable, "-m", "siloseal", "run", str(config), "--out", str(folder), "--quiet"]
     ledger = folder / "silos" / "north" / "ledger.jsonl"
 
     def reached() -> bool:
         if moment == "in phase 1":
             return ledger.exists() and ledger.read_text().count("phase_1") >= 2
+        if moment == "in the encrypted sum":
+            last = SiloState(ledger.parent).load_reply() if ledger.exists() else pb.LastReply()
+            return bool(last.side) and decode(pb.CkksSiloState, last.side).round >= 2
         return (folder / "samples" / "round_1.npz").exists()
 
     ended_by(signal.SIGKILL, reached, command)

@@ -1,0 +1,109 @@
+"""A run with encrypted sums that dies at any of their messages, and goes on with every contribution counted once."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from aggregator import conversation
+from federation.config.data import Digits
+from federation.config.job import Job
+from federation.engine import LocalEngine, run_sum
+from federation.mechanism import GaussianAtSilo
+from federation.randomness import SecureRandomness
+from federation.secure_sum import Sum
+from silo.data.loading import load
+from silo.prepared import Prepared
+from silo.state import SiloState
+from siloseal.runs import _Unwatched
+from siloseal.simulation import deal, federate, open_silos
+
+# Requests of the job below: enrol, sketch, five rounds of a sum, train, five rounds of a sum, finish.
+SKETCH_SUM, MODEL_SUM = range(3, 8), range(9, 14)
+
+
+class Killed(BaseException):
+    """No error that anything handles."""
+
+
+class DyingEngine(LocalEngine):
+    """Dies at one request: when some silos have answered it, or when all have and nobody has noted it yet."""
+
+    dies_at, answered_first = 0, 0
+    asked = 0
+
+    def ask(self, requests: Mapping[str, bytes], deadline_seconds: float) -> Mapping[str, bytes]:
+        DyingEngine.asked += 1
+        if self.dies_at == DyingEngine.asked:
+            first = dict(list(requests.items())[: self.answered_first])
+            super().ask(first, deadline_seconds)
+            raise Killed
+        return super().ask(requests, deadline_seconds)
+
+
+@pytest.fixture
+def sums(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Sum, dict[str, np.ndarray]]]:
+    """Every sum that a run ends with, and what the silos put into it last."""
+    given, ended = dict[str, np.ndarray](), list[tuple[Sum, dict[str, np.ndarray]]]()
+    vector = Prepared.vector
+
+    def remember(self: Prepared) -> np.ndarray:
+        given[self.silo] = vector(self)
+        return given[self.silo]
+
+    def without_noise(self: GaussianAtSilo, values: np.ndarray, randomness: Any) -> np.ndarray:
+        return values  # so that sums can be compared; the ledger is charged all the same
+
+    def watch(*arguments: Any) -> Sum:
+        result = run_sum(*arguments)
+        ended.append((result, dict(given)))
+        return result
+
+    monkeypatch.setattr(Prepared, "vector", remember)
+    monkeypatch.setattr(GaussianAtSilo, "encode", without_noise)
+    monkeypatch.setattr(conversation, "run_sum", watch)
+    monkeypatch.setattr("siloseal.simulation.LocalEngine", DyingEngine)
+    return ended
+
+
+def federated(job: Job, folder: Path, *, dies_at: int, answered_first: int) -> None:
+    DyingEngine.dies_at, DyingEngine.answered_first, DyingEngine.asked = dies_at, answered_first, 0
+    parts = deal(job, load(Digits())[0])
+    with open_silos(job, parts, folder, lambda _: SecureRandomness(), lambda *_: None) as silos:
+        federate(job, silos, folder, _Unwatched(), workers=1)
+
+
+@pytest.mark.parametrize(
+    ("dies_at", "answered_first"),
+    [(request, 1 if request % 2 else 3) for request in (*SKETCH_SUM, *MODEL_SUM)],
+    ids=lambda value: str(value),
+)
+def test_a_run_that_dies_in_a_sum_goes_on_and_counts_everyone_once(
+    small_job: Callable[..., Job],
+    tmp_path: Path,
+    sums: list[tuple[Sum, dict[str, np.ndarray]]],
+    dies_at: int,
+    answered_first: int,
+) -> None:
+    job = small_job(
+        secure_sum={"kind": "ckks"},
+        warm_start={"kind": "kernel_mean", "epsilon": 4, "frequencies": 20, "length_scale": 1.0, "fit_steps": 2},
+        schedule={"kind": "two_phase", "batch": 48, "local_steps": 2, "tuning_rounds": 0},
+    )
+    with pytest.raises(Killed):
+        federated(job, tmp_path, dies_at=dies_at, answered_first=answered_first)
+    kept = {name: SiloState(tmp_path / "silos" / name).load_reply() for name in job.silos.names}
+    assert any(last.side for last in kept.values()), "it died in a sum"
+    federated(job, tmp_path, dies_at=0, answered_first=0)
+    assert len(sums) in (2, 3)  # the first sum is replayed from the journal when the second was interrupted
+    for result, given in sums[-2:]:
+        assert result.contributors == tuple(sorted(job.silos.names))
+        if result.total.size == next(iter(given.values())).size:
+            assert np.abs(result.total - sum(given.values())).max() <= result.error_bound
+    for name in job.silos.names:
+        ledger = (tmp_path / "silos" / name / "ledger.jsonl").read_text()
+        assert ledger.count("warm_start") == 1, "one release of the kernel mean, one charge"
+        last = SiloState(tmp_path / "silos" / name).load_reply()
+        assert not last.side, "nothing of a sum stays on the disk when it is over"
