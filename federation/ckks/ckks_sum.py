@@ -116,9 +116,9 @@ class CkksSum:
     def _threshold(self, silos: int) -> int:
         threshold = 2 * silos // 3 + 1 if self.threshold is None else self.threshold
         if silos < 2:
-            raise DomainError("a CKKS sum of one silo hides nothing; it needs two silos or more, or `kind: plain`")
+            raise DomainError("a sum of one silo hides nothing; take two silos or more, or `kind: plain`")
         if not silos / 2 < threshold <= silos:
             raise DomainError(
-                f"secure_sum.threshold is {threshold} for {silos} silos; it must be above half of them and at most all"
+                f"its threshold is {threshold} for {silos} silos; it must be above half of them and at most all of them"
             )
         return threshold

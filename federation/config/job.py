@@ -177,7 +177,7 @@ class Job(Section):
             try:
                 config.build().admit(RealDomain(1, 1.0), self.schedule.crowd(len(names)))
             except DomainError as error:
-                raise ValueError(f"{where}: {error}") from error
+                raise ValueError(f"{where}.kind is {config.kind!r}, but {error}") from error
         match self.warm_start:
             case PublicStart(data=data) if data.origin == self.data.origin or _both_mnist(data, self.data):
                 raise ValueError(

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from federation.accounting import epsilon_text
 from federation.config.job import Job
@@ -20,6 +21,7 @@ from federation.identity import Identity
 from federation.randomness import SeededRandomness
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode
+from models.building import read_generator
 from silo.ledger import Budget, Ledger
 from silo.runtime import Silo
 from silo.state import SiloState
@@ -30,6 +32,7 @@ from siloseal.summary import RunSummary, read_run
 
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 10, "tuning_rounds": 2, "tuning_steps": 3}
 KERNEL_MEAN = {"kind": "kernel_mean", "epsilon": 4, "frequencies": 100, "length_scale": 1.0, "fit_steps": 60}
+CKKS = {"kind": "ckks"}
 FEDAVG = {"kind": "fedavg", "rounds": 3, "fraction": 0.5, "local_epochs": 0.2, "batch": 48}
 
 
@@ -46,6 +49,8 @@ def run(job: Job, folder: Path) -> RunSummary:
     "sections",
     [
         {"warm_start": KERNEL_MEAN, "evaluation": {"classifiers": ["logistic"], "samples": 300, "silo_alone": True}},
+        {"warm_start": KERNEL_MEAN, "secure_sum": CKKS, "schedule": {**SHORT, "tuning_sum": CKKS}, "evaluation": {"classifiers": ["logistic"], "samples": 300, "silo_alone": True}},
+        {"warm_start": {"kind": "none"}, "secure_sum": CKKS, "schedule": FEDAVG},
         {"warm_start": {"kind": "leader", "silo": "east", "steps": 10}},
         {"warm_start": {"kind": "public", "data": {"kind": "embedded_mnist", "side": 8, "limit": 500}, "fit_steps": 20, "frequencies": 50}},
         {"warm_start": {"kind": "none"}, "schedule": FEDAVG},
@@ -54,7 +59,7 @@ def run(job: Job, folder: Path) -> RunSummary:
         {"optimizer": {"kind": "dp_sgd", "learning_rate": 0.05}, "schedule": {**SHORT, "tuning_rounds": 0}},
         {"optimizer": {"kind": "dp_adam_bc"}, "silos": {"names": ["a", "b"], "partition": {"kind": "by_class", "classes_per_silo": 5}}},
     ],
-    ids=["kernel_mean", "leader", "public", "fedavg", "kernel_mean and fedavg", "no privacy", "dp_sgd, no tuning", "dp_adam_bc, by class"],
+    ids=["kernel_mean", "encrypted", "encrypted fedavg", "leader", "public", "fedavg", "kernel_mean and fedavg", "no privacy", "dp_sgd, no tuning", "dp_adam_bc, by class"],
 )  # fmt: skip
 def test_a_job_runs_from_start_to_report(
     small_job: Callable[..., Job], tmp_path: Path, sections: dict[str, Any]
@@ -75,6 +80,33 @@ def test_a_job_runs_from_start_to_report(
     assert summary.bytes > 2 * 4 * 3000
     for name in ("config.yaml", "global.safetensors", "metrics.jsonl", "report.html"):
         assert (tmp_path / "run" / name).stat().st_size > 100
+
+
+def test_an_encrypted_run_gives_the_model_of_a_plain_run_and_its_report_says_what_it_rests_on(
+    small_job: Callable[..., Job], tmp_path: Path
+) -> None:
+    """Same seeds, so the same models at the silos: the averages differ by the rounding of both sums only."""
+    models = dict[str, np.ndarray]()
+    for kind in ("plain", "ckks"):
+        job = small_job(secure_sum={"kind": kind}, schedule={**SHORT, "tuning_rounds": 0})
+        summary = run(job, tmp_path / kind)
+        generator = read_generator(tmp_path / kind / "global.safetensors")
+        models[kind] = torch.cat([parameter.detach().reshape(-1) for parameter in generator.parameters()]).numpy()
+    assert 0 < np.abs(models["ckks"] - models["plain"]).max() < 1e-4
+    report = (tmp_path / "ckks" / "report.html").read_text()
+    for name in (
+        "degree N",
+        "log q",
+        "values a coefficient",
+        "precision",
+        "flooding",
+        "statistical distance",
+        "threshold",
+    ):
+        assert summary.parameters[f"secure sum, {name}"]
+        assert f"secure sum, {name}" in report
+    assert "In clear" not in report
+    assert "the aggregator learns the sum only" in report
 
 
 def test_the_ledger_holds_both_phases_and_agrees_with_the_summary(
