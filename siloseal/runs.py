@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
+from threadpoolctl import threadpool_limits
 
 from aggregator.coordinator import Model
 from federation.config.job import Job, LeaderStart, TwoPhase
@@ -37,6 +38,7 @@ def run_job(
     What can be refused is refused before anything is written: data, partition, noise.
     """
     torch.set_num_threads(1)  # the parallelism is between silos
+    threadpool_limits(1)
     train, held_out = load(job.data)
     parts = deal(job, train)
     for name, part in parts.items():

@@ -21,7 +21,6 @@ from federation.ckks.statements import (
     check_ciphertext_commitments,
     check_key_commitments,
     check_key_shares,
-    joint_key_digest,
     pieces,
     read_pieces,
     require_half,
@@ -92,8 +91,7 @@ class CkksAggregator:
     def _key_shares(self, number: int, replies: Bodies) -> Mapping[str, bytes]:
         said = self._bodies(number, replies)
         shares = {silo: decode(pb.KeyReveal, body).share for silo, body in said.items()}
-        check_key_shares(self._session, self._key_commitments_said, shares)
-        self._key_digest = joint_key_digest(self._session, shares)
+        self._key_digest = check_key_shares(self._session, self._key_commitments_said, shares)
         self._seed_digests = {silo: share.seed_digest for silo, share in shares.items()}
         return self._relay(number, said)
 

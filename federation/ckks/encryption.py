@@ -55,7 +55,7 @@ def decode_sum(parameters: Parameters, opened: Residues, largest: int) -> NDArra
 
 
 def to_values(domain: Domain, vector: Vector, precision_bits: int) -> NDArray[np.int64]:
-    """A contribution as non-negative integers. Reals become multiples of bound / 2^precision, counted from -bound."""
+    """A contribution as non-negative integers. Reals become multiples of a step, counted from -2^precision steps."""
     match domain:
         case RealDomain():
             scaled = np.rint(np.asarray(vector, dtype=np.float64) / _step(domain, precision_bits))
@@ -67,7 +67,7 @@ def to_values(domain: Domain, vector: Vector, precision_bits: int) -> NDArray[np
 
 def largest_value(domain: Domain, precision_bits: int) -> int:
     """The largest that `to_values` gives."""
-    return 2 ** (precision_bits + 1) if isinstance(domain, RealDomain) else domain.modulus - 1
+    return 2 ** (precision_bits + 1) - 1 if isinstance(domain, RealDomain) else domain.modulus - 1
 
 
 def to_total(domain: Domain, values: NDArray[np.int64], contributors: int, precision_bits: int) -> tuple[Vector, float]:
@@ -83,4 +83,5 @@ def to_total(domain: Domain, values: NDArray[np.int64], contributors: int, preci
 
 
 def _step(domain: RealDomain, precision_bits: int) -> float:
-    return domain.bound * _BOUND_SLACK * 2.0**-precision_bits
+    """Of the grid that has 2^(precision + 1) points, 0 among them, and the bound within half a step of the last."""
+    return domain.bound * _BOUND_SLACK / (2.0**precision_bits - 0.5)

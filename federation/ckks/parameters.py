@@ -116,7 +116,9 @@ class Parameters:
 def derive(domain: Domain, silos: int, *, precision_bits: int, distance_bits: int) -> Parameters:
     """The parameters with the least traffic, or `DomainError` where no coefficient has room for one value."""
     width = value_width(domain, silos, precision_bits)
-    fits = domain.length >= 1 and width <= WIDEST
+    if domain.length < 1:
+        raise DomainError(f"a CKKS sum carries vectors of one entry or more, found {domain}")
+    fits = 0 < width <= WIDEST
     candidates = [_fullest(domain.length, silos, degree, width, distance_bits) for degree in PRIMES] if fits else []
     found = [parameters for parameters in candidates if parameters is not None]
     if not found:
@@ -133,7 +135,7 @@ def value_width(domain: Domain, silos: int, precision_bits: int) -> int:
         case RealDomain(bound=bound):
             if not (bound > 0 and math.isfinite(bound * silos)):
                 raise DomainError(f"a CKKS sum of {silos} silos cannot carry {domain}; its bound must be finite")
-            return int(silos * 2 ** (precision_bits + 1)).bit_length()
+            return int(silos * (2 ** (precision_bits + 1) - 1)).bit_length()
         case IntegerDomain(modulus=modulus):
             return int(silos * (modulus - 1)).bit_length()
 

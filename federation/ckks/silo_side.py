@@ -17,7 +17,6 @@ from federation.ckks.statements import (
     check_ciphertext_commitments,
     check_key_commitments,
     check_key_shares,
-    joint_key_digest,
     named,
     pieces,
     read_pieces,
@@ -153,7 +152,7 @@ class CkksSilo:
         if self._me.name not in reveals:
             raise WrongContributors(f"{self._me.name} is left out of the joint key, although it revealed its share")
         shares = {silo: reveal.share for silo, reveal in reveals.items()}
-        check_key_shares(self._session, commitments, shares)
+        self._memory.joint_key_digest = check_key_shares(self._session, commitments, shares)
         self._memory.shamir.extend(
             pb.Piece(silo=silo, data=self._unseal(silo, reveal, commitments[silo]))
             for silo, reveal in reveals.items()
@@ -165,8 +164,8 @@ class CkksSilo:
             add_bytes(ring, joint_key, require_polynomials(ring, share.polynomials, parameters.keys))
         common = common_polynomial(self._session, parameters)
         ciphertext = encrypt(parameters, joint_key, common, self._values, self._randomness)
+        self._values = self._values[:0]  # nothing needs the contribution any more
         self._memory.ciphertext.CopyFrom(ciphertext)
-        self._memory.joint_key_digest = joint_key_digest(self._session, shares)
         committed = sign_ciphertext(self._session, self._me, self._memory.joint_key_digest, ciphertext)
         self._memory.ciphertexts.add(silo=self._me.name, data=committed.SerializeToString())
         return self._memory.ciphertexts[0].data
@@ -184,7 +183,7 @@ class CkksSilo:
     def _open(self, body: bytes) -> bytes:
         """Re-add the c1 halves of the contributors, each checked against what its silo signed, and open that."""
         committed = {piece.silo: decode(pb.CiphertextCommitment, piece.data) for piece in self._memory.ciphertexts}
-        halves = read_pieces(body, known=committed, fewest=self._session.quorum)
+        halves = read_pieces(body, known=committed, fewest=self._fewest)
         if self._me.name not in halves:
             raise WrongContributors(
                 f"{self._me.name} uploaded, but is left out of the sum; it opens no sum without itself"

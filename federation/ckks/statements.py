@@ -71,27 +71,26 @@ def check_key_commitments(session: Session, said: Mapping[str, bytes]) -> dict[s
 
 def sign_key_share(session: Session, me: Identity, commitments: Mapping[str, bytes], share: pb.KeyShare) -> None:
     """Round 2. The signature covers all commitments seen, so that silos that were told different ones notice."""
-    share.signature = me.sign(_key_share(session, me.name, commitments, commitment_to(session, me.name, share)))
+    commitment = commitment_to(session, me.name, share)
+    share.signature = me.sign(_key_share(session, me.name, pieces(commitments), commitment))
 
 
-def check_key_shares(session: Session, commitments: Mapping[str, bytes], shares: Mapping[str, pb.KeyShare]) -> None:
-    """Every share is the one that its silo had committed to, before it could know the others', and is signed."""
-    for silo, share in shares.items():
+def check_key_shares(session: Session, commitments: Mapping[str, bytes], shares: Mapping[str, pb.KeyShare]) -> bytes:
+    """Every share is the one that its silo had committed to, before it could know the others', and is signed.
+
+    Returns a digest that names the joint key.
+    """
+    seen, joint = pieces(commitments), list[bytes]()
+    for silo, share in sorted(shares.items()):
         committed = decode(pb.KeyCommitment, commitments[silo]).commitment
         if commitment_to(session, silo, share) != committed:
             raise CommitmentBroken(
                 f"{silo} revealed another key share than it had committed to: who speaks last could choose the joint "
                 "key; leave it out, or begin another sum"
             )
-        check_signature(
-            silo, session.identity(silo), share.signature, _key_share(session, silo, commitments, committed)
-        )
-
-
-def joint_key_digest(session: Session, shares: Mapping[str, pb.KeyShare]) -> bytes:
-    """Names the joint key that these shares make."""
-    parts = (part for silo in sorted(shares) for part in (silo.encode(), commitment_to(session, silo, shares[silo])))
-    return session.bind("joint key", *parts)
+        check_signature(silo, session.identity(silo), share.signature, _key_share(session, silo, seen, committed))
+        joint += [silo.encode(), committed]
+    return session.bind("joint key", *joint)
 
 
 def sign_ciphertext(
@@ -139,8 +138,8 @@ def _key_commitment(session: Session, silo: str, committed: pb.KeyCommitment) ->
     return session.bind("commit_key", silo.encode(), committed.channel_key, committed.commitment)
 
 
-def _key_share(session: Session, silo: str, commitments: Mapping[str, bytes], commitment: bytes) -> bytes:
-    return session.bind("reveal_key", silo.encode(), pieces(commitments), commitment)
+def _key_share(session: Session, silo: str, seen: bytes, commitment: bytes) -> bytes:
+    return session.bind("reveal_key", silo.encode(), seen, commitment)
 
 
 def _ciphertext(session: Session, silo: str, key_digest: bytes, committed: pb.CiphertextCommitment) -> bytes:
