@@ -59,6 +59,7 @@ def to_values(domain: Domain, vector: Vector, precision_bits: int) -> NDArray[np
     match domain:
         case RealDomain():
             scaled = np.rint(np.asarray(vector, dtype=np.float64) / _step(domain, precision_bits))
+            np.minimum(scaled, 2**precision_bits - 1, out=scaled)  # the bound itself is halfway to a point too many
             values: NDArray[np.int64] = scaled.astype(np.int64) + 2**precision_bits
             return values
         case IntegerDomain():

@@ -1,0 +1,103 @@
+"""Letters between silos: who can open one, and where."""
+
+import pytest
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from federation.errors import SealBroken
+from federation.randomness import SecureRandomness
+from federation.sealing import ChannelKey
+
+ALICE, BOB, EVE = (ChannelKey.draw(SecureRandomness()) for _ in range(3))
+LETTER = b"a share of 66 bytes, or anything else"
+CONTEXT = b"session, alice to bob"
+SEALED = ALICE.seal(BOB.public, LETTER, CONTEXT)
+
+LOW_ORDER = {
+    "zero": bytes(32),
+    "one": bytes([1]) + bytes(31),
+    "order eight": bytes.fromhex("e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"),
+    "order eight, the other": bytes.fromhex("5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157"),
+}
+"""Points whose shared secret is zero with every key: cr.yp.to/ecdh.html, "How do I validate Curve25519 public keys"."""
+
+
+@pytest.mark.parametrize("letter", [LETTER, b"", bytes(100_000)], ids=["short", "empty", "long"])
+def test_the_receiver_reads_what_the_sender_sealed(letter: bytes) -> None:
+    assert BOB.unseal(ALICE.public, ALICE.seal(BOB.public, letter, CONTEXT), CONTEXT) == letter
+
+
+def test_a_sealed_letter_does_not_show_the_letter() -> None:
+    assert len(SEALED) == len(LETTER) + 16
+    assert not any(LETTER[start : start + 4] in SEALED for start in range(len(LETTER) - 4))
+
+
+def test_an_altered_byte_anywhere_breaks_the_seal() -> None:
+    for index in range(len(SEALED)):
+        altered = bytearray(SEALED)
+        altered[index] ^= 1
+        with pytest.raises(SealBroken):
+            BOB.unseal(ALICE.public, bytes(altered), CONTEXT)
+
+
+@pytest.mark.parametrize("sealed", [b"", SEALED[:15], SEALED[:-1], SEALED + b"\0"], ids=len)
+def test_a_letter_of_another_length_breaks_the_seal(sealed: bytes) -> None:
+    with pytest.raises(SealBroken):
+        BOB.unseal(ALICE.public, sealed, CONTEXT)
+
+
+def test_a_letter_does_not_open_in_another_context() -> None:
+    with pytest.raises(SealBroken):
+        BOB.unseal(ALICE.public, SEALED, CONTEXT + b"!")
+
+
+def test_a_letter_does_not_open_for_another_receiver() -> None:
+    with pytest.raises(SealBroken):
+        EVE.unseal(ALICE.public, SEALED, CONTEXT)
+
+
+def test_a_letter_does_not_open_as_another_senders() -> None:
+    with pytest.raises(SealBroken):
+        BOB.unseal(EVE.public, SEALED, CONTEXT)
+
+
+def test_each_context_has_a_key_of_its_own() -> None:
+    """The nonce is constant, so equal letters under one key would have equal bodies."""
+    other = ALICE.seal(BOB.public, LETTER, b"session, bob to alice")
+    assert other[: len(LETTER)] != SEALED[: len(LETTER)]
+
+
+@pytest.mark.parametrize("public", LOW_ORDER.values(), ids=LOW_ORDER.keys())
+def test_a_public_key_whose_secret_everyone_knows_is_refused(public: bytes) -> None:
+    with pytest.raises(SealBroken, match="no usable X25519 key"):
+        ALICE.seal(public, LETTER, CONTEXT)
+    with pytest.raises(SealBroken, match="no usable X25519 key"):
+        ALICE.unseal(public, SEALED, CONTEXT)
+
+
+@pytest.mark.parametrize("length", [0, 31, 33])
+def test_a_public_key_of_the_wrong_length_is_refused(length: int) -> None:
+    with pytest.raises(SealBroken, match="no usable X25519 key"):
+        ALICE.seal(bytes([9] * length), LETTER, CONTEXT)
+
+
+def test_the_exchange_is_that_of_rfc_7748() -> None:
+    """Section 6.1: both private keys, both public keys and the shared secret, which keys the letter through HKDF."""
+    alice = ChannelKey(bytes.fromhex("77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a"))
+    bob = ChannelKey(bytes.fromhex("5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb"))
+    assert alice.public.hex() == "8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a"
+    assert bob.public.hex() == "de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f"
+    shared = bytes.fromhex("4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742")
+    key = HKDF(SHA256(), 32, salt=None, info=CONTEXT).derive(shared)
+    assert ChaCha20Poly1305(key).decrypt(bytes(12), alice.seal(bob.public, LETTER, CONTEXT), CONTEXT) == LETTER
+
+
+def test_a_key_comes_back_from_its_private_bytes() -> None:
+    again = ChannelKey(BOB.private_bytes())
+    assert again.public == BOB.public
+    assert again.unseal(ALICE.public, SEALED, CONTEXT) == LETTER
+
+
+def test_two_drawn_keys_differ() -> None:
+    assert len({ALICE.public, BOB.public, EVE.public}) == 3
