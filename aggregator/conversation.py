@@ -22,9 +22,8 @@ class Conversation:
 
     def __init__(self, job: Job, engine: Engine, journal: Journal) -> None:
         self.stage = "enrolment"
-        self.identities: Mapping[
-            str, bytes
-        ] = {}  # public keys, as the silos gave them; each checks those of the others
+        self.identities: Mapping[str, bytes] = {}
+        """Public keys, as the silos gave them; each silo checks those of the others."""
         self.sent: Counter[tuple[str, str]] = Counter()  # bytes from each (stage, silo)
         self.received: Counter[tuple[str, str]] = Counter()  # bytes to each (stage, silo)
         self._job = job

@@ -156,9 +156,7 @@ class Coordinator:
         for silo, reply in self._talk.ask({silo: pb.Request(train=train) for silo in silos}).items():
             if reply.prepared.stopped_by_budget:
                 where = f"{phase}, round {number}" if number else phase
-                self._notes.append(
-                    f"{silo} spent its privacy budget and stopped in {where} after {reply.prepared.steps_done} steps"
-                )
+                self._notes.append(f"{silo} spent its privacy budget and stopped in {where}, before its last step")
 
     def _average(self, phase: str, silos: tuple[str, ...], length: int) -> Model:
         return to_model(self._talk.sum(model_scheme(self._job, phase), model_domain(self._job, length), silos).total)

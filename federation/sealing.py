@@ -1,8 +1,10 @@
 """Letters between two silos through an aggregator that cannot read them: X25519, HKDF, ChaCha20-Poly1305.
 
 Channel keys serve one session. The context (session, sender, receiver) is bound into the key, so that a letter opens in
-no other place; a key seals one letter, so that the nonce can be constant.
+no other place.
 """
+
+import os
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -14,7 +16,7 @@ from federation.errors import SealBroken
 from federation.randomness import Randomness
 from federation.secret import Secret
 
-_NONCE = bytes(12)
+_NONCE_BYTES = 12
 
 
 class ChannelKey(Secret):
@@ -37,13 +39,14 @@ class ChannelKey(Secret):
 
     def seal(self, receiver: bytes, letter: bytes, context: bytes) -> bytes:
         """For the owner of this public key."""
-        return self._cipher(receiver, context).encrypt(_NONCE, letter, context)
+        nonce = os.urandom(_NONCE_BYTES)
+        return nonce + self._cipher(receiver, context).encrypt(nonce, letter, context)
 
     def unseal(self, sender: bytes, sealed: bytes, context: bytes) -> bytes:
         """What the owner of this public key sealed for us in this context; `SealBroken` for anything else."""
         try:
-            return self._cipher(sender, context).decrypt(_NONCE, sealed, context)
-        except InvalidTag as error:
+            return self._cipher(sender, context).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], context)
+        except (InvalidTag, ValueError) as error:
             raise SealBroken(
                 "a sealed piece does not open: it was altered on its way, or sealed for another silo or session"
             ) from error

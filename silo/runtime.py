@@ -6,11 +6,11 @@ was killed goes on from its last checkpoint. Training that a crash threw away st
 
 import hashlib
 import math
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from federation.config.job import ExampleLevel, Job
@@ -28,11 +28,12 @@ from federation.secure_sum import SiloSide
 from federation.session import Session
 from federation.storage import write_atomically
 from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode, from_array
+from federation.wire.codec import decode
 from models.building import build_learner, generator_file
 from silo.data.labelled_images import LabelledImages
 from silo.ledger import Charge, open_ledger
 from silo.prepared import SKETCH, Prepared
+from silo.received import received_model
 from silo.refusals import refusal
 from silo.state import Checkpoint, SiloState
 from silo.training.trainer import Privacy, PrivateTrainer, TrainingProgress
@@ -80,6 +81,7 @@ class Silo:
             randomness=randomness,
         )
         self._side: tuple[bytes, SiloSide] | None = None
+        self._one_at_a_time = threading.Lock()
         self._at = Checkpoint(0, "", tensors=self._trainer.state())
 
     def resume(self) -> None:
@@ -91,6 +93,14 @@ class Silo:
 
     def answer(self, request: bytes) -> bytes:
         """The reply to one request. What the silo refuses is a reply too, with the reason in words."""
+        with self._one_at_a_time:
+            try:
+                return self._answer(request)
+            except BaseException:
+                self._side = None  # nothing left the silo: a sum goes on from what is on the disk
+                raise
+
+    def _answer(self, request: bytes) -> bytes:
         body = pb.Reply(silo=self.name)
         try:
             message = decode(pb.Request, request)
@@ -145,11 +155,8 @@ class Silo:
             self._side = None
         match kind:
             case "enrol":
-                reply.enrolled.CopyFrom(
-                    pb.Enrolled(
-                        image_shape=self._data.image_shape, classes=self._data.classes, identity=self._identity.public
-                    )
-                )
+                reply.enrolled.image_shape.extend(self._data.image_shape)
+                reply.enrolled.classes, reply.enrolled.identity = self._data.classes, self._identity.public
             case "sketch":
                 self._sketch(message.number)
                 reply.prepared.CopyFrom(pb.Prepared())
@@ -158,7 +165,7 @@ class Silo:
             case "sum":
                 reply.sum = self._sum(message.number, message.sum, last)
             case "finish":
-                self._learner.load(self._vector(message.finish.model))
+                self._learner.load(self._received(message.finish.model))
                 self._keep_model("global.safetensors")
                 reply.finished.CopyFrom(pb.Finished())
             case _:
@@ -175,7 +182,7 @@ class Silo:
         """Train from the common start, or from the checkpoint where a crash interrupted just this request."""
         steps = requested_steps(self._job, self.name, len(self._data), train.phase, train.round)
         if self._at.number != number:
-            self._learner.load(self._vector(train.model))
+            self._learner.load(self._received(train.model))
             self._save(Checkpoint(number, train.phase, train.round))
         elif (self._at.prepared, self._at.round) != (train.phase, train.round):
             raise WrongRound(f"request {number} came again, with other training than at first")
@@ -189,7 +196,7 @@ class Silo:
         outcome = self._trainer.train(steps - before, phase=train.phase, on_chunk=on_chunk)
         if train.phase == PHASE_1:
             self._keep_model("trained.safetensors")
-        return pb.Prepared(steps_done=before + outcome.steps_done, stopped_by_budget=outcome.stopped_by_budget)
+        return pb.Prepared(stopped_by_budget=outcome.stopped_by_budget)
 
     def _sum(self, number: int, request: pb.Sum, last: pb.LastReply) -> bytes:
         session = Session.from_wire(request.session)
@@ -225,6 +232,9 @@ class Silo:
         at = self._at
         return Prepared(self._job, self.name, self._roster, self._data, self._learner, at.prepared, at.round)
 
+    def _received(self, array: pb.Array) -> torch.Tensor:
+        return received_model(array, length=self._learner.vector().numel(), largest=self._job.largest_weight)
+
     def _keep_model(self, name: str) -> None:
         content = generator_file(self._job.learner, self._learner.averaged_generator)
         write_atomically(self._folder / name, content, mode=0o600)
@@ -234,19 +244,8 @@ class Silo:
         self._at = replace(checkpoint, charges=charges, tensors=self._trainer.state())
         self._state.save(self._at)
 
-    def _vector(self, array: pb.Array) -> torch.Tensor:
-        """A model from the aggregator. Huge weights are refused: they could be meant to make a network overflow."""
-        vector = from_array(array, dtype="<f4", length=self._learner.vector().numel())
-        if np.abs(vector).max(initial=0.0) > self._job.largest_weight:
-            raise MessageError(
-                f"a model came with weights above {self._job.largest_weight:g}, the job's largest_weight; raise that, "
-                "or lower the learning rates"
-            )
-        return torch.from_numpy(vector.copy())
-
     def _privacy(self) -> Privacy | None:
         if self.ledger is None or not isinstance(self._job.privacy, ExampleLevel):
             return None
         # A silo that no round asks has no noise planned. Should it be made to train, the ledger refuses infinite noise.
-        noise = math.inf if self._plan.step_noise is None else self._plan.step_noise
-        return Privacy(self._job.privacy.clip_norm, noise, self.ledger)
+        return Privacy(self._job.privacy.clip_norm, self._plan.step_noise or math.inf, self.ledger)

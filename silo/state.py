@@ -46,6 +46,8 @@ class SiloState:
         self._folder = folder
         self._checkpoint = folder / "checkpoint.safetensors"
         self._reply = folder / "reply.bin"
+        self._answered = folder / "answered"
+        """The last reply's number once more: an old copy of the reply alone must not pass for the last one."""
 
     def exists(self) -> bool:
         """Whether the silo has worked in this run before."""
@@ -96,18 +98,24 @@ class SiloState:
         if (checkpoint.number and not last) or (charges and not checkpoint.number):
             raise RunError(
                 f"{self._folder} held more: the silo has worked in this run, but its checkpoint or its last reply is "
-                "gone, so it could release the same thing twice; restore the folder from a backup, or begin another run"
+                "gone, so it could release the same thing twice; begin another run"
             )
         if charges < checkpoint.charges:
             raise LedgerDamaged(
                 f"the ledger in {self._folder} holds {charges} charges, but the silo had made {checkpoint.charges} by "
                 "its last checkpoint: lines are missing; restore the file from a backup"
             )
+        if self._answered.exists() and self._answered.read_text() > _sortable(last):
+            raise RunError(
+                f"{self._reply} is older than the silo's last reply: an old copy was put back, with which the silo "
+                "could answer a second time, and differently; begin another run"
+            )
 
     def save_reply(self, last: pb.LastReply) -> None:
         """Keep a reply before it leaves, and with it, or not at all, the state in which it leaves the sum under way."""
         content = last.SerializeToString(deterministic=True)
         write_atomically(self._reply, hashlib.sha256(content).digest() + content, mode=_PRIVATE)
+        write_atomically(self._answered, _sortable(last.number).encode(), mode=_PRIVATE)
 
     def load_reply(self) -> pb.LastReply:
         """The last reply; number 0 before the first."""
@@ -115,5 +123,11 @@ class SiloState:
             return pb.LastReply()
         digest, content = (whole := self._reply.read_bytes())[:32], whole[32:]
         if hashlib.sha256(content).digest() != digest:
-            raise RunError(f"{self._reply} is damaged; restore it from a backup, or use a new run folder")
+            raise RunError(
+                f"{self._reply} is damaged; begin another run (an older copy of it would make the silo answer twice)"
+            )
         return decode(pb.LastReply, content)
+
+
+def _sortable(number: int) -> str:
+    return f"{number:020d}"

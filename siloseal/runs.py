@@ -38,7 +38,6 @@ def run_job(
     What can be refused is refused before anything is written: data, partition, noise.
     """
     torch.set_num_threads(1)  # the parallelism is between silos
-    threadpool_limits(1)
     train, held_out = load(job.data)
     parts = deal(job, train)
     for name, part in parts.items():
@@ -47,7 +46,7 @@ def run_job(
     console.say(f"{job.name} in {run_dir}")
     if out is None and run_dir.name != job.name:
         console.say("an earlier run is there: this is another one, and what it spends adds up")
-    with only_here(run_dir):
+    with only_here(run_dir), threadpool_limits(1):
         return _run(job, run_dir, train, held_out, parts, console, randomness_of)
 
 

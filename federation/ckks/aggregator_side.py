@@ -8,23 +8,20 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from federation import shamir
 from federation.ckks.encryption import decode_sum, largest_value, to_total
-from federation.ckks.keys import SEED_BYTES, SecretShare
+from federation.ckks.keys import SecretShare
 from federation.ckks.parameters import Parameters
 from federation.ckks.ring import ring_of
-from federation.ckks.seal_codec import Residues
+from federation.ckks.seed_shares import join_shares
 from federation.ckks.statements import (
     COMMIT_KEY,
     OPEN,
-    RECOVER,
     check_ciphertext_commitments,
     check_key_commitments,
     check_key_shares,
     pieces,
     read_pieces,
     require_half,
-    require_seed,
 )
 from federation.ckks.wire import add_bytes, require_polynomials
 from federation.errors import DomainError, QuorumLost, WrongRound
@@ -66,8 +63,8 @@ class CkksAggregator:
             raise DomainError(f"{sorted(strangers)} answered, but were not asked; {self._asked} were")
         if len(replies) < self._needed(number):
             raise QuorumLost(
-                f"{len(replies)} of {len(self._asked)} silos answered in round {number + 1} of 6, "
-                f"{self._needed(number)} are needed; nothing was opened that tells more than was agreed"
+                f"{len(replies)} of {len(self._asked)} silos answered in round {number + 1}, {self._needed(number)} "
+                "are needed; there is no sum, and no part of one: begin another when enough silos are there"
             )
         steps = (
             self._key_commitments,
@@ -75,13 +72,14 @@ class CkksAggregator:
             self._ciphertexts,
             self._uploads,
             self._openings,
+            self._confirmed,
             self._recovered,
         )
         return steps[number](number, replies)
 
     def _needed(self, number: int) -> int:
-        """A round before the opening needs the quorum and enough silos to recover others; after it, enough for that."""
-        return self._fewest if number < OPEN else 1
+        """Enough silos to recover the others; and before the opening the quorum, too."""
+        return self._fewest if number < OPEN else self._threshold
 
     def _key_commitments(self, number: int, replies: Bodies) -> Mapping[str, bytes]:
         self._key_commitments_said = self._bodies(number, replies)
@@ -116,41 +114,35 @@ class CkksAggregator:
 
     def _openings(self, number: int, replies: Bodies) -> Mapping[str, bytes] | Sum:
         ring = ring_of(self._parameters.degree)
-        for reply in replies.values():
-            opened = self._body(number, reply)
-            require_polynomials(ring, opened, self._parameters.messages, divided=True)
-            add_bytes(ring, self._c0, opened, divided=True)
-        missing = sorted(set(self._seed_digests) - set(replies))
-        if not missing:
+        signatures = dict[str, bytes]()
+        for silo, reply in replies.items():
+            opening = decode(pb.CkksOpening, self._body(number, reply))
+            require_polynomials(ring, opening.polynomials, self._parameters.messages, divided=True)
+            add_bytes(ring, self._c0, opening.polynomials, divided=True)
+            signatures[silo] = opening.signature
+        self._missing = sorted(set(self._seed_digests) - set(replies))
+        if not self._missing:
             return self._sum()
-        most = len(self._session.roster) - self._threshold
-        if len(missing) > most or len(replies) < self._threshold:
-            raise QuorumLost(
-                f"{', '.join(missing)} went silent after the key was joined: {len(replies)} silos are left, and "
-                f"{self._threshold} are needed to recover their shares; nothing was opened, begin another sum"
-            )
-        self._missing = missing
-        return self._ask(RECOVER, tuple(sorted(replies)), pb.CkksRecovery(missing=missing).SerializeToString())
+        opened = [pb.Piece(silo=silo, data=signature) for silo, signature in sorted(signatures.items())]
+        silence = pb.CkksSilence(missing=self._missing, opened=opened)
+        return self._ask(number + 1, tuple(sorted(replies)), silence.SerializeToString())
+
+    def _confirmed(self, number: int, replies: Bodies) -> Mapping[str, bytes]:
+        """Everyone hears who confirms the list of silent silos."""
+        return self._relay(number, self._bodies(number, replies))
 
     def _recovered(self, number: int, replies: Bodies) -> Sum:
         """The missing silos' partial decryptions, from their seeds."""
-        held = {silo: read_pieces(self._body(number, reply), known=self._missing, fewest=len(self._missing))
-                for silo, reply in replies.items()}  # fmt: skip
-        ring = ring_of(self._parameters.degree)
+        held = {
+            holder: read_pieces(body, known=self._missing, fewest=len(self._missing))
+            for holder, body in self._bodies(number, replies).items()
+        }
         for silo in self._missing:
-            shares = {
-                self._session.roster.index(holder) + 1: int.from_bytes(given[silo], "little")
-                for holder, given in held.items()
-            }
-            ring.add(self._c0, self._partial_decryption(silo, shares))
+            shares = {holder: given[silo] for holder, given in held.items()}
+            seed = join_shares(self._session, silo, shares, self._threshold, self._seed_digests[silo])
+            recovered = SecretShare(seed).decrypt_for_missing(self._parameters, self._c1)
+            ring_of(self._parameters.degree).add(self._c0, recovered)
         return self._sum()
-
-    def _partial_decryption(self, silo: str, shares: Mapping[int, int]) -> Residues:
-        number = shamir.join(shares, self._threshold, prime=shamir.SEED_FIELD)
-        seed = require_seed(
-            silo, (number % 2 ** (8 * SEED_BYTES)).to_bytes(SEED_BYTES, "little"), self._seed_digests[silo]
-        )
-        return SecretShare(seed).decrypt_for_missing(self._parameters, self._c1)
 
     def _sum(self) -> Sum:
         domain, count = self._session.domain, len(self._contributors)

@@ -5,14 +5,18 @@
 3. commit_ciphertext: it joins the public key itself, encrypts under it, and signs hashes of the ciphertext.
 4. upload: ciphertexts go up once every hash is known, or a silo could cancel another's contribution.
 5. open: it re-adds what it is to open from the contributors' signed halves, and opens that, once.
-6. recover, only where silos went silent after 2: survivors reveal shares of the missing seeds.
+
+Only where silos went silent after 2, and at least t are left:
+
+6. confirm: it signs who is silent, having seen that t silos opened the same sum.
+7. recover: it reveals its shares of the missing seeds, once t silos have signed the same list.
 
 The aggregator adds ciphertexts and learns the sum. It never holds all shares of the key, and neither does any silo.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -56,7 +60,7 @@ class CkksSum:
     precision_bits: int = 28
     statistical_distance_bits: int = 40
     threshold: int | None = None
-    hides_contributions: bool = True
+    hides_contributions: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -101,7 +105,7 @@ class CkksSum:
         sizes, threshold = self.parameters(domain, silos), self._threshold(silos)
         ring = ring_of(sizes.degree)
         noise = f"2^{math.log2(sizes.noise_bound):.1f}"
-        withstands = max(2 * threshold - silos - 1, 0)
+        pooled = max(min(2 * threshold - silos - 1, silos - 2), 0)
         return {
             "degree N": f"{sizes.degree:,}",
             "log q": f"{ring.modulus_bits} bits, within SEAL's limit for 128-bit security",
@@ -109,8 +113,8 @@ class CkksSum:
             "precision": f"{self.precision_bits} bits below the bound of an entry",
             "flooding": f"uniform in [-2^{sizes.flooding_bits}, 2^{sizes.flooding_bits}), over noise below {noise}",
             "statistical distance": f"2^{sizes.statistical_distance_log2:.1f} over the whole opening",
-            "threshold": f"{threshold} of {silos} silos recover a silent one's key share: {silos - threshold} may go "
-            f"silent, and {withstands} may help a lying aggregator",
+            "threshold": f"{threshold} of {silos} silos recover a silent one's key share",
+            "who may pool": f"the aggregator, lying or not, and {pooled} silos that follow the protocol",
         }
 
     def _threshold(self, silos: int) -> int:

@@ -14,6 +14,7 @@ from federation.ckks.ring import ring_of
 from federation.ckks.sampling import draw_errors, draw_ternary
 from federation.ckks.seal_codec import Residues
 from federation.ckks.wire import to_bytes
+from federation.errors import OpeningFailed
 from federation.randomness import Randomness
 from federation.session import Domain, IntegerDomain, RealDomain, Vector
 from federation.wire import messages_pb2 as pb
@@ -51,7 +52,10 @@ def decode_sum(parameters: Parameters, opened: Residues, largest: int) -> NDArra
         for start in range(0, len(opened), _BATCH)
         for message in ring.interpolate_divided(opened[start : start + _BATCH], scale)
     ]
-    return np.concatenate(values)[: parameters.length]
+    decoded = np.concatenate(values)
+    if decoded[parameters.length :].any():
+        raise OpeningFailed("a sum came out with values where nobody had put any: a silo opened or encrypted falsely")
+    return decoded[: parameters.length]
 
 
 def to_values(domain: Domain, vector: Vector, precision_bits: int) -> NDArray[np.int64]:

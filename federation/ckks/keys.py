@@ -49,22 +49,17 @@ class SecretShare(Secret):
         """b_i = a s_i + e_i for each key polynomial, evaluated."""
         ring = ring_of(parameters.degree)
         errors = ring.small(draw_errors(randomness, (parameters.keys, parameters.degree)))
-        return ring.multiply_add(ring.evaluate(ring.small(self._polynomials(parameters))), common, errors)
+        return ring.multiply_add(ring.evaluate(ring.small(_polynomials(self.seed, parameters))), common, errors)
 
     def partial_decrypt(self, parameters: Parameters, c1: Residues, randomness: Randomness) -> Residues:
         """Flooding minus c1 s_i for each message, divided. The share is spent before the answer exists."""
-        polynomials = self._polynomials(parameters)
-        self._seed = None
+        seed, self._seed = self.seed, None
         flooding = draw_flooding(parameters, randomness, parameters.messages)
-        return _minus_products(parameters, polynomials, c1, flooding)
+        return _minus_products(parameters, _polynomials(seed, parameters), c1, flooding)
 
     def decrypt_for_missing(self, parameters: Parameters, c1: Residues) -> Residues:
         """The same without flooding, by whoever recovered the seed: there is nothing to hide from who knows it."""
-        return _minus_products(parameters, self._polynomials(parameters), c1, None)
-
-    def _polynomials(self, parameters: Parameters) -> NDArray[np.int64]:
-        labels = (f"secret polynomial {number}".encode() for number in range(parameters.keys))
-        return np.stack([expand_ternary(self.seed, label, parameters.degree) for label in labels])
+        return _minus_products(parameters, _polynomials(self.seed, parameters), c1, None)
 
 
 def seed_digest(seed: bytes) -> bytes:
@@ -75,6 +70,12 @@ def seed_digest(seed: bytes) -> bytes:
 def common_polynomial(session: Session, parameters: Parameters) -> Residues:
     """a: public, and nobody's choice, because it follows from the session's digest."""
     return expand_uniform(ring_of(parameters.degree), session.bind("common polynomial"))
+
+
+def _polynomials(seed: bytes, parameters: Parameters) -> NDArray[np.int64]:
+    """The secret polynomials that a seed stands for."""
+    labels = (f"secret polynomial {number}".encode() for number in range(parameters.keys))
+    return np.stack([expand_ternary(seed, label, parameters.degree) for label in labels])
 
 
 def _minus_products(

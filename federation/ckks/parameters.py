@@ -39,6 +39,8 @@ TAIL_BITS = 40
 WIDEST = 62
 """Bits of the largest total that 64-bit integers carry with a sign to spare."""
 
+_FINEST_STEP = 2.0**-960  # far above where double precision runs out
+
 
 @dataclass(frozen=True)
 class Parameters:
@@ -82,8 +84,8 @@ class Parameters:
     @property
     def noise_bound(self) -> float:
         """No coefficient of the whole opening has more noise, but with probability 2^-40."""
-        # The norms of s and e are within 10 % of their means: ten deviations are less from degree 8192 on.
-        return self.noise_deviation * math.sqrt(1.1 * 2 * math.log(2 * self.coefficients * 2.0**TAIL_BITS))
+        # The squared norms of s and e exceed their means by less than 16 %: ten deviations, from degree 8192 on.
+        return self.noise_deviation * math.sqrt(1.16 * 2 * math.log(2 * self.coefficients * 2.0**TAIL_BITS))
 
     @property
     def coefficients(self) -> int:
@@ -118,7 +120,7 @@ def derive(domain: Domain, silos: int, *, precision_bits: int, distance_bits: in
     width = value_width(domain, silos, precision_bits)
     if domain.length < 1:
         raise DomainError(f"a CKKS sum carries vectors of one entry or more, found {domain}")
-    fits = 0 < width <= WIDEST
+    fits = width <= WIDEST
     candidates = [_fullest(domain.length, silos, degree, width, distance_bits) for degree in PRIMES] if fits else []
     found = [parameters for parameters in candidates if parameters is not None]
     if not found:
@@ -133,10 +135,14 @@ def value_width(domain: Domain, silos: int, precision_bits: int) -> int:
     """Bits that a sum of this many silos' values needs, so that it cannot reach the next value."""
     match domain:
         case RealDomain(bound=bound):
-            if not (bound > 0 and math.isfinite(bound * silos)):
-                raise DomainError(f"a CKKS sum of {silos} silos cannot carry {domain}; its bound must be finite")
+            if not (bound * 2.0**-precision_bits > _FINEST_STEP and math.isfinite(bound * silos)):
+                raise DomainError(
+                    f"a CKKS sum of {silos} silos cannot carry {domain}; its bound is too small or too large"
+                )
             return int(silos * (2 ** (precision_bits + 1) - 1)).bit_length()
         case IntegerDomain(modulus=modulus):
+            if modulus < 2:
+                raise DomainError(f"a CKKS sum cannot carry {domain}; its modulus must be 2 or more")
             return int(silos * (modulus - 1)).bit_length()
 
 

@@ -1,4 +1,4 @@
-"""What the scheme draws: secrets and errors as SEAL draws them, the public polynomial, the flooding.
+"""What the scheme draws: secrets and errors as SEAL draws them, and the public polynomial. (Flooding is in packing.py.)
 
 Secrets are uniform over {-1, 0, 1}. Errors are centred binomials of 21 coin pairs, variance 10.5, SEAL's own default.
 """

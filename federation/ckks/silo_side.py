@@ -1,41 +1,43 @@
 """One silo's part: it joins the key itself, signs what it says, and opens only a sum that it has re-added itself.
 
-Every check that protects the silo runs here, raises a typed error and ends the session. The state between rounds is one
-message, `CkksSiloState`, so that a silo that was killed takes the session up where its last reply left it.
+Every check that protects the silo runs here, raises a typed error and ends the session; only bytes that are no message
+of this session and round are refused without ending it. The state between rounds is one message, `CkksSiloState`, so
+that a silo that was killed takes the session up where its last reply left it.
 """
 
 import numpy as np
 
-from federation import shamir
 from federation.ckks.encryption import encrypt, to_values
 from federation.ckks.keys import SecretShare, common_polynomial, seed_digest
 from federation.ckks.parameters import Parameters
 from federation.ckks.ring import ring_of
+from federation.ckks.seed_shares import seal_shares, unseal_share
 from federation.ckks.statements import (
     COMMIT_KEY,
     RECOVER,
     check_ciphertext_commitments,
     check_key_commitments,
     check_key_shares,
-    named,
+    check_silence,
+    check_silence_signatures,
     pieces,
     read_pieces,
     require_half,
     require_mine,
     sign_ciphertext,
+    sign_contributors,
     sign_key_commitment,
     sign_key_share,
+    sign_silence,
 )
 from federation.ckks.wire import add_bytes, require_polynomials, to_bytes
-from federation.errors import DomainError, MessageError, SealBroken, WrongContributors, WrongRound
+from federation.errors import DomainError, MessageError, WrongContributors, WrongRound
 from federation.identity import Identity
 from federation.randomness import Randomness
 from federation.sealing import ChannelKey
 from federation.session import Session, Vector
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, unwrap, wrap
-
-SHAMIR_BYTES = 66
 
 
 class CkksSilo:
@@ -71,7 +73,8 @@ class CkksSilo:
         number = self._memory.round
         body = unwrap(self._session, round=2 * number, data=message)
         steps = (
-            self._commit_key, self._reveal_key, self._commit_ciphertext, self._upload, self._open, self._recover
+            self._commit_key, self._reveal_key, self._commit_ciphertext, self._upload,
+            self._open, self._confirm, self._recover,
         )  # fmt: skip
         try:
             reply = steps[number](body)
@@ -125,21 +128,9 @@ class CkksSilo:
         share.CopyFrom(self._memory.share)
         sign_key_share(self._session, self._me, said, share)
         secret, channel = self._alive()
-        points = {silo: self._session.roster.index(silo) + 1 for silo in commitments}
-        number = int.from_bytes(secret.seed, "little")
-        shares = shamir.split(number, list(points.values()), self._threshold, self._randomness, prime=shamir.SEED_FIELD)
-        sealed = [
-            pb.Piece(
-                silo=silo,
-                data=channel.seal(
-                    committed.channel_key,
-                    shares[points[silo]].to_bytes(SHAMIR_BYTES, "little"),
-                    self._letter(self._me.name, silo),
-                ),
-            )
-            for silo, committed in commitments.items()
-            if silo != self._me.name
-        ]
+        sealed = seal_shares(
+            self._session, self._me.name, channel, secret.seed, commitments, self._threshold, self._randomness
+        )
         self._memory.ClearField("share")
         self._memory.ClearField("commitments")
         self._memory.commitments.extend(pb.Piece(silo=silo, data=said[silo]) for silo in sorted(said))
@@ -193,28 +184,38 @@ class CkksSilo:
         for silo, half in halves.items():
             require_half(silo, half, committed[silo].c1_digest)
             add_bytes(ring, total, require_polynomials(ring, half, self._parameters.groups))
+        self._memory.contributors.extend(sorted(halves))
         secret, _ = self._alive()
         opened = secret.partial_decrypt(self._parameters, total, self._randomness)
         self._secret = self._channel = None
-        return to_bytes(opened)
+        signature = sign_contributors(self._session, self._me, self._contributors())
+        return pb.CkksOpening(polynomials=to_bytes(opened), signature=signature).SerializeToString()
+
+    def _confirm(self, body: bytes) -> bytes:
+        """Sign who is silent, once: all but those who opened the same sum. Nothing is revealed yet."""
+        silence = decode(pb.CkksSilence, body)
+        missing = check_silence(self._session, silence, self._contributors(), self._key_holders(), self._threshold)
+        if self._me.name in missing:
+            raise WrongContributors(f"{self._me.name} is said to be silent, but it has opened")
+        self._memory.missing.extend(missing)
+        return sign_silence(self._session, self._me, missing)
 
     def _recover(self, body: bytes) -> bytes:
-        """Reveal shares of the seeds of silos that went silent, once.
+        """Reveal shares of the seeds of the silent silos, once t silos have confirmed the same list of them.
 
-        At most n - t of them: an aggregator that tells each silo another story, with fewer than 2 t - n silos on its
-        side, then cannot collect t shares of everyone's seed. (Honest silos give away h (n - t) shares; all h of their
-        seeds need t - c each, with c shares known already.)
+        Two lists would need 2 t signatures, and each silo signs one: with fewer than 2 t - n silos on its side, an
+        aggregator gets the seeds of one list, n - t at most, and never all of them.
         """
+        said = read_pieces(body, known=self._key_holders() - set(self._memory.missing), fewest=self._threshold)
+        check_silence_signatures(self._session, said, self._memory.missing)
         held = {piece.silo: piece.data for piece in self._memory.shamir}
-        missing = list(decode(pb.CkksRecovery, body).missing)
-        most = len(self._session.roster) - self._threshold
-        revealed = named([pb.Piece(silo=silo) for silo in missing], known=held, fewest=1)
-        if len(revealed) > most:
-            raise WrongContributors(
-                f"{len(revealed)} silos are said to be silent, but at most {most} seeds are revealed"
-            )
         self._memory.ClearField("shamir")
-        return pieces({silo: held[silo] for silo in revealed})
+        return pieces({silo: held[silo] for silo in self._memory.missing})
+
+    def _contributors(self) -> dict[str, bytes]:
+        """Commitments to the ciphertexts whose sum this silo opens."""
+        chosen = set(self._memory.contributors)
+        return {piece.silo: piece.data for piece in self._memory.ciphertexts if piece.silo in chosen}
 
     def _alive(self) -> tuple[SecretShare, ChannelKey]:
         if self._secret is None or self._channel is None:
@@ -225,17 +226,8 @@ class CkksSilo:
         return {self._me.name, *(piece.silo for piece in self._memory.shamir)}
 
     def _unseal(self, sender: str, reveal: pb.KeyReveal, commitment: bytes) -> bytes:
-        letters = [piece.data for piece in reveal.sealed if piece.silo == self._me.name]
-        if len(letters) != 1:
-            raise SealBroken(f"{sender} sealed {len(letters)} pieces for {self._me.name}, expected 1")
         sender_key = decode(pb.KeyCommitment, commitment).channel_key
-        letter = self._alive()[1].unseal(sender_key, letters[0], self._letter(sender, self._me.name))
-        if len(letter) != SHAMIR_BYTES:
-            raise SealBroken(f"{sender} sealed {len(letter)} bytes, expected a share of {SHAMIR_BYTES}")
-        return letter
-
-    def _letter(self, sender: str, receiver: str) -> bytes:
-        return self._session.bind("seed share", sender.encode(), receiver.encode())
+        return unseal_share(self._session, self._me.name, self._alive()[1], sender, sender_key, reveal)
 
 
 def _require_empty(body: bytes) -> None:

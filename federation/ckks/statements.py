@@ -3,14 +3,13 @@
 import hashlib
 from collections.abc import Iterable, Mapping
 
-from federation.ckks.keys import seed_digest
 from federation.errors import CommitmentBroken, QuorumLost, WrongContributors
 from federation.identity import Identity, check_signature
 from federation.session import Session
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode
 
-COMMIT_KEY, REVEAL_KEY, COMMIT_CIPHERTEXT, UPLOAD, OPEN, RECOVER = range(6)
+COMMIT_KEY, REVEAL_KEY, COMMIT_CIPHERTEXT, UPLOAD, OPEN, CONFIRM, RECOVER = range(7)
 """The rounds. A request of round r has number 2 r on the wire, its reply 2 r + 1."""
 
 
@@ -125,13 +124,33 @@ def require_half(silo: str, half: bytes, digest: bytes) -> bytes:
     return half
 
 
-def require_seed(silo: str, seed: bytes, digest: bytes) -> bytes:
-    """The seed, if it is the one that its silo had committed to."""
-    if seed_digest(seed) != digest:
-        raise CommitmentBroken(
-            f"the shares of {silo}'s seed give another seed: {silo} or a survivor sent a false share"
-        )
-    return seed
+def sign_contributors(session: Session, me: Identity, contributors: Mapping[str, bytes]) -> bytes:
+    """Round 5: whose ciphertexts, by their commitments, the sum is of that this silo opens."""
+    return me.sign(_contributors(session, me.name, contributors))
+
+
+def sign_silence(session: Session, me: Identity, missing: Iterable[str]) -> bytes:
+    """Round 6: who is said to have gone silent."""
+    return me.sign(_silence(session, me.name, missing))
+
+
+def check_silence(
+    session: Session, silence: pb.CkksSilence, contributors: Mapping[str, bytes], holders: set[str], threshold: int
+) -> list[str]:
+    """Who is missing: all holders of a key share but those, t at least, who opened the same sum as we."""
+    opened = named(silence.opened, known=holders, fewest=threshold)
+    for silo, signature in opened.items():
+        check_signature(silo, session.identity(silo), signature, _contributors(session, silo, contributors))
+    missing = sorted(silence.missing)
+    if missing != sorted(holders - opened.keys()) or not missing:
+        raise WrongContributors(f"{missing} are said to be silent, but {sorted(holders - opened.keys())} did not open")
+    return missing
+
+
+def check_silence_signatures(session: Session, said: Mapping[str, bytes], missing: Iterable[str]) -> None:
+    """Everyone named confirms the same list of missing silos as we did."""
+    for silo, signature in said.items():
+        check_signature(silo, session.identity(silo), signature, _silence(session, silo, missing))
 
 
 def _key_commitment(session: Session, silo: str, committed: pb.KeyCommitment) -> bytes:
@@ -144,3 +163,11 @@ def _key_share(session: Session, silo: str, seen: bytes, commitment: bytes) -> b
 
 def _ciphertext(session: Session, silo: str, key_digest: bytes, committed: pb.CiphertextCommitment) -> bytes:
     return session.bind("commit_ciphertext", silo.encode(), key_digest, committed.c0_digest, committed.c1_digest)
+
+
+def _contributors(session: Session, silo: str, contributors: Mapping[str, bytes]) -> bytes:
+    return session.bind("open", silo.encode(), pieces(contributors))
+
+
+def _silence(session: Session, silo: str, missing: Iterable[str]) -> bytes:
+    return session.bind("confirm", silo.encode(), *(name.encode() for name in sorted(missing)))

@@ -139,12 +139,10 @@ class Enrolled(_message.Message):
     def __init__(self, image_shape: _Optional[_Iterable[int]] = ..., classes: _Optional[int] = ..., identity: _Optional[bytes] = ...) -> None: ...
 
 class Prepared(_message.Message):
-    __slots__ = ("steps_done", "stopped_by_budget")
-    STEPS_DONE_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("stopped_by_budget",)
     STOPPED_BY_BUDGET_FIELD_NUMBER: _ClassVar[int]
-    steps_done: int
     stopped_by_budget: bool
-    def __init__(self, steps_done: _Optional[int] = ..., stopped_by_budget: bool = ...) -> None: ...
+    def __init__(self, stopped_by_budget: bool = ...) -> None: ...
 
 class Finished(_message.Message):
     __slots__ = ()
@@ -232,14 +230,24 @@ class CiphertextUpload(_message.Message):
     c1: bytes
     def __init__(self, c0: _Optional[bytes] = ..., c1: _Optional[bytes] = ...) -> None: ...
 
-class CkksRecovery(_message.Message):
-    __slots__ = ("missing",)
+class CkksOpening(_message.Message):
+    __slots__ = ("polynomials", "signature")
+    POLYNOMIALS_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    polynomials: bytes
+    signature: bytes
+    def __init__(self, polynomials: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
+class CkksSilence(_message.Message):
+    __slots__ = ("missing", "opened")
     MISSING_FIELD_NUMBER: _ClassVar[int]
+    OPENED_FIELD_NUMBER: _ClassVar[int]
     missing: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, missing: _Optional[_Iterable[str]] = ...) -> None: ...
+    opened: _containers.RepeatedCompositeFieldContainer[Piece]
+    def __init__(self, missing: _Optional[_Iterable[str]] = ..., opened: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ...) -> None: ...
 
 class CkksSiloState(_message.Message):
-    __slots__ = ("round", "seed", "channel_key", "commitments", "shamir", "joint_key_digest", "ciphertext", "ciphertexts", "share")
+    __slots__ = ("round", "seed", "channel_key", "commitments", "shamir", "joint_key_digest", "ciphertext", "ciphertexts", "share", "contributors", "missing")
     ROUND_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
     CHANNEL_KEY_FIELD_NUMBER: _ClassVar[int]
@@ -249,6 +257,8 @@ class CkksSiloState(_message.Message):
     CIPHERTEXT_FIELD_NUMBER: _ClassVar[int]
     CIPHERTEXTS_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
+    CONTRIBUTORS_FIELD_NUMBER: _ClassVar[int]
+    MISSING_FIELD_NUMBER: _ClassVar[int]
     round: int
     seed: bytes
     channel_key: bytes
@@ -258,4 +268,6 @@ class CkksSiloState(_message.Message):
     ciphertext: CiphertextUpload
     ciphertexts: _containers.RepeatedCompositeFieldContainer[Piece]
     share: KeyShare
-    def __init__(self, round: _Optional[int] = ..., seed: _Optional[bytes] = ..., channel_key: _Optional[bytes] = ..., commitments: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ..., shamir: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ..., joint_key_digest: _Optional[bytes] = ..., ciphertext: _Optional[_Union[CiphertextUpload, _Mapping]] = ..., ciphertexts: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ..., share: _Optional[_Union[KeyShare, _Mapping]] = ...) -> None: ...
+    contributors: _containers.RepeatedScalarFieldContainer[str]
+    missing: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, round: _Optional[int] = ..., seed: _Optional[bytes] = ..., channel_key: _Optional[bytes] = ..., commitments: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ..., shamir: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ..., joint_key_digest: _Optional[bytes] = ..., ciphertext: _Optional[_Union[CiphertextUpload, _Mapping]] = ..., ciphertexts: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ..., share: _Optional[_Union[KeyShare, _Mapping]] = ..., contributors: _Optional[_Iterable[str]] = ..., missing: _Optional[_Iterable[str]] = ...) -> None: ...

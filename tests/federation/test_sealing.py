@@ -1,6 +1,7 @@
 """Letters between silos: who can open one, and where."""
 
 import pytest
+from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -23,13 +24,27 @@ LOW_ORDER = {
 """Points whose shared secret is zero with every key: cr.yp.to/ecdh.html, "How do I validate Curve25519 public keys"."""
 
 
+RFC_7748 = {
+    "alice private": bytes.fromhex("77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a"),
+    "alice public": bytes.fromhex("8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a"),
+    "bob private": bytes.fromhex("5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb"),
+    "bob public": bytes.fromhex("de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f"),
+    "shared": bytes.fromhex("4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742"),
+}
+"""Section 6.1."""
+
+
+def rfc_7748_cipher(context: bytes) -> ChaCha20Poly1305:
+    return ChaCha20Poly1305(HKDF(SHA256(), 32, salt=None, info=context).derive(RFC_7748["shared"]))
+
+
 @pytest.mark.parametrize("letter", [LETTER, b"", bytes(100_000)], ids=["short", "empty", "long"])
 def test_the_receiver_reads_what_the_sender_sealed(letter: bytes) -> None:
     assert BOB.unseal(ALICE.public, ALICE.seal(BOB.public, letter, CONTEXT), CONTEXT) == letter
 
 
 def test_a_sealed_letter_does_not_show_the_letter() -> None:
-    assert len(SEALED) == len(LETTER) + 16
+    assert len(SEALED) == 12 + len(LETTER) + 16  # nonce, letter, tag
     assert not any(LETTER[start : start + 4] in SEALED for start in range(len(LETTER) - 4))
 
 
@@ -41,7 +56,7 @@ def test_an_altered_byte_anywhere_breaks_the_seal() -> None:
             BOB.unseal(ALICE.public, bytes(altered), CONTEXT)
 
 
-@pytest.mark.parametrize("sealed", [b"", SEALED[:15], SEALED[:-1], SEALED + b"\0"], ids=len)
+@pytest.mark.parametrize("sealed", [b"", SEALED[:7], SEALED[:12], SEALED[:27], SEALED[:-1], SEALED + b"\0"], ids=len)
 def test_a_letter_of_another_length_breaks_the_seal(sealed: bytes) -> None:
     with pytest.raises(SealBroken):
         BOB.unseal(ALICE.public, sealed, CONTEXT)
@@ -62,10 +77,11 @@ def test_a_letter_does_not_open_as_another_senders() -> None:
         BOB.unseal(EVE.public, SEALED, CONTEXT)
 
 
-def test_each_context_has_a_key_of_its_own() -> None:
-    """The nonce is constant, so equal letters under one key would have equal bodies."""
-    other = ALICE.seal(BOB.public, LETTER, b"session, bob to alice")
-    assert other[: len(LETTER)] != SEALED[: len(LETTER)]
+def test_one_letter_sealed_twice_does_not_look_alike() -> None:
+    """The nonce is fresh: two of 12 bytes coincide with probability 2^-96."""
+    again = ALICE.seal(BOB.public, LETTER, CONTEXT)
+    assert again[:12] != SEALED[:12]
+    assert again[12:] != SEALED[12:]
 
 
 @pytest.mark.parametrize("public", LOW_ORDER.values(), ids=LOW_ORDER.keys())
@@ -83,14 +99,19 @@ def test_a_public_key_of_the_wrong_length_is_refused(length: int) -> None:
 
 
 def test_the_exchange_is_that_of_rfc_7748() -> None:
-    """Section 6.1: both private keys, both public keys and the shared secret, which keys the letter through HKDF."""
-    alice = ChannelKey(bytes.fromhex("77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a"))
-    bob = ChannelKey(bytes.fromhex("5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb"))
-    assert alice.public.hex() == "8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a"
-    assert bob.public.hex() == "de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f"
-    shared = bytes.fromhex("4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742")
-    key = HKDF(SHA256(), 32, salt=None, info=CONTEXT).derive(shared)
-    assert ChaCha20Poly1305(key).decrypt(bytes(12), alice.seal(bob.public, LETTER, CONTEXT), CONTEXT) == LETTER
+    """Both public keys follow from the private ones, and the shared secret keys the letter through HKDF."""
+    alice, bob = ChannelKey(RFC_7748["alice private"]), ChannelKey(RFC_7748["bob private"])
+    assert alice.public == RFC_7748["alice public"]
+    assert bob.public == RFC_7748["bob public"]
+    sealed = alice.seal(bob.public, LETTER, CONTEXT)
+    assert rfc_7748_cipher(CONTEXT).decrypt(sealed[:12], sealed[12:], CONTEXT) == LETTER
+
+
+def test_each_context_has_a_key_of_its_own() -> None:
+    alice, other = ChannelKey(RFC_7748["alice private"]), b"session, bob to alice"
+    sealed = alice.seal(RFC_7748["bob public"], LETTER, other)
+    with pytest.raises(InvalidTag):
+        rfc_7748_cipher(CONTEXT).decrypt(sealed[:12], sealed[12:], other)
 
 
 def test_a_key_comes_back_from_its_private_bytes() -> None:

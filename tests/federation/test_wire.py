@@ -7,6 +7,7 @@ import pytest
 
 from federation.errors import DomainError, MessageError, SessionMismatch, WrongRound
 from federation.session import IntegerDomain, RealDomain, Session
+from federation.wire import codec
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, from_array, to_array, unwrap, wrap
 
@@ -107,3 +108,31 @@ def test_a_message_is_bound_to_its_session_and_round() -> None:
 def test_bytes_that_are_no_message_are_refused() -> None:
     with pytest.raises(MessageError, match="do not decode"):
         decode(pb.Request, b"\xff\xff\xff")
+
+
+def test_an_oversized_message_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = wrap(SESSION, round=2, body=bytes(1000))
+    monkeypatch.setattr(codec, "MAX_MESSAGE_BYTES", len(data) - 1)
+    with pytest.raises(MessageError, match="at most"):
+        unwrap(SESSION, round=2, data=data)
+
+
+def test_a_session_names_the_identity_of_every_silo_and_binds_it() -> None:
+    assert SESSION.identity("south") == SESSION.identities[1] != SESSION.identity("north")
+    assert Session.from_wire(SESSION.to_wire()) == SESSION
+    assert replace(SESSION, identities=SESSION.identities[::-1]).digest != SESSION.digest
+    for keys in ((), SESSION.identities[:1], (bytes(32), bytes(31))):
+        with pytest.raises(DomainError, match="identity keys"):
+            replace(SESSION, identities=keys)
+
+
+def test_no_two_statements_of_a_session_look_alike() -> None:
+    statements = [
+        ("open", b"ab", b"c"),
+        ("open", b"a", b"bc"),
+        ("opena", b"bc"),
+        ("open", b"abc"),
+        ("open", b"abc", b""),
+    ]
+    assert len({SESSION.bind(label, *parts) for label, *parts in statements}) == len(statements)
+    assert SESSION.bind("open", b"x") != replace(SESSION, id=b"\1" * 32).bind("open", b"x")

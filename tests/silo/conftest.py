@@ -37,7 +37,7 @@ class Bench:
     """One silo, `north`, enrolled. It is restarted as after a crash, and closed by the fixture."""
 
     def __init__(self, job: Job, data: LabelledImages, folder: Path) -> None:
-        self.job, self.data, self.folder, self.keys = job, data, folder, KEYS
+        self.job, self.data, self.folder, self.keys, self.identities = job, data, folder, KEYS, IDENTITIES
         self.model = initial_model(job, data.image_shape, data.classes)
         self.silo = self.start()
         self.ask(0, enrol=pb.Enrol())

@@ -81,7 +81,7 @@ def test_a_silo_that_lost_part_of_its_memory_releases_nothing_more(bench: Bench,
 def test_another_sum_of_an_older_checkpoint_is_charged_again(bench: Bench) -> None:
     """The charge that is there paid for another release."""
     bench.ask(1, sketch=pb.Sketch())
-    kept = {name: (bench.folder / name).read_bytes() for name in ("reply.bin", "checkpoint.safetensors")}
+    kept = {name: (bench.folder / name).read_bytes() for name in ("reply.bin", "answered", "checkpoint.safetensors")}
     assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2))).sum
     bench.silo.close()
     for name, content in kept.items():

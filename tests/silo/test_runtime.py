@@ -36,7 +36,7 @@ def test_a_request_that_comes_again_gets_the_same_bytes_and_costs_nothing(bench:
 def test_a_second_different_request_of_the_same_number_is_refused(bench: Bench) -> None:
     """Only the request that was answered gets its reply again: another must not pass for it."""
     first = bench.train(1)
-    assert first.prepared.steps_done == 8
+    assert first.WhichOneof("body") == "prepared"
     again = bench.train(1, round=1)
     assert again.refusal.error == "WrongRound"
     assert bench.train(1) == first
@@ -145,7 +145,7 @@ def test_training_that_a_crash_interrupted_goes_on_from_its_checkpoint(bench_of:
     prepared = bench.train(1).prepared
     assert bench.silo.ledger is not None
     charged = [charge.event.steps for charge in bench.silo.ledger.charges]  # type: ignore[union-attr]
-    assert (prepared.steps_done, prepared.stopped_by_budget) == (80, False)
+    assert (bench.silo._at.steps_done, prepared.stopped_by_budget) == (80, False)
     assert charged == [10] * 9  # of which one was lost
 
 
@@ -159,13 +159,14 @@ def test_a_silo_whose_budget_is_spent_stops_in_the_middle_and_says_so(bench_of: 
     prepared = bench.train(1).prepared
     epsilon = bench.silo.ledger.epsilon
     assert prepared.stopped_by_budget
-    assert 80 <= prepared.steps_done < 120
+    assert 80 <= bench.silo._at.steps_done < 120
     assert 0.98 * 10 < epsilon <= 10
 
 
 def test_without_privacy_there_is_no_ledger_and_no_noise(bench_of: Callable[..., Bench]) -> None:
     bench = bench_of(privacy={"kind": "none"}, schedule=SHORT)
-    assert bench.train(1).prepared.steps_done == 8
+    assert bench.train(1).WhichOneof("body") == "prepared"
+    assert bench.silo._at.steps_done == 8
     assert bench.silo.ledger is None
 
 
@@ -184,7 +185,8 @@ def test_a_silo_that_lost_its_ledger_or_its_memory_does_not_go_on(bench: Bench) 
 
 def test_what_a_silo_says_of_its_data_stays_in_the_silo(bench: Bench) -> None:
     """The number of examples and the largest entry are in the error; the aggregator hears its name only."""
-    assert bench.train(1).prepared.steps_done == 8
+    assert bench.train(1).WhichOneof("body") == "prepared"
+    assert bench.silo._at.steps_done == 8
     with torch.no_grad():
         for parameter in bench.silo._learner.averaged_generator.parameters():
             parameter.fill_(7e8)
@@ -236,7 +238,8 @@ def test_a_request_that_comes_again_with_other_training_is_refused(bench_of: Cal
     bench = bench_of(warm_start={"kind": "leader", "silo": "north", "steps": 3})
     bench.killed_before_the_reply(bench.train_request(1, "warm_start"))
     assert bench.train(1, "phase_1").refusal.error == "WrongRound"
-    assert bench.train(1, "warm_start").prepared.steps_done == 3
+    assert bench.train(1, "warm_start").WhichOneof("body") == "prepared"
+    assert bench.silo._at.steps_done == 3
 
 
 def test_a_silo_that_no_round_asks_cannot_be_trained_without_noise(bench_of: Callable[..., Bench]) -> None:

@@ -97,11 +97,14 @@ def test_a_run_that_dies_in_a_sum_goes_on_and_counts_everyone_once(
     kept = {name: SiloState(tmp_path / "silos" / name).load_reply() for name in job.silos.names}
     assert any(last.side for last in kept.values()), "it died in a sum"
     federated(job, tmp_path, dies_at=0, answered_first=0)
-    assert len(sums) in (2, 3)  # the first sum is replayed from the journal when the second was interrupted
-    for result, given in sums[-2:]:
-        assert result.contributors == tuple(sorted(job.silos.names))
-        if result.total.size == next(iter(given.values())).size:
-            assert np.abs(result.total - sum(given.values())).max() <= result.error_bound
+    assert all(result.contributors == tuple(sorted(job.silos.names)) for result, _ in sums)
+    compared = [
+        np.abs(result.total - sum(given.values())).max() / result.error_bound
+        for result, given in sums
+        if len(given) == 3 and result.total.size == given["north"].size
+    ]
+    assert len(compared) >= (2 if dies_at in SKETCH_SUM else 1), "a sum that was replayed whole has nothing to compare"
+    assert max(compared) <= 1
     for name in job.silos.names:
         ledger = (tmp_path / "silos" / name / "ledger.jsonl").read_text()
         assert ledger.count("warm_start") == 1, "one release of the kernel mean, one charge"

@@ -6,6 +6,7 @@ Each statistical test would raise a false alarm with one seed in a million.
 import hashlib
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -152,6 +153,15 @@ class TestUniform:
         polynomial = expand_uniform(ring, b"session")
         assert not (polynomial == expand_uniform(ring, b"sessiom")).any()
         assert not (polynomial[0] == polynomial[1]).any()
+
+
+def test_a_word_at_or_above_the_prime_is_rejected_and_not_reduced() -> None:
+    """With the true primes that happens once in 2^37, so here is a modulus that refuses a quarter of all words."""
+    modulus = 3 * 2**58
+    stream = hashlib.shake_256(b"session" + bytes([0])).digest(8 * 164)
+    words = [int.from_bytes(stream[8 * index : 8 * index + 8], "little") % 2**60 for index in range(164)]
+    ring = SimpleNamespace(primes=np.array([modulus], dtype=np.uint64), degree=100)
+    assert expand_uniform(ring, b"session")[0].tolist() == [word for word in words if word < modulus][:100]  # type: ignore[arg-type]
 
 
 def test_the_recorded_public_polynomial_of_a_seed_has_not_changed() -> None:

@@ -134,6 +134,15 @@ def test_each_key_polynomial_has_a_secret_of_its_own() -> None:
     assert not (answers[0] == answers[1]).any()
 
 
+def test_each_message_is_answered_for_the_c1_of_its_own_group() -> None:
+    answers = SecretShare(SEED).decrypt_for_missing(SIZES, C1)
+    one_group = replace(SIZES, length=2 * 8192)
+    for group, c1 in enumerate(C1):
+        alone = SecretShare(SEED).decrypt_for_missing(one_group, c1[None])
+        mine = answers[2 * group : 2 * group + 2]
+        np.testing.assert_array_equal(mine, alone[: len(mine)])
+
+
 def test_the_public_half_is_the_secret_times_a_plus_small_errors() -> None:
     """b - a s, read through the answer for c1 = a: rounded to 0 by the division, unless a factor of the last prime is
     put in first. False alarm with one seed in a million."""
