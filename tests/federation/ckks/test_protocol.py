@@ -110,6 +110,12 @@ def test_a_false_partial_decryption_gives_no_sum(table: Table) -> None:
         table.run(from_silo=falsify)
 
 
+def test_values_hidden_behind_the_end_of_the_vector_are_noticed(table: Table) -> None:
+    table.silos["east"]._values = np.append(table.silos["east"]._values, 1)
+    with pytest.raises(OpeningFailed, match="nobody had put any"):
+        table.run()
+
+
 @pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: data + b"\0", lambda data: b""])
 def test_a_partial_decryption_of_the_wrong_length_is_refused(table: Table, change: Callable[[bytes], bytes]) -> None:
     def resize(number: int, silo: str, reply: bytes) -> bytes:
