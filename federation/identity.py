@@ -39,6 +39,8 @@ class Identity(Secret):
             raise RunError(
                 f"{path} holds {len(content)} bytes, expected an Ed25519 key of {KEY_BYTES}; restore it from a backup"
             )
+        if path.stat().st_mode & 0o077:
+            raise RunError(f"{path} can be read by others than its owner; `chmod 600` it, if nobody else has read it")
         return cls(name, Ed25519PrivateKey.from_private_bytes(content))
 
     def sign(self, statement: bytes) -> bytes:

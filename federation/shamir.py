@@ -29,6 +29,8 @@ def join(shares: Mapping[int, int], threshold: int, *, prime: int) -> int:
     """The secret, by interpolation at 0 from the first t shares; `QuorumLost` if there are fewer."""
     if len(shares) < threshold:
         raise QuorumLost(f"{len(shares)} shares of a secret came together, {threshold} are needed")
+    if 0 in shares:
+        raise OpeningFailed("a share at point 0 would be the secret itself; points begin at 1")
     chosen = sorted(shares)[:threshold]
     secret = 0
     for point in chosen:

@@ -61,7 +61,7 @@ def unpack(parameters: Parameters, scaled: Residues, largest: int) -> Values:
     words = _joined(digits)
     values = np.stack([_field(words, parameters, index) for index in range(parameters.values)])
     above = parameters.floor_bits + parameters.values * parameters.width
-    if (digits[-1] < 0).any() or (values > largest).any() or _above(words, above).any():
+    if (values > largest).any() or _above(words, above).any():  # what is negative has ones up there
         raise OpeningFailed(
             "what the silos opened is not a sum of their uploads: a silo sent a false partial decryption, or its key "
             "share was not the one it had committed to; begin another sum"

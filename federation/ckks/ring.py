@@ -73,6 +73,8 @@ class Ring:
 
         With `divide`, the result is divided by the last prime, rounded, and has that prime no more.
         """
+        if plus is not None and len(plus) != len(factors):
+            raise ValueError(f"{len(factors)} products cannot be added to {len(plus)} polynomials")
         multiplier = seal_codec.plaintext(self._context, self._whole_id, by)
         results = list[Residues]()
         addends = repeat(None) if plus is None else (part for part, _ in _portions(plus))

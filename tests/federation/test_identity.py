@@ -20,6 +20,7 @@ def test_a_signature_is_accepted_with_the_key_of_who_signed() -> None:
 def test_signatures_are_those_of_rfc_8032(tmp_path: Path) -> None:
     """Section 7.1, test 1: an empty message."""
     (tmp_path / "key").write_bytes(bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"))
+    (tmp_path / "key").chmod(0o600)
     identity = Identity.in_file("north", tmp_path / "key")
     assert identity.public.hex() == "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
     assert identity.sign(b"").hex() == (
@@ -80,3 +81,10 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path: Path, length: int
     with pytest.raises(RunError, match=f"{length} bytes"):
         Identity.in_file("north", path)
     assert path.read_bytes() == bytes(length)
+
+
+def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    Identity.in_file("north", tmp_path / "identity.key")
+    (tmp_path / "identity.key").chmod(0o644)
+    with pytest.raises(RunError, match="chmod 600"):
+        Identity.in_file("north", tmp_path / "identity.key")

@@ -96,3 +96,8 @@ def test_one_share_fewer_than_the_threshold_is_uniform_whatever_the_secret(secre
     randomness = SeededRandomness(secret)
     pairs = Counter(tuple(split(secret, [1, 2], 3, randomness, prime=5).values()) for _ in range(5000))
     assert stats.chisquare([pairs[first, second] for first in range(5) for second in range(5)]).pvalue > 1e-6
+
+
+def test_a_share_at_the_secrets_own_point_is_refused_when_shares_are_joined() -> None:
+    with pytest.raises(OpeningFailed, match="point 0"):
+        join({0: 5, 1: 6}, 2, prime=257)

@@ -125,7 +125,7 @@ def test_a_message_that_is_not_full_is_filled_with_zeros() -> None:
     np.testing.assert_array_equal(pack(parameters, short), pack(parameters, filled))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     width=st.integers(2, 62),
     degree=st.sampled_from(DEGREES),

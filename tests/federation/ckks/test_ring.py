@@ -249,3 +249,10 @@ def test_seals_own_decryptor_opens_what_we_encrypt(degree: int) -> None:
     coefficients = ring.interpolate_divided(np.stack(decrypted), crt_scale(degree))
     opened = np.concatenate([unpack(parameters, message, 2**30 - 1) for message in coefficients])
     np.testing.assert_array_equal(opened[: parameters.length], values)
+
+
+def test_products_and_what_is_added_to_them_must_be_as_many() -> None:
+    ring = ring_of(8192)
+    polynomials = np.ones((3, len(ring.primes), ring.degree), dtype=np.uint64)
+    with pytest.raises(ValueError, match="3 products"):
+        ring.multiply_add(polynomials, polynomials[0], polynomials[:2])
