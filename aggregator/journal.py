@@ -41,6 +41,7 @@ class Journal:
     def __init__(self, path: Path, job_digest: bytes) -> None:
         self._path = path
         with _explained(path):
+            path.touch(mode=0o600)  # it holds what silos sent in clear
             self._database = sqlite3.connect(path, isolation_level=None)
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=FULL")

@@ -4,16 +4,22 @@ Both sides compute this from the job. A silo compares it with the session that i
 other: the aggregator cannot talk it into less noise, another scheme or a smaller crowd.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from federation.config.job import Job, TwoPhase
+from federation.errors import ConfigError
 from federation.mechanism import GaussianAtSilo, NoisySum
-from federation.phases import PHASE_2, WARM_START, sketch_noise
+from federation.phases import PHASE_1, PHASE_2, WARM_START, sketch_noise
 from federation.plain.plain_sum import PlainSum
 from federation.secure_sum import SecureSum
 from federation.session import RealDomain, Vector
 from federation.weighting import mean_of, weighted_domain
+
+COARSEST = 2.0**-5
+"""So much may a model's weight be off after a sum: at 0.1 a generator of digits loses accuracy, at 0.4 all of it."""
 
 SKETCH_SENSITIVITY = 1.0
 """One example moves the kernel mean's sum by at most this in L2, because its features have norm at most 1."""
@@ -34,6 +40,21 @@ def model_scheme(job: Job, phase: str) -> SecureSum:
 def model_domain(job: Job, length: int) -> RealDomain:
     """Weighted models of `length` entries."""
     return weighted_domain(length, job.largest_weight)
+
+
+def require_precision(job: Job, silo: str, examples: int) -> None:
+    """`ConfigError` where a sum is too coarse for a silo's model, which travels scaled by its share of largest_silo."""
+    sums = {"secure_sum": model_scheme(job, PHASE_1)}
+    if isinstance(job.schedule, TwoPhase):
+        sums["schedule.tuning_sum"] = model_scheme(job, PHASE_2)
+    for where, scheme in sums.items():
+        error = scheme.grid(model_domain(job, 1)) / 2 * job.largest_silo / examples
+        if error > COARSEST:
+            raise ConfigError(
+                f"{where}.precision_bits leaves the weights of {silo}'s model uncertain by {error:.2g}, at most "
+                f"{COARSEST:g} is useful; raise it by {math.ceil(math.log2(error / COARSEST))}, or lower largest_silo "
+                f"({job.largest_silo}) or largest_weight ({job.largest_weight:g})"
+            )
 
 
 def to_model(total: Vector) -> NDArray[np.float32]:

@@ -105,6 +105,10 @@ class NoisySum:
         """What the inner sum says of the noised domain."""
         self.inner.admit(self.mechanism.domain(_real(domain)), silos)
 
+    def grid(self, domain: Domain) -> float:
+        """The inner sum's."""
+        return self.inner.grid(self.mechanism.domain(_real(domain)))
+
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
         """What the inner sum rests on; the mechanism's own noise is in the ledger."""
         return self.inner.describe(self.mechanism.domain(_real(domain)), silos)

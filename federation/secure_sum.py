@@ -63,6 +63,9 @@ class SecureSum(Protocol):
     def admit(self, domain: Domain, silos: int) -> None:
         """`DomainError` where the scheme cannot carry sums of this many silos over this domain."""
 
+    def grid(self, domain: Domain) -> float:
+        """The distance of the points that entries are rounded to; 0 where rounding is relative to the entry."""
+
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
         """What the protection of such a sum rests on, for the report."""
 

@@ -1,20 +1,21 @@
 """Files that a crash cannot tear: the old content or the new, never a mixture."""
 
 import os
-import tempfile
 from pathlib import Path
 
 
 def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
-    """Write beside the file, flush to the disk, then rename over it. A full disk leaves the old content in place."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    beside = Path(name)
+    """Write beside the file, flush to the disk, then rename over it. A full disk leaves the old content in place.
+
+    What is beside it has one name always: what a kill leaves there, a key perhaps, is gone with the next write.
+    """
+    beside = path.with_name(f".{path.name}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+            os.fchmod(file.fileno(), mode)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        beside.chmod(mode)
         beside.replace(path)
     except BaseException:
         beside.unlink(missing_ok=True)

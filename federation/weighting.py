@@ -27,4 +27,9 @@ def weigh(vector: NDArray[np.float64], *, weight: int, largest: int) -> NDArray[
 
 def mean_of(total: Vector) -> NDArray[np.float64]:
     """The weighted mean that a sum of contributions stands for."""
+    if not total[-1] > 0:
+        raise DomainError(
+            "the silos' weights add up to nothing: the sum's precision is too coarse for their sizes; raise its "
+            "precision_bits, or lower largest_silo or largest_weight in the job"
+        )
     return np.asarray(total[:-1] / total[-1], dtype=np.float64)

@@ -1,7 +1,7 @@
 """What a silo has ready for a sum, and the one sum that it may go into: all of it follows from the job."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,13 @@ class Prepared:
         keys = tuple(self.roster[name] for name in roster)
         agreed = Session(session.id, roster, domain, scheme.name, len(roster), keys)
         if session != agreed:
-            raise SessionMismatch(f"the aggregator asks for {session}, but the job and the roster say {agreed}")
+            names = [field.name for field in fields(agreed)]
+            differing = [name for name in names if getattr(session, name) != getattr(agreed, name)]
+            hint = "; a silo's identity.key was lost or replaced" if differing == ["identities"] else ""
+            raise SessionMismatch(
+                f"the aggregator asks for a sum whose {', '.join(differing)} are not what this silo's job and roster "
+                f"say{hint}"
+            )
         return scheme
 
     def event(self, honest: int) -> Event | None:

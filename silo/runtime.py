@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 
 from federation.config.job import ExampleLevel, Job
+from federation.contributions import require_precision
 from federation.errors import (
     DataError,
     MessageError,
@@ -62,6 +63,7 @@ class Silo:
         self._identity, self._roster = identity, roster
         self._randomness, self._on_progress = randomness, on_progress
         self._plan = plan_silo(job, self.name, len(data))
+        require_precision(job, self.name, len(data))
         self._state = SiloState(folder)
         self.ledger = open_ledger(job.privacy, self.name, folder, worked_before=self._state.exists())
         self._learner = build_learner(

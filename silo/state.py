@@ -105,17 +105,18 @@ class SiloState:
                 f"the ledger in {self._folder} holds {charges} charges, but the silo had made {checkpoint.charges} by "
                 "its last checkpoint: lines are missing; restore the file from a backup"
             )
-        if self._answered.exists() and self._answered.read_text() > _sortable(last):
+        answered = self._answered.read_bytes() if self._answered.exists() else b""
+        if answered > _sortable(last) or (last > 1 and not answered):
             raise RunError(
-                f"{self._reply} is older than the silo's last reply: an old copy was put back, with which the silo "
-                "could answer a second time, and differently; begin another run"
+                f"{self._reply} does not fit {self._answered}: one of them was damaged, removed or put back from an "
+                "old copy, with which the silo could answer a second time, and differently; begin another run"
             )
 
     def save_reply(self, last: pb.LastReply) -> None:
         """Keep a reply before it leaves, and with it, or not at all, the state in which it leaves the sum under way."""
         content = last.SerializeToString(deterministic=True)
         write_atomically(self._reply, hashlib.sha256(content).digest() + content, mode=_PRIVATE)
-        write_atomically(self._answered, _sortable(last.number).encode(), mode=_PRIVATE)
+        write_atomically(self._answered, _sortable(last.number), mode=_PRIVATE)
 
     def load_reply(self) -> pb.LastReply:
         """The last reply; number 0 before the first."""
@@ -129,5 +130,5 @@ class SiloState:
         return decode(pb.LastReply, content)
 
 
-def _sortable(number: int) -> str:
-    return f"{number:020d}"
+def _sortable(number: int) -> bytes:
+    return f"{number:020d}".encode()

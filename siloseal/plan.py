@@ -10,7 +10,7 @@ import torch
 
 from federation.accounting import Event
 from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, LeaderStart, PublicStart, TwoPhase
-from federation.contributions import model_domain, model_scheme, sketch_domain, sketch_scheme
+from federation.contributions import model_domain, model_scheme, require_precision, sketch_domain, sketch_scheme
 from federation.engine import run_sum
 from federation.identity import Identity
 from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, SiloPlan, epsilon_by_phase, plan_silo
@@ -74,6 +74,7 @@ def make_plan(job: Job, parts: dict[str, LabelledImages], *, workers: int) -> Pl
 
 def _silo_cost(job: Job, name: str, part: LabelledImages) -> SiloCost:
     plan = plan_silo(job, name, len(part))
+    require_precision(job, name, len(part))
     epsilon = epsilon_by_phase(plan, job.privacy.delta) if isinstance(job.privacy, ExampleLevel) else None
     return SiloCost(name, len(part), plan, epsilon)
 

@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from aggregator.coordinator import Model
 from federation.config.job import Job, LeaderStart, TwoPhase
+from federation.contributions import require_precision
 from federation.phases import plan_silo
 from federation.plain.plain_sum import PlainSumConfig
 from federation.randomness import SecureRandomness
@@ -42,6 +43,7 @@ def run_job(
     parts = deal(job, train)
     for name, part in parts.items():
         plan_silo(job, name, len(part))
+        require_precision(job, name, len(part))
     run_dir = open_run_folder(job, out)
     console.say(f"{job.name} in {run_dir}")
     if out is None and run_dir.name != job.name:

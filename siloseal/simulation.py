@@ -10,12 +10,14 @@ from aggregator.journal import Journal
 from federation.config.data import ByClass
 from federation.config.job import Job
 from federation.engine import LocalEngine
+from federation.errors import RunError
 from federation.identity import Identity
 from federation.randomness import Randomness
 from silo.data.labelled_images import LabelledImages
 from silo.data.partition import partition
 from silo.public_start import public_sum
 from silo.runtime import Silo
+from silo.state import SiloState
 from silo.training.trainer import TrainingProgress
 
 RandomnessOf = Callable[[str], Randomness]
@@ -45,6 +47,11 @@ def open_silos(
     """The job's silos, each in its own folder, where they find what an interrupted run left."""
     with ExitStack() as stack:
         homes = {name: folder / "silos" / name for name in parts}
+        for home in homes.values():
+            if SiloState(home).exists() and not (home / "identity.key").exists():
+                raise RunError(
+                    f"{home / 'identity.key'} is gone, and with it the silo's identity in this run; begin another"
+                )
         identities = {name: Identity.in_file(name, home / "identity.key") for name, home in homes.items()}
         roster = {name: identity.public for name, identity in identities.items()}
         silos = dict[str, Silo]()

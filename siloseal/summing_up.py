@@ -6,10 +6,12 @@ from pathlib import Path
 from aggregator.coordinator import Outcome
 from federation.accounting import MEANINGLESS_EPSILON, GaussianRelease, SampledGaussianSteps
 from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, LeaderStart, TwoPhase
-from federation.contributions import model_domain, model_scheme, sketch_scheme
+from federation.contributions import model_domain, model_scheme, sketch_domain, sketch_scheme
 from federation.errors import RunError
 from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, plan_silo
 from federation.secure_sum import SecureSum
+from federation.session import RealDomain
+from models.building import feature_map
 from silo.data.labelled_images import LabelledImages
 from silo.ledger import RELATION, UNIT, Budget, Ledger
 from siloseal.metrics import Metric, NoteMetric, PrivacyMetric, ProtectionMetric, TrafficMetric, phase_title
@@ -189,14 +191,7 @@ def _notes(job: Job, recorder: Recorder) -> list[str]:
 
 def _parameters(job: Job, parts: Parts, outcome: Outcome) -> dict[str, str]:
     plans = [plan_silo(job, name, len(part)) for name, part in parts.items()]
-    phase = PHASE_1 if isinstance(job.schedule, TwoPhase) else FEDAVG
-    scheme, crowd = model_scheme(job, phase), job.schedule.crowd(len(job.silos.names))
-    rests_on = scheme.describe(model_domain(job, outcome.model.size), crowd)
-    parameters = {
-        "parameters of the shared model": f"{outcome.model.size:,}",
-        f"secure sum of {phase_title(phase).lower()}": scheme.name,
-        **{f"secure sum, {name}": value for name, value in rests_on.items()},
-    }
+    parameters = {"parameters of the shared model": f"{outcome.model.size:,}", **_sums(job, outcome)}
     if not isinstance(job.privacy, ExampleLevel):
         return {**parameters, "privacy": "off"}
     noise = [plan.step_noise for plan in plans if plan.step_noise is not None]
@@ -212,6 +207,28 @@ def _parameters(job: Job, parts: Parts, outcome: Outcome) -> dict[str, str]:
         "noise": "Gaussian, single precision, AES-256 keyed by the operating system",
         "who is trusted": "each silo trusts itself only: the noise is added inside it",
     }
+
+
+def _sums(job: Job, outcome: Outcome) -> dict[str, str]:
+    """What the protection of each phase's sum rests on."""
+    silos, crowd = len(job.silos.names), job.schedule.crowd(len(job.silos.names))
+    model = model_domain(job, outcome.model.size)
+    used = list[tuple[str, SecureSum, RealDomain, int]]()
+    if isinstance(job.warm_start, KernelMeanStart):
+        features = feature_map(job, job.warm_start, outcome.image_shape, outcome.classes)
+        used.append((WARM_START, sketch_scheme(job), sketch_domain(job, features.length), silos))
+    match job.schedule:
+        case TwoPhase(tuning_rounds=rounds):
+            phases = (PHASE_1, PHASE_2) if rounds else (PHASE_1,)
+        case FedAvg():
+            phases = (FEDAVG,)
+    used += [(phase, model_scheme(job, phase), model, crowd) for phase in phases]
+    rows = dict[str, str]()
+    for phase, scheme, domain, count in used:
+        title = f"sum of {phase_title(phase).lower()}"
+        rows[title] = scheme.name
+        rows |= {f"{title}, {name}": value for name, value in scheme.describe(domain, count).items()}
+    return rows
 
 
 def check_ledgers(run_dir: Path) -> None:

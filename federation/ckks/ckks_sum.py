@@ -21,6 +21,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from federation.ckks.aggregator_side import CkksAggregator
+from federation.ckks.encryption import grid_step
 from federation.ckks.parameters import Parameters, derive
 from federation.ckks.ring import ring_of
 from federation.ckks.silo_side import CkksSilo
@@ -29,7 +30,7 @@ from federation.errors import DomainError
 from federation.identity import Identity
 from federation.randomness import Randomness
 from federation.secure_sum import AggregatorSide, SecureSum, SiloSide
-from federation.session import Domain, Session, Vector
+from federation.session import Domain, RealDomain, Session, Vector
 
 
 class CkksSumConfig(Section):
@@ -45,7 +46,7 @@ class CkksSumConfig(Section):
     threshold: int | None = Field(
         default=None,
         ge=2,
-        description="silos that recover the key share of a silent one; more than half, two thirds if not given",
+        description="silos that recover the key share of a silent one; more than half, two thirds and one if not given",
     )
 
     def build(self) -> SecureSum:
@@ -100,6 +101,10 @@ class CkksSum:
         """All sizes; the same for everyone who computes them."""
         return derive(domain, silos, precision_bits=self.precision_bits, distance_bits=self.statistical_distance_bits)
 
+    def grid(self, domain: Domain) -> float:
+        """Of the fixed-point values; integers are exact."""
+        return grid_step(domain, self.precision_bits) if isinstance(domain, RealDomain) else 0.0
+
     def describe(self, domain: Domain, silos: int) -> dict[str, str]:
         """What the security of a sum over this domain rests on."""
         sizes, threshold = self.parameters(domain, silos), self._threshold(silos)
@@ -110,11 +115,11 @@ class CkksSum:
             "degree N": f"{sizes.degree:,}",
             "log q": f"{ring.modulus_bits} bits, within SEAL's limit for 128-bit security",
             "values a coefficient": f"{sizes.values} of {sizes.width} bits",
-            "precision": f"{self.precision_bits} bits below the bound of an entry",
+            "precision": f"{self.precision_bits} bits: an entry is rounded to multiples of {self.grid(domain):.2g}",
             "flooding": f"uniform in [-2^{sizes.flooding_bits}, 2^{sizes.flooding_bits}), over noise below {noise}",
             "statistical distance": f"2^{sizes.statistical_distance_log2:.1f} over the whole opening",
-            "threshold": f"{threshold} of {silos} silos recover a silent one's key share",
-            "who may pool": f"the aggregator, lying or not, and {pooled} silos that follow the protocol",
+            "threshold": f"{threshold} of {silos}: {silos - threshold or 'none'} may go silent once the key is joined",
+            "who may pool": f"the aggregator, lying or not, and {pooled} of the silos if they follow the protocol",
         }
 
     def _threshold(self, silos: int) -> int:

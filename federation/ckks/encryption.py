@@ -62,7 +62,7 @@ def to_values(domain: Domain, vector: Vector, precision_bits: int) -> NDArray[np
     """A contribution as non-negative integers. Reals become multiples of a step, counted from -2^precision steps."""
     match domain:
         case RealDomain():
-            scaled = np.rint(np.asarray(vector, dtype=np.float64) / _step(domain, precision_bits))
+            scaled = np.rint(np.asarray(vector, dtype=np.float64) / grid_step(domain, precision_bits))
             np.minimum(scaled, 2**precision_bits - 1, out=scaled)  # the bound itself is halfway to a point too many
             values: NDArray[np.int64] = scaled.astype(np.int64) + 2**precision_bits
             return values
@@ -79,7 +79,7 @@ def to_total(domain: Domain, values: NDArray[np.int64], contributors: int, preci
     """The total that a sum of values stands for, and the largest error of an entry."""
     match domain:
         case RealDomain(bound=bound):
-            step = _step(domain, precision_bits)
+            step = grid_step(domain, precision_bits)
             total = (values - contributors * 2**precision_bits) * step
             # Rounding to the grid, by half a step each; and a few roundings of double precision on the way.
             return total, contributors * (step / 2 + bound * 2.0**-50)
@@ -87,6 +87,6 @@ def to_total(domain: Domain, values: NDArray[np.int64], contributors: int, preci
             return values % modulus, 0.0
 
 
-def _step(domain: RealDomain, precision_bits: int) -> float:
+def grid_step(domain: RealDomain, precision_bits: int) -> float:
     """Of the grid that has 2^(precision + 1) points, 0 among them, and the bound within half a step of the last."""
     return domain.bound * _BOUND_SLACK / (2.0**precision_bits - 0.5)

@@ -173,11 +173,14 @@ class Job(Section):
         sums = {"secure_sum": self.secure_sum}
         if isinstance(self.schedule, TwoPhase):
             sums["schedule.tuning_sum"] = self.schedule.tuning_sum
+        crowd = self.schedule.crowd(len(names))
         for where, config in sums.items():
             try:
-                config.build().admit(RealDomain(1, 1.0), self.schedule.crowd(len(names)))
+                config.build().admit(RealDomain(1, 1.0), crowd)
             except DomainError as error:
-                raise ValueError(f"{where}.kind is {config.kind!r}, but {error}") from error
+                key = "kind" if getattr(config, "threshold", None) is None else "threshold"
+                asked = "" if crowd == len(names) else f" (a round asks {crowd} of {len(names)}: see schedule.fraction)"
+                raise ValueError(f"{where}.{key} is {getattr(config, key)!r}, but {error}{asked}") from error
         match self.warm_start:
             case PublicStart(data=data) if data.origin == self.data.origin or _both_mnist(data, self.data):
                 raise ValueError(

@@ -48,6 +48,10 @@ class PlainSum:
         if not fits or domain.length < 1:
             raise DomainError(f"the plain sum of {silos} silos cannot carry {domain}; lower its bound or modulus")
 
+    def grid(self, domain: Domain) -> float:
+        """Single precision, relative to the entry."""
+        return 0.0
+
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
         """Nothing protects it."""
         return {}

@@ -2,6 +2,9 @@
 
 import errno
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +27,32 @@ def test_weighted_contributions_stay_in_the_domain() -> None:
     assert domain.length == 51
 
 
+def test_weights_that_add_up_to_nothing_are_no_mean() -> None:
+    with pytest.raises(DomainError, match="precision_bits"):
+        mean_of(np.zeros(4))
+
+
 @pytest.mark.parametrize("weight", [0, -1, 101])
 def test_a_weight_outside_the_agreed_range_is_refused(weight: int) -> None:
     with pytest.raises(DomainError, match="largest_silo"):
         weigh(np.zeros(3), weight=weight, largest=100)
+
+
+def test_what_a_kill_left_beside_a_file_is_gone_after_the_next_write(tmp_path: Path) -> None:
+    """It may be a key. A process is killed between the writing and the renaming."""
+    code = (
+        "import os, pathlib, signal, sys; from federation.storage import write_atomically; "
+        "pathlib.Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL); "
+        "write_atomically(pathlib.Path(sys.argv[1]), b'secret', mode=0o600)"
+    )
+    file = tmp_path / "reply.bin"
+    killed = subprocess.run([sys.executable, "-c", code, str(file)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    assert (left.read_bytes(), left.stat().st_mode & 0o777) == (b"secret", 0o600)
+    write_atomically(file, b"harmless", mode=0o600)
+    assert list(tmp_path.iterdir()) == [file]
+    assert file.read_bytes() == b"harmless"
 
 
 def test_a_file_is_replaced_as_a_whole_and_keeps_its_mode(tmp_path: Path) -> None:

@@ -95,7 +95,18 @@ def test_an_old_copy_of_the_last_reply_is_noticed(table: Table) -> None:
 
     assert isinstance(table.run(ask), Sum)
     reply.write_bytes(copies[OPEN])
-    with pytest.raises(RunError, match="older than"):
+    with pytest.raises(RunError, match="does not fit"):
+        table.bench.restart()
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x80", b"xx", None], ids=["no text", "no number", "removed"])
+def test_a_damaged_count_of_replies_is_noticed(table: Table, content: bytes | None) -> None:
+    answered = table.bench.folder / "answered"
+    assert answered.exists()
+    answered.unlink()
+    if content is not None:
+        answered.write_bytes(content)
+    with pytest.raises(RunError, match="damaged, removed or put back"):
         table.bench.restart()
 
 

@@ -16,7 +16,7 @@ import torch
 from federation.accounting import epsilon_text
 from federation.config.job import Job
 from federation.config.loading import to_yaml
-from federation.errors import RunError, SiloSealError
+from federation.errors import ConfigError, RunError, SiloSealError
 from federation.identity import Identity
 from federation.randomness import SeededRandomness
 from federation.wire import messages_pb2 as pb
@@ -103,10 +103,43 @@ def test_an_encrypted_run_gives_the_model_of_a_plain_run_and_its_report_says_wha
         "statistical distance",
         "threshold",
     ):
-        assert summary.parameters[f"secure sum, {name}"]
-        assert f"secure sum, {name}" in report
+        assert summary.parameters[f"sum of phase 1, {name}"]
+        assert f"sum of phase 1, {name}" in report
     assert "In clear" not in report
     assert "the aggregator learns the sum only" in report
+
+
+@pytest.mark.parametrize("where", ["secure_sum", "schedule.tuning_sum"])
+def test_a_sum_too_coarse_for_a_silos_model_is_refused_before_anything_is_spent(
+    small_job: Callable[..., Job], tmp_path: Path, where: str
+) -> None:
+    """A model travels scaled by its share of largest_silo, 480 of 100,000 here: 14 bits would leave nothing of it."""
+    coarse = {"kind": "ckks", "precision_bits": 14}
+    sums = {"secure_sum": coarse} if where == "secure_sum" else {"schedule": {**SHORT, "tuning_sum": coarse}}
+    with pytest.raises(ConfigError, match=rf"{where}.precision_bits leaves .* uncertain by 0\.4.* raise it by 4"):
+        run(small_job(**sums), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_silo_that_lost_its_identity_does_not_take_another(small_job: Callable[..., Job], tmp_path: Path) -> None:
+    schedule = {**SHORT, "local_steps": 4000}
+    (tmp_path / "job.yaml").write_text(to_yaml(small_job(schedule=schedule)))
+    command = [
+        sys.executable,
+        "-m",
+        "siloseal",
+        "run",
+        str(tmp_path / "job.yaml"),
+        "--out",
+        str(tmp_path / "run"),
+        "-q",
+    ]
+    home = tmp_path / "run" / "silos" / "north"
+    ended_by(signal.SIGKILL, lambda: (home / "checkpoint.safetensors").exists(), command)
+    assert (tmp_path / "run" / "aggregator" / "journal.sqlite").stat().st_mode & 0o077 == 0
+    (home / "identity.key").unlink()
+    with pytest.raises(RunError, match=r"identity\.key is gone"):
+        run(small_job(schedule=schedule), tmp_path / "run")
 
 
 def test_the_ledger_holds_both_phases_and_agrees_with_the_summary(
