@@ -63,6 +63,7 @@ class SiloState:
             "session": checkpoint.session.hex(),
             "sum_number": str(checkpoint.sum_number),
             "charges": str(checkpoint.charges),
+            "digest": _digest(checkpoint.tensors),
         }
         write_atomically(self._checkpoint, safetensors.torch.save(checkpoint.tensors, words), mode=_PRIVATE)
 
@@ -74,6 +75,8 @@ class SiloState:
             with safe_open(self._checkpoint, framework="pt") as file:
                 words = file.metadata()
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+            if words["digest"] != _digest(tensors):
+                raise ValueError("its content has changed")
             return Checkpoint(
                 number=int(words["number"]),
                 prepared=words["prepared"],
@@ -86,7 +89,7 @@ class SiloState:
             )
         except (SafetensorError, KeyError, ValueError, TypeError) as error:
             raise RunError(
-                f"{self._checkpoint} is damaged ({error}); restore it from a backup, or use a new run folder"
+                f"{self._checkpoint} is damaged ({error}); begin another run"
             ) from error
 
     def require_whole(self, checkpoint: Checkpoint, charges: int) -> None:
@@ -128,6 +131,13 @@ class SiloState:
                 f"{self._reply} is damaged; begin another run (an older copy of it would make the silo answer twice)"
             )
         return decode(pb.LastReply, content)
+
+
+def _digest(tensors: dict[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode() + tensors[name].detach().contiguous().numpy().tobytes())
+    return digest.hexdigest()
 
 
 def _sortable(number: int) -> bytes:

@@ -92,7 +92,7 @@ class CkksSilo:
         self._memory = pb.CkksSiloState(round=RECOVER + 1)
 
     def state(self) -> bytes:
-        """What the silo must keep to go on after a crash. It holds key material until the opening, and none after."""
+        """What the silo must keep to go on after a crash: its key until the opening, shares of its peers' after it."""
         memory = pb.CkksSiloState()
         memory.CopyFrom(self._memory)
         if self._secret is not None and not self._secret.spent:

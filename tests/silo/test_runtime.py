@@ -262,3 +262,13 @@ def test_a_damaged_reply_is_noticed_at_once(bench: Bench) -> None:
     (bench.folder / "reply.bin").write_bytes(content)
     with pytest.raises(RunError, match=r"reply\.bin is damaged"):
         bench.start()
+
+
+def test_a_flipped_bit_in_the_checkpoint_is_noticed(bench: Bench) -> None:
+    bench.train(1)
+    file = bench.folder / "checkpoint.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-1000] ^= 1
+    file.write_bytes(bytes(content))
+    with pytest.raises(RunError, match="content has changed"):
+        bench.restart()
