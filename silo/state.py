@@ -88,9 +88,7 @@ class SiloState:
                 tensors=tensors,
             )
         except (SafetensorError, KeyError, ValueError, TypeError) as error:
-            raise RunError(
-                f"{self._checkpoint} is damaged ({error}); begin another run"
-            ) from error
+            raise RunError(f"{self._checkpoint} is damaged ({error}); begin another run") from error
 
     def require_whole(self, checkpoint: Checkpoint, charges: int) -> None:
         """Raise if one of ledger, checkpoint and last reply is gone or older than the others can be.
