@@ -55,13 +55,10 @@ class Silo:
         randomness: Randomness,
         on_progress: Callable[[str, TrainingProgress], None],
     ) -> None:
-        if undeclared := data.label_set() - set(labels):
-            raise DataError(
-                f"{identity.name} holds classes {sorted(undeclared)} that it does not declare; declare them"
-            )
         self.name, self._job, self._data, self._folder = identity.name, job, data, folder
-        self._identity, self._roster = identity, roster
-        self._randomness, self._on_progress = randomness, on_progress
+        self._identity, self._roster, self._randomness, self._on_progress = identity, roster, randomness, on_progress
+        if undeclared := data.label_set() - set(labels):
+            raise DataError(f"{self.name} holds classes {sorted(undeclared)} that it does not declare; declare them")
         self._plan = plan_silo(job, self.name, len(data))
         require_precision(job, self.name, len(data))
         self._state = SiloState(folder)

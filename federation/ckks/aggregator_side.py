@@ -151,8 +151,8 @@ class CkksAggregator:
         return Sum(total, self._contributors, error_bound)
 
     def _relay(self, number: int, said: Bodies) -> Mapping[str, bytes]:
-        """Everyone hears what everyone said. We have checked it, so that damage is found where it came in; the silos
-        check it again, and do not rely on us."""
+        """Everyone hears what everyone said. The silos check it and do not rely on us; we have checked keys and
+        commitments, too, so that damage is found where it came in."""
         return self._ask(number + 1, tuple(said), pieces(said))
 
     def _ask(self, number: int, silos: tuple[str, ...], body: bytes) -> Mapping[str, bytes]:

@@ -1,10 +1,5 @@
 """Whole runs on small data: every way to start and to federate, repeated, interrupted, resumed."""
 
-import json
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,16 +10,12 @@ import torch
 
 from federation.accounting import epsilon_text
 from federation.config.job import Job
-from federation.config.loading import to_yaml
 from federation.errors import ConfigError, RunError, SiloSealError
 from federation.identity import Identity
 from federation.randomness import SeededRandomness
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
 from models.building import read_generator
 from silo.ledger import Budget, Ledger
 from silo.runtime import Silo
-from silo.state import SiloState
 from siloseal.console import Console
 from siloseal.run_folder import only_here, open_run_folder
 from siloseal.runs import run_job
@@ -121,27 +112,6 @@ def test_a_sum_too_coarse_for_a_silos_model_is_refused_before_anything_is_spent(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_silo_that_lost_its_identity_does_not_take_another(small_job: Callable[..., Job], tmp_path: Path) -> None:
-    schedule = {**SHORT, "local_steps": 4000}
-    (tmp_path / "job.yaml").write_text(to_yaml(small_job(schedule=schedule)))
-    command = [
-        sys.executable,
-        "-m",
-        "siloseal",
-        "run",
-        str(tmp_path / "job.yaml"),
-        "--out",
-        str(tmp_path / "run"),
-        "-q",
-    ]
-    home = tmp_path / "run" / "silos" / "north"
-    ended_by(signal.SIGKILL, lambda: (home / "checkpoint.safetensors").exists(), command)
-    assert (tmp_path / "run" / "aggregator" / "journal.sqlite").stat().st_mode & 0o077 == 0
-    (home / "identity.key").unlink()
-    with pytest.raises(RunError, match=r"identity\.key is gone"):
-        run(small_job(schedule=schedule), tmp_path / "run")
-
-
 def test_the_ledger_holds_both_phases_and_agrees_with_the_summary(
     small_job: Callable[..., Job], tmp_path: Path
 ) -> None:
@@ -198,69 +168,6 @@ def test_silos_alone_only_count_for_their_own_classes(
     assert len(declared) == 4  # each in the federation and alone, with the same classes both times
     assert {(silo.name, tuple(silo.labels)) for silo in summary.silos} == set(declared)
     assert summary.accuracy["final"] > summary.best_silo_accuracy + 0.15
-
-
-def ended_by(sent: signal.Signals, condition: Callable[[], bool], command: list[str]) -> tuple[int, str]:
-    """Start the command and send it a signal as soon as the condition holds: its exit code and what it said."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        deadline = time.monotonic() + 120
-        while not condition():
-            assert process.poll() is None, process.stderr and process.stderr.read()
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        process.send_signal(sent)
-        _, said = process.communicate(timeout=60)
-        return process.returncode, said
-
-
-@pytest.mark.parametrize("moment", ["in phase 1", "in the encrypted sum", "after phase 1"])
-def test_a_run_that_was_killed_goes_on_with_the_same_command(
-    small_job: Callable[..., Job], tmp_path: Path, moment: str
-) -> None:
-    schedule = {**SHORT, "local_steps": 300, "tuning_rounds": 4}
-    config, folder = tmp_path / "job.yaml", tmp_path / "run"
-    job = small_job(warm_start=KERNEL_MEAN, schedule=schedule, secure_sum={"kind": "ckks"})
-    config.write_text(to_yaml(job))
-    command = [sys.executable, "-m", "siloseal", "run", str(config), "--out", str(folder), "--quiet"]
-    ledger = folder / "silos" / "north" / "ledger.jsonl"
-
-    def reached() -> bool:
-        if moment == "in phase 1":
-            return ledger.exists() and ledger.read_text().count("phase_1") >= 2
-        if moment == "in the encrypted sum":
-            last = SiloState(ledger.parent).load_reply() if ledger.exists() else pb.LastReply()
-            return bool(last.side) and decode(pb.CkksSiloState, last.side).round >= 2
-        return (folder / "samples" / "round_1.npz").exists()
-
-    ended_by(signal.SIGKILL, reached, command)
-    assert not (folder / "summary.json").exists()
-    before = ledger.read_text()
-    finished = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False, timeout=200)
-    assert finished.returncode == 0, finished.stderr
-    summary = json.loads(finished.stdout)
-    assert summary["epsilon"] <= 10
-    after = ledger.read_text()
-    assert after.startswith(before), "what was charged before the kill stays charged"
-    assert after.count("warm_start") == 1, "what the journal holds is not asked again"
-    assert set(summary["accuracy"]) == {"warm_start", "phase_1", *(f"round_{n}" for n in range(1, 5)), "final"}
-
-
-def test_ctrl_c_stops_at_once_and_says_how_to_go_on(small_job: Callable[..., Job], tmp_path: Path) -> None:
-    schedule = {**SHORT, "local_steps": 5000}
-    (tmp_path / "job.yaml").write_text(to_yaml(small_job(schedule=schedule)))
-    command = [
-        sys.executable,
-        "-m",
-        "siloseal",
-        "run",
-        str(tmp_path / "job.yaml"),
-        "--out",
-        str(tmp_path / "run"),
-        "-q",
-    ]
-    ledger = tmp_path / "run" / "silos" / "north" / "ledger.jsonl"
-    code, said = ended_by(signal.SIGINT, lambda: ledger.exists() and "phase_1" in ledger.read_text(), command)
-    assert (code, "the same command continues" in said, "Traceback" in said) == (130, True, False)
 
 
 def test_a_run_goes_on_in_one_process_at_a_time(small_job: Callable[..., Job], tmp_path: Path) -> None:
