@@ -1,8 +1,11 @@
 """What all sections of a config have in common."""
 
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, model_validator
+
+S = TypeVar("S", bound="Section")
 
 
 class Section(BaseModel):
@@ -18,3 +21,18 @@ class Section(BaseModel):
             if isinstance(value, bool) and name in cls.model_fields and cls.model_fields[name].annotation is not bool:
                 raise ValueError(f"{name} is true or false, expected a number or a word")
         return values
+
+
+def placed(config: S, folder: Path) -> S:
+    """The config with its paths taken from where its file lies, as whoever wrote the file meant them.
+
+    Those that begin with a variable or a home folder say themselves where they lie.
+    """
+    changes = dict[str, Any]()
+    for name in type(config).model_fields:
+        match getattr(config, name):
+            case Path() as path if not str(path).startswith(("$", "~")):
+                changes[name] = folder / path
+            case Section() as section:
+                changes[name] = placed(section, folder)
+    return config.model_copy(update=changes)

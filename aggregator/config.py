@@ -1,0 +1,31 @@
+"""The aggregator's own file, aggregator.yaml."""
+
+from pathlib import Path
+
+from pydantic import Field
+
+from federation.config.deployment import Host, Limits, Metrics, Port, Tls
+from federation.config.section import Section
+
+
+class Deadlines(Section):
+    """After which a silent silo counts as gone, if the job can do without it; else the aggregator waits on."""
+
+    training_minutes: float = Field(
+        default=24 * 60, gt=0, le=60 * 24 * 365, description="for local training, the slowest thing a silo is asked for"
+    )
+    message_minutes: float = Field(default=30, gt=0, le=60 * 24 * 365, description="for everything else")
+
+
+class AggregatorConfig(Section):
+    """One run of one job, served to the silos that dial in."""
+
+    host: Host = Field(default="0.0.0.0", description="the address to listen at")  # noqa: S104 (silos are elsewhere)
+    port: Port = Field(description="the port that silos dial")
+    job: Path = Field(description="the job's YAML file")
+    tls: Tls = Field(description="certificate, key, authority")
+    revoked: Path = Field(description="the authority's list of revoked certificates, PEM; read again when it changes")
+    state: Path = Field(description="the folder of journal, audit log and models; the same one continues the run")
+    deadlines: Deadlines = Field(default=Deadlines(), description="when a silent silo counts as gone")
+    limits: Limits = Field(default=Limits(), description="what one message may cost")
+    metrics: Metrics | None = Field(default=None, description="a page for Prometheus; off if not given")

@@ -1,0 +1,61 @@
+"""A silo's own file, silo.yaml: who it is, where its data lies, and what it lets others ask of it."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from federation.config.data import MOST_CLASSES, DataSource
+from federation.config.deployment import Host, Limits, Metrics, Port, Tls
+from federation.config.job import Name
+from federation.config.section import Section
+
+SumKind = Literal["ckks", "plain"]
+
+
+class Policy(Section):
+    """The silo's last word. A job that asks for more is refused before anything touches the data."""
+
+    largest_epsilon: float = Field(
+        gt=0, le=1000, description="the most that all jobs together, past ones included, may cost one example"
+    )
+    largest_delta: float = Field(gt=0, lt=0.1, description="the most that the deltas of all jobs may add up to")
+    fewest_silos: int = Field(ge=1, description="no sum of fewer silos than this")
+    secure_sums: tuple[SumKind, ...] = Field(
+        min_length=1,
+        description="sums for the warm start and phase 1; plain shows uploads to the aggregator",
+    )
+    tuning_sums: tuple[SumKind, ...] = Field(min_length=1, description="sums that may carry the tuning rounds")
+    mechanisms: tuple[Literal["example_level", "none"], ...] = Field(
+        min_length=1, description="kinds of privacy; none means no noise and no guarantee"
+    )
+    learners: tuple[Literal["gan"], ...] = Field(min_length=1, description="what may be learnt from the data")
+    largest_model: int = Field(ge=1, description="parameters of the shared model")
+
+
+class Address(Section):
+    """Where the aggregator listens."""
+
+    host: Host = Field(description="its name, as in its certificate, or its IP address")
+    port: Port = Field(description="its port")
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class SiloConfig(Section):
+    """One silo. Paths are taken from where the file lies."""
+
+    name: Name = Field(description="the silo's name, as in its certificate and on the roster")
+    aggregator: Address = Field(description="whom to dial; nothing dials in")
+    tls: Tls = Field(description="certificate, key, authority")
+    identity: Path = Field(description="the Ed25519 key that the silo signs with, readable by its owner only")
+    roster: Path = Field(description="everyone's public identity keys")
+    state: Path = Field(description="the folder of ledgers, checkpoints, replies and audit log; the silo's own")
+    data: DataSource = Field(description="the silo's private examples")
+    classes: tuple[Annotated[int, Field(ge=0, lt=MOST_CLASSES)], ...] | None = Field(
+        default=None, min_length=1, description="the classes that the silo declares, which is public; all if not given"
+    )
+    policy: Policy = Field(description="what the silo lets others ask of it")
+    limits: Limits = Field(default=Limits(), description="what one message may cost")
+    metrics: Metrics | None = Field(default=None, description="a page for Prometheus; off if not given")
