@@ -2,83 +2,150 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 
 from aggregator.journal import Journal
+from aggregator.observer import Observer
 from federation.config.job import Job
-from federation.engine import Engine, run_sum
-from federation.errors import MessageError, RunError
+from federation.contributions import quorum
+from federation.engine import Engine, drive
+from federation.errors import MessageError, SiloRefused
 from federation.secure_sum import SecureSum, Sum
 from federation.session import Domain, Session
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode
 
-DEADLINE_SECONDS = 24 * 3600.0
-"""For local training, the slowest thing a silo is asked for."""
+ANSWERS = {"enrol": "enrolled", "begin": "begun", "sketch": "prepared", "train": "prepared", "sum": "sum",
+           "finish": "finished"}  # fmt: skip
+"""What a reply holds, by what was asked."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long silos may stay silent before the run goes on without them, if it can."""
+
+    training_seconds: float = 24 * 3600.0
+    message_seconds: float = 1800.0
 
 
 class Conversation:
     """Asks all silos of a step at once and gives their replies, each asked once in the run's life."""
 
-    def __init__(self, job: Job, engine: Engine, journal: Journal) -> None:
+    def __init__(self, job: Job, engine: Engine, journal: Journal, patience: Patience, observer: Observer) -> None:
         self.stage = "enrolment"
+        self.asked = ""
+        """What the request under way asks for."""
+        self.number = 0
+        """Of that request."""
         self.identities: Mapping[str, bytes] = {}
         """Public keys, as the silos gave them; each silo checks those of the others."""
         self.sent: Counter[tuple[str, str]] = Counter()  # bytes from each (stage, silo)
         self.received: Counter[tuple[str, str]] = Counter()  # bytes to each (stage, silo)
-        self._job = job
-        self._engine = engine
-        self._journal = journal
-        self._number = 0
+        self.notes = list[str]()
+        self._job, self._engine, self._journal = job, engine, journal
+        self._patience, self._observer = patience, observer
         self._sums = 0
 
-    def ask(self, bodies: Mapping[str, pb.Request]) -> dict[str, pb.Reply]:
-        """Every silo's reply. A refusal ends the run with the silo's own words."""
-        self._number += 1
-        encoded = dict[int, bytes]()  # silos that are asked the same share the bytes: a sum's messages can be large
-        for body in bodies.values():
-            if id(body) not in encoded:
-                body.number, body.job_digest = self._number, self._job.digest
-                encoded[id(body)] = body.SerializeToString(deterministic=True)
-        requests = {silo: encoded[id(body)] for silo, body in bodies.items()}
-        known = self._journal.replies(self._number, requests)
+    @property
+    def run_id(self) -> bytes:
+        """The same for the run's whole life."""
+        return self._journal.run_id
+
+    def ask(
+        self,
+        bodies: Mapping[str, pb.Request],
+        *,
+        fewest: int | None = None,
+        check: Callable[[str, pb.Reply], None] = lambda *_: None,
+    ) -> dict[str, pb.Reply]:
+        """The silos' replies: all of them, or past the deadline `fewest` at least; silent silos are noted.
+
+        A refusal ends the run with the silo's own words. What `check` refuses is not accepted.
+        """
+        self.number += 1
+        self.asked = next(body.WhichOneof("body") or "" for body in bodies.values())
+        requests = self._encode(bodies)
+        digests = _digests(requests)
+        known = self._journal.replies(self.number, digests)
+        replies = {silo: self._read(silo, digests[silo], reply) for silo, reply in known.items()}
+        for silo, reply in known.items():
+            self._count(silo, requests[silo], reply)
+
+        def accept(silo: str, data: bytes) -> None:
+            reply = self._read(silo, digests[silo], data)
+            if reply.WhichOneof("body") == "refusal":
+                raise SiloRefused(f"{silo} refused: {reply.refusal.message}")
+            check(silo, reply)
+            self._journal.record(self.number, silo, digests[silo], data)
+            self._count(silo, requests[silo], data)
+            replies[silo] = reply
+            self._observer.accepted(self.number, silo, hashlib.sha256(data).digest(), len(data))
+
         missing = {silo: request for silo, request in requests.items() if silo not in known}
-        fresh = self._engine.ask(missing, DEADLINE_SECONDS) if missing else {}
-        replies = {silo: self._read(silo, reply) for silo, reply in {**known, **fresh}.items()}
-        refused = {silo: reply.refusal for silo, reply in replies.items() if reply.WhichOneof("body") == "refusal"}
-        self._journal.record(
-            self._number, requests, {silo: reply for silo, reply in fresh.items() if silo not in refused}
-        )
-        if refused:
-            raise RunError("\n".join(f"{silo} refused: {refusal.message}" for silo, refusal in refused.items()))
-        if silent := set(bodies) - set(replies):
-            raise RunError(f"{', '.join(sorted(silent))} did not answer in {DEADLINE_SECONDS:g} seconds; run again")
-        for silo in replies:
-            self.received[self.stage, silo] += len(requests[silo])
-            self.sent[self.stage, silo] += len({**known, **fresh}[silo])
+        if missing and not self._journal.has_ended(self.number):
+            needed = len(requests) if fewest is None else fewest
+            size = sum(len(request) for request in missing.values())
+            self._observer.asked(self.number, self.asked, list(missing), sorted(set(digests.values())), size)
+            seconds = self._patience.training_seconds if self.asked == "train" else self._patience.message_seconds
+            self._engine.ask(missing, deadline_seconds=seconds, fewest=max(0, needed - len(known)), accept=accept)
+            if len(replies) < len(requests):
+                self._journal.end(self.number)
+                self._observer.silent(self.number, [silo for silo in requests if silo not in replies])
+        if silent := [silo for silo in requests if silo not in replies]:
+            self.notes.append(
+                f"{', '.join(silent)} stayed silent past the deadline of request {self.number} ({self.stage}, "
+                f"{self.asked}); the run went on with {', '.join(sorted(replies))}"
+            )
         return replies
 
-    def sum(self, scheme: SecureSum, domain: Domain, roster: tuple[str, ...]) -> Sum:
-        """One secure sum over what the silos have prepared; everyone on the roster must contribute."""
+    def sum(self, scheme: SecureSum, domain: Domain, roster: tuple[str, ...], present: Collection[str]) -> Sum:
+        """One secure sum over what the silos have prepared. Those on the roster who are not `present` are not asked."""
         self._sums += 1
-        identity = hashlib.sha256(b"sum" + self._journal.run_id + self._sums.to_bytes(8, "big")).digest()
+        identity = hashlib.sha256(b"sum" + self.run_id + self._sums.to_bytes(8, "big")).digest()
         keys = tuple(self.identities[silo] for silo in roster)
-        session = Session(identity, roster, domain, scheme.name, quorum=len(roster), identities=keys)
+        fewest = quorum(self._job, scheme, len(roster))
+        session = Session(identity, roster, domain, scheme.name, quorum=fewest, identities=keys)
         wire = session.to_wire()
+        scheme.admit(domain, len(roster))
+        side = scheme.aggregator(session)
 
         def ask(messages: Mapping[str, bytes]) -> Mapping[str, bytes]:
             bodies = {
                 message: pb.Request(sum=pb.Sum(session=wire, message=message)) for message in set(messages.values())
             }
-            replies = self.ask({silo: bodies[message] for silo, message in messages.items()})
+            asked = {silo: bodies[message] for silo, message in messages.items() if silo in present}
+            replies = self.ask(asked, fewest=side.fewest, check=lambda silo, reply: side.check(silo, reply.sum))
             return {silo: reply.sum for silo, reply in replies.items()}
 
-        return run_sum(scheme, session, ask)
+        return drive(side, ask)
 
-    def _read(self, silo: str, data: bytes) -> pb.Reply:
+    def _encode(self, bodies: Mapping[str, pb.Request]) -> dict[str, bytes]:
+        encoded = dict[int, bytes]()  # silos that are asked the same share the bytes: a sum's messages can be large
+        for body in bodies.values():
+            if id(body) not in encoded:
+                body.number, body.job_digest, body.run_id = self.number, self._job.digest, self.run_id
+                encoded[id(body)] = body.SerializeToString(deterministic=True)
+        return {silo: encoded[id(body)] for silo, body in bodies.items()}
+
+    def _read(self, silo: str, request_digest: bytes, data: bytes) -> pb.Reply:
         reply = decode(pb.Reply, data)
-        if reply.silo != silo or reply.number != self._number:
+        if reply.silo != silo or reply.number != self.number or reply.request_digest != request_digest:
             raise MessageError(
-                f"{silo} was asked request {self._number}, but {reply.silo or 'nobody'} answered request {reply.number}"
+                f"{silo} was asked request {self.number}, but {reply.silo or 'nobody'} answered request {reply.number}"
+                f"{'' if reply.number != self.number else ', or another one of that number'}"
             )
+        if (kind := reply.WhichOneof("body")) not in (ANSWERS[self.asked], "refusal"):
+            raise MessageError(f"{silo} answered {kind or 'nothing'}, expected {ANSWERS[self.asked]}")
         return reply
+
+    def _count(self, silo: str, request: bytes, reply: bytes) -> None:
+        self.received[self.stage, silo] += len(request)
+        self.sent[self.stage, silo] += len(reply)
+
+
+def _digests(requests: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Of each silo's request; equal ones are hashed once."""
+    distinct = {id(request): request for request in requests.values()}
+    known = {key: hashlib.sha256(request).digest() for key, request in distinct.items()}
+    return {silo: known[id(request)] for silo, request in requests.items()}

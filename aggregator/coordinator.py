@@ -7,16 +7,17 @@ journal of them is all that crash recovery needs.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, assert_never
+from typing import assert_never
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from aggregator.conversation import Conversation
+from aggregator.conversation import Conversation, Patience
 from aggregator.journal import Journal
+from aggregator.observer import Model, Observer, Shape
 from federation.config.job import ColdStart, FedAvg, Job, KernelMeanStart, LeaderStart, PublicStart, TwoPhase
-from federation.contributions import model_domain, model_scheme, sketch_domain, sketch_scheme, to_model
+from federation.contributions import model_domain, model_scheme, quorum, sketch_domain, sketch_scheme, to_model
 from federation.engine import Engine
 from federation.errors import RunError
 from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, participants
@@ -25,23 +26,8 @@ from federation.wire.codec import to_array
 from models.building import feature_map, initial_model, load_generator, with_generator
 from models.kernel_mean import FeatureMap, fit_generator
 
-Model = NDArray[np.float32]
-Shape = tuple[int, int, int]
 PublicSum = Callable[[PublicStart, FeatureMap], NDArray[np.float64]]
 """The labelled sum of public data; given by the caller, because what reads data belongs to the silos."""
-
-
-class Observer(Protocol):
-    """Who watches a run. Nothing that it learns flows back."""
-
-    def stage(self, stage: str) -> None:
-        """A stage begins."""
-
-    def fitting(self, step: int, steps: int) -> None:
-        """The aggregator fits the first generator."""
-
-    def model(self, stage: str, model: Model) -> None:
-        """A stage ends with this global model."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +44,22 @@ class Outcome:
 class Coordinator:
     """One run of one job."""
 
-    def __init__(self, job: Job, engine: Engine, journal: Journal, observer: Observer, public_sum: PublicSum) -> None:
+    def __init__(
+        self,
+        job: Job,
+        engine: Engine,
+        journal: Journal,
+        observer: Observer,
+        public_sum: PublicSum,
+        patience: Patience = Patience(),  # noqa: B008 (frozen)
+    ) -> None:
         self._job = job
         self._journal = journal
         self._observer = observer
         self._public_sum = public_sum
-        self._talk = Conversation(job, engine, journal)
-        self._notes = list[str]()
+        self.conversation = self._talk = Conversation(job, engine, journal, patience, observer)
+        self.round = 0
+        """Of tuning or averaging; 0 outside them."""
 
     def run(self) -> Outcome:
         """The whole job."""
@@ -79,16 +74,22 @@ class Coordinator:
                 model = self._fedavg(schedule, model)
             case _:
                 assert_never(self._job.schedule)
-        self._talk.ask({silo: pb.Request(finish=pb.Finish(model=to_array(model))) for silo in self._job.silos.names})
-        return Outcome(model, self._shape, self._classes, self._talk, self._notes)
+        finish, silos = pb.Request(finish=pb.Finish(model=to_array(model))), self._job.silos.names
+        self._talk.ask(dict.fromkeys(silos, finish), fewest=0)
+        return Outcome(model, self._shape, self._classes, self._talk, self._talk.notes)
 
     def _enrol(self) -> tuple[Shape, int]:
-        replies = self._talk.ask({silo: pb.Request(enrol=pb.Enrol()) for silo in self._job.silos.names})
+        """Everyone must be there, and hear that everyone agreed to the same job."""
+        names = self._job.silos.names
+        replies = self._talk.ask(dict.fromkeys(names, pb.Request(enrol=pb.Enrol())))
         self._talk.identities = {silo: reply.enrolled.identity for silo, reply in replies.items()}
         kinds = {silo: (tuple(r.enrolled.image_shape), r.enrolled.classes) for silo, r in replies.items()}
         if len(set(kinds.values())) != 1:
             raise RunError(f"the silos' data differ in shape or classes: {kinds}; resize, or agree on the classes")
+        agreements = [pb.Piece(silo=silo, data=replies[silo].enrolled.agreement) for silo in names]
+        self._talk.ask(dict.fromkeys(names, pb.Request(begin=pb.Begin(agreements=agreements))))
         (channels, height, width), classes = next(iter(kinds.values()))
+        self._observer.enrolled((channels, height, width), classes)
         return (channels, height, width), classes
 
     def _warm_start(self) -> Model:
@@ -102,13 +103,13 @@ class Coordinator:
                 total = self._public_sum(start, features)
                 return self._computed("fit", partial(self._fit, start, cold, total))
             case LeaderStart(silo=leader):
-                self._train(WARM_START, 0, cold, (leader,))
-                return self._average(WARM_START, (leader,), cold.size)
+                return self._trained(WARM_START, 0, cold, (leader,))
             case KernelMeanStart() as start:
-                self._talk.ask({silo: pb.Request(sketch=pb.Sketch()) for silo in job.silos.names})
+                silos, scheme, sketch = job.silos.names, sketch_scheme(job), pb.Request(sketch=pb.Sketch())
+                sketched = self._talk.ask(dict.fromkeys(silos, sketch), fewest=quorum(job, scheme, len(silos)))
                 features = feature_map(job, start, self._shape, self._classes)
                 domain = sketch_domain(job, features.length)
-                noised = self._talk.sum(sketch_scheme(job), domain, job.silos.names).total.astype(np.float64)
+                noised = self._talk.sum(scheme, domain, silos, sketched).total.astype(np.float64)
                 return self._computed("fit", partial(self._fit, start, cold, noised))
             case _:
                 assert_never(job.warm_start)
@@ -130,14 +131,13 @@ class Coordinator:
     def _two_phases(self, schedule: TwoPhase, model: Model) -> Model:
         silos = self._job.silos.names
         self._enter(PHASE_1)
-        self._train(PHASE_1, 0, model, silos)
-        model = self._average(PHASE_1, silos, model.size)
+        model = self._trained(PHASE_1, 0, model, silos)
         self._observer.model(PHASE_1, model)
         if schedule.tuning_rounds:
             self._enter(PHASE_2)
         for number in range(1, schedule.tuning_rounds + 1):
-            self._train(PHASE_2, number, model, silos)
-            tuned = self._average(PHASE_2, silos, model.size)
+            self.round = number
+            tuned = self._trained(PHASE_2, number, model, silos)
             model = model + np.float32(schedule.tuning_rate) * (tuned - model)
             self._observer.model(f"round_{number}", model)
         return model
@@ -145,21 +145,22 @@ class Coordinator:
     def _fedavg(self, schedule: FedAvg, model: Model) -> Model:
         self._enter(FEDAVG)
         for number in range(1, schedule.rounds + 1):
-            silos = participants(self._job, number)
-            self._train(FEDAVG, number, model, silos)
-            model = self._average(FEDAVG, silos, model.size)
+            self.round = number
+            model = self._trained(FEDAVG, number, model, participants(self._job, number))
             self._observer.model(f"round_{number}", model)
         return model
 
-    def _train(self, phase: str, number: int, model: Model, silos: tuple[str, ...]) -> None:
-        train = pb.Train(phase=phase, round=number, model=to_array(model))
-        for silo, reply in self._talk.ask({silo: pb.Request(train=train) for silo in silos}).items():
+    def _trained(self, phase: str, number: int, model: Model, silos: tuple[str, ...]) -> Model:
+        """The average of what these silos make of the model. Who stays silent is left out, if enough are left."""
+        train = pb.Request(train=pb.Train(phase=phase, round=number, model=to_array(model)))
+        scheme, domain = model_scheme(self._job, phase), model_domain(self._job, model.size)
+        replies = self._talk.ask(dict.fromkeys(silos, train), fewest=quorum(self._job, scheme, len(silos)))
+        for silo, reply in replies.items():
+            self._observer.spent(silo, reply.prepared.epsilon_spent)
             if reply.prepared.stopped_by_budget:
                 where = f"{phase}, round {number}" if number else phase
-                self._notes.append(f"{silo} spent its privacy budget and stopped in {where}, before its last step")
-
-    def _average(self, phase: str, silos: tuple[str, ...], length: int) -> Model:
-        return to_model(self._talk.sum(model_scheme(self._job, phase), model_domain(self._job, length), silos).total)
+                self._talk.notes.append(f"{silo} spent its privacy budget and stopped in {where}, before its last step")
+        return to_model(self._talk.sum(scheme, domain, silos, replies).total)
 
     def _computed(self, name: str, compute: Callable[[], Model]) -> Model:
         """A model that the aggregator computes once in the run's life."""

@@ -5,12 +5,13 @@ the journal holds is replayed, and the run goes on where it stopped. SQLite with
 makes each entry survive a power cut.
 """
 
-import hashlib
 import os
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from federation.errors import RunError
 
@@ -18,6 +19,7 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS job (digest BLOB NOT NULL, run_id BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS replies (
     number INTEGER, silo TEXT, request_digest BLOB NOT NULL, reply BLOB NOT NULL, PRIMARY KEY (number, silo));
+CREATE TABLE IF NOT EXISTS closed (number INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS results (name TEXT PRIMARY KEY, content BLOB NOT NULL);
 """
 
@@ -40,9 +42,11 @@ class Journal:
 
     def __init__(self, path: Path, job_digest: bytes) -> None:
         self._path = path
+        self._one_at_a_time = threading.Lock()
         with _explained(path):
             path.touch(mode=0o600)  # it holds what silos sent in clear
-            self._database = sqlite3.connect(path, isolation_level=None)
+            # Replies come in the threads that serve the silos, one at a time through the lock.
+            self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=FULL")
             self._database.executescript(_SCHEMA)
@@ -58,36 +62,39 @@ class Journal:
         self.run_id: bytes = row[1]
 
     def replies(self, number: int, requests: Mapping[str, bytes]) -> dict[str, bytes]:
-        """What the journal has of the replies to these requests."""
-        with _explained(self._path):
-            rows = self._database.execute(
-                "SELECT silo, request_digest, reply FROM replies WHERE number = ?", (number,)
-            ).fetchall()
+        """What the journal has of the replies to these requests, which are given by their digests."""
+        rows = self._execute("SELECT silo, request_digest, reply FROM replies WHERE number = ?", number)
         for silo, request_digest, _ in rows:
-            if silo not in requests or hashlib.sha256(requests[silo]).digest() != request_digest:
+            if requests.get(silo) != request_digest:
                 raise RunError(
                     f"request {number} to {silo} differs from the journal's: this run was begun by another version or "
                     "on other public data; choose another run folder"
                 )
         return {silo: reply for silo, _, reply in rows}
 
-    def record(self, number: int, requests: Mapping[str, bytes], replies: Mapping[str, bytes]) -> None:
-        """All of these replies, or none."""
-        rows = [(number, silo, hashlib.sha256(requests[silo]).digest(), reply) for silo, reply in replies.items()]
-        with _explained(self._path), self._database:
-            self._database.execute("BEGIN")
-            self._database.executemany("INSERT INTO replies VALUES (?, ?, ?, ?)", rows)
+    def record(self, number: int, silo: str, request_digest: bytes, reply: bytes) -> None:
+        """A reply is accepted, whatever happens next."""
+        self._execute("INSERT INTO replies VALUES (?, ?, ?, ?)", number, silo, request_digest, reply)
+
+    def end(self, number: int) -> None:
+        """A request is over: who has not answered it by now counts as silent, after a restart too."""
+        self._execute("INSERT INTO closed VALUES (?)", number)
+
+    def has_ended(self, number: int) -> bool:
+        """Whether the run went on without those who had not answered."""
+        return bool(self._execute("SELECT 1 FROM closed WHERE number = ?", number))
 
     def result(self, name: str, compute: Callable[[], bytes]) -> bytes:
         """A result that is computed once in the run's life."""
-        with _explained(self._path):
-            row = self._database.execute("SELECT content FROM results WHERE name = ?", (name,)).fetchone()
-        if row is not None:
-            return bytes(row[0])
+        for (content,) in self._execute("SELECT content FROM results WHERE name = ?", name):
+            return bytes(content)
         content = compute()
-        with _explained(self._path):
-            self._database.execute("INSERT INTO results VALUES (?, ?)", (name, content))
+        self._execute("INSERT INTO results VALUES (?, ?)", name, content)
         return content
+
+    def _execute(self, statement: str, *values: int | str | bytes) -> list[Any]:
+        with _explained(self._path), self._one_at_a_time:
+            return self._database.execute(statement, values).fetchall()
 
     def close(self) -> None:
         """Release the file."""

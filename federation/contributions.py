@@ -57,6 +57,11 @@ def require_precision(job: Job, silo: str, examples: int) -> None:
             )
 
 
+def quorum(job: Job, scheme: SecureSum, asked: int) -> int:
+    """How many of the silos that a sum asks must stay: as many as the job wants, and as the scheme needs."""
+    return max(job.silos.quorum(asked), scheme.fewest(asked))
+
+
 def to_model(total: Vector) -> NDArray[np.float32]:
     """The weighted average that a sum of models stands for."""
     return mean_of(total).astype("<f4")

@@ -4,18 +4,23 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
-from federation.errors import DomainError
-from federation.secure_sum import SecureSum, Sum
+from federation.errors import DomainError, SiloRefused
+from federation.secure_sum import AggregatorSide, SecureSum, Sum
 from federation.session import Session
 
 Ask = Callable[[Mapping[str, bytes]], Mapping[str, bytes]]
+Accept = Callable[[str, bytes], None]
+"""Takes one silo's reply; raises where it cannot be right, or where it ends the run (`SiloRefused`)."""
 
 
 class Engine(Protocol):
     """One method, so that the same coordinator runs in one process or between hospitals."""
 
-    def ask(self, requests: Mapping[str, bytes], deadline_seconds: float) -> Mapping[str, bytes]:
-        """The replies that came before the deadline; a silo that stayed silent has none."""
+    def ask(self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, accept: Accept) -> None:
+        """Give each reply to `accept` as it comes, until all are there.
+
+        Past the deadline `fewest` accepted replies are enough; with fewer there is nothing to go on with, so it waits.
+        """
 
 
 class LocalEngine:
@@ -29,14 +34,21 @@ class LocalEngine:
         self._silos = silos
         self._workers = workers
 
-    def ask(self, requests: Mapping[str, bytes], deadline_seconds: float) -> Mapping[str, bytes]:
+    def ask(self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, accept: Accept) -> None:
         """Every silo's reply. A silo's exception ends the run: in one process it is a bug or a refusal to be seen."""
         if strangers := set(requests) - set(self._silos):
             raise DomainError(f"requests for unknown silos {sorted(strangers)}; known are {sorted(self._silos)}")
         pool = ThreadPoolExecutor(self._workers)
         try:
             answers = {silo: pool.submit(self._silos[silo], request) for silo, request in requests.items()}
-            return {silo: answer.result() for silo, answer in answers.items()}
+            refused = list[str]()
+            for silo, answer in answers.items():
+                try:
+                    accept(silo, answer.result())
+                except SiloRefused as error:
+                    refused.append(str(error))
+            if refused:
+                raise SiloRefused("\n".join(refused))
         finally:
             # After an interruption or an error, nobody waits for the others' answers, and nobody else begins.
             pool.shutdown(wait=False, cancel_futures=True)
@@ -46,6 +58,18 @@ def run_sum(scheme: SecureSum, session: Session, ask: Ask) -> Sum:
     """Drive one session from its first message to its sum."""
     scheme.admit(session.domain, len(session.roster))
     side = scheme.aggregator(session)
+
+    def checked(messages: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        replies = ask(messages)
+        for silo, reply in replies.items():
+            side.check(silo, reply)
+        return replies
+
+    return drive(side, checked)
+
+
+def drive(side: AggregatorSide, ask: Ask) -> Sum:
+    """Ask for every round's replies, which have passed `check`, until the side has its sum."""
     step: Mapping[str, bytes] | Sum = side.open()
     while not isinstance(step, Sum):
         step = side.advance(ask(step))

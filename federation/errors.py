@@ -3,6 +3,7 @@
     SiloSealError
     ├── ConfigError             a config file or a command line that cannot mean what was meant
     ├── DataError               private or public data that is missing, damaged or of the wrong shape
+    ├── CertificateError        a certificate that is missing, expired, revoked, not yet valid or of another party
     ├── ProtocolError           a message or a state that a protocol does not allow
     │   ├── MessageError        bytes that do not decode, or decode to something out of range
     │   ├── SessionMismatch     a message of another session
@@ -16,11 +17,15 @@
     │   ├── ShareReused         a second opening with one share of a key
     │   └── OpeningFailed       partial decryptions or shares of a seed that do not fit together
     ├── PrivacyError
+    │   ├── PolicyRefused       a job that asks for more than the silo's policy allows
     │   ├── BudgetExceeded      the release would cost more than the silo's budget has left
     │   ├── UncountableEvent    nothing here can say what a release costs
     │   ├── UnclippableModule   a network in which one unit's influence cannot be bounded
     │   └── LedgerDamaged       the ledger's file was altered, or belongs to another silo or budget
+    ├── AuditDamaged            an audit log that was altered, or lost lines
     └── RunError                a run folder that cannot be used, or a run that cannot go on
+        ├── SiloRefused         a silo that will not do what it was asked
+        └── Unreachable         a party that cannot be reached, which may pass
 
 A message says what was found, what was expected and what to do. It never holds a secret or a vector.
 """
@@ -36,6 +41,10 @@ class ConfigError(SiloSealError):
 
 class DataError(SiloSealError):
     """Data that is missing, damaged or of the wrong shape."""
+
+
+class CertificateError(SiloSealError):
+    """A certificate that is missing, expired, revoked, not yet valid or of another party."""
 
 
 class ProtocolError(SiloSealError):
@@ -90,6 +99,10 @@ class PrivacyError(SiloSealError):
     """A release that the privacy rules forbid."""
 
 
+class PolicyRefused(PrivacyError):
+    """A job that asks for more than the silo's policy allows."""
+
+
 class BudgetExceeded(PrivacyError):
     """The release would cost more than the silo's budget has left."""
 
@@ -106,5 +119,17 @@ class LedgerDamaged(PrivacyError):
     """The ledger's file was altered, or belongs to another silo or budget."""
 
 
+class AuditDamaged(SiloSealError):
+    """An audit log that was altered, or lost lines."""
+
+
 class RunError(SiloSealError):
     """A run folder that cannot be used, or a run that cannot go on."""
+
+
+class SiloRefused(RunError):
+    """A silo that will not do what it was asked; its reason is in its own words."""
+
+
+class Unreachable(RunError):
+    """A party that cannot be reached. It may pass: whoever dials tries again."""

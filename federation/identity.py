@@ -34,7 +34,15 @@ class Identity(Secret):
         if not path.exists():
             make_folder(path.parent, mode=0o700)
             write_atomically(path, Ed25519PrivateKey.generate().private_bytes_raw(), mode=0o600)
-        content = path.read_bytes()
+        return cls.read(name, path)
+
+    @classmethod
+    def read(cls, name: str, path: Path) -> Self:
+        """The key in this file, which must be there."""
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise RunError(f"{path} cannot be read ({error.strerror}); restore it from a backup") from error
         if len(content) != KEY_BYTES:
             raise RunError(
                 f"{path} holds {len(content)} bytes, expected an Ed25519 key of {KEY_BYTES}; restore it from a backup"

@@ -105,6 +105,10 @@ class NoisySum:
         """What the inner sum says of the noised domain."""
         self.inner.admit(self.mechanism.domain(_real(domain)), silos)
 
+    def fewest(self, silos: int) -> int:
+        """As many as the inner sum needs."""
+        return self.inner.fewest(silos)
+
     def grid(self, domain: Domain) -> float:
         """The inner sum's."""
         return self.inner.grid(self.mechanism.domain(_real(domain)))
@@ -134,6 +138,13 @@ class _DecodingAggregator:
 
     def open(self) -> Mapping[str, bytes]:
         return self._inner.open()
+
+    @property
+    def fewest(self) -> int:
+        return self._inner.fewest
+
+    def check(self, silo: str, reply: bytes) -> None:
+        self._inner.check(silo, reply)
 
     def advance(self, replies: Mapping[str, bytes]) -> Mapping[str, bytes] | Sum:
         step = self._inner.advance(replies)

@@ -42,7 +42,7 @@ def plan_silo(job: Job, silo: str, examples: int) -> SiloPlan:
     steps = training_steps(job, silo, examples)
     if not isinstance(job.privacy, ExampleLevel):
         return SiloPlan(rate, None, None, steps)
-    epsilon, delta = job.privacy.epsilon, job.privacy.delta
+    epsilon, delta, reserve = job.privacy.epsilon, job.privacy.delta, job.privacy.reserve_steps
     if delta * examples >= 1:
         raise ConfigError(
             f"privacy.delta is {delta:g}, but {silo} holds {examples} examples: a delta of 1 / examples or more lets a "
@@ -54,7 +54,7 @@ def plan_silo(job: Job, silo: str, examples: int) -> SiloPlan:
         return SiloPlan(rate, release_noise, None, steps)
     release = [] if release_noise is None else [GaussianRelease(release_noise)]
     step_noise = smallest_noise(
-        lambda z: [*release, SampledGaussianSteps(rate, z, in_all)], epsilon=epsilon, delta=delta
+        lambda z: [*release, SampledGaussianSteps(rate, z, in_all + reserve)], epsilon=epsilon, delta=delta
     )
     return SiloPlan(rate, release_noise, step_noise, steps)
 

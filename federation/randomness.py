@@ -24,6 +24,9 @@ _ZERO_BLOCK = bytes(16)
 class Randomness(Protocol):
     """A source of bits and of the two distributions that the silos draw from."""
 
+    def begin(self, stretch: str) -> None:
+        """What follows is drawn for this stretch of work. A seeded source repeats it when a crash repeats the work."""
+
     def bits(self, count: int) -> bytes:
         """`count` uniform bytes."""
 
@@ -67,6 +70,9 @@ class _Stream(ABC):
 class SecureRandomness(_Stream):
     """From the operating system's generator. Nothing about it can be repeated."""
 
+    def begin(self, stretch: str) -> None:
+        """Nothing: every draw is fresh."""
+
     def _next_key(self) -> bytes:
         return os.urandom(32)
 
@@ -77,7 +83,12 @@ class SeededRandomness(_Stream):
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._draws = 0
+        self._stretch = ""
+
+    def begin(self, stretch: str) -> None:
+        """Draws are counted anew within the stretch."""
+        self._stretch, self._draws = f" {stretch}:", 0
 
     def _next_key(self) -> bytes:
         self._draws += 1
-        return hashlib.sha256(f"siloseal test randomness {self._seed} {self._draws}".encode()).digest()
+        return hashlib.sha256(f"siloseal test randomness {self._seed}{self._stretch} {self._draws}".encode()).digest()

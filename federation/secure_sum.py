@@ -45,8 +45,15 @@ class AggregatorSide(Protocol):
     def open(self) -> Mapping[str, bytes]:
         """The first message to each silo of the roster."""
 
+    @property
+    def fewest(self) -> int:
+        """How many replies the messages that are out need at least."""
+
+    def check(self, silo: str, reply: bytes) -> None:
+        """A typed error for a reply that cannot be right, so that it is refused when it comes in, and not added."""
+
     def advance(self, replies: Mapping[str, bytes]) -> Mapping[str, bytes] | Sum:
-        """The next messages, or the sum. Silos without a reply count as silent."""
+        """The next messages, or the sum, from replies that passed `check`. Silos without one count as silent."""
 
 
 class SecureSum(Protocol):
@@ -62,6 +69,9 @@ class SecureSum(Protocol):
 
     def admit(self, domain: Domain, silos: int) -> None:
         """`DomainError` where the scheme cannot carry sums of this many silos over this domain."""
+
+    def fewest(self, silos: int) -> int:
+        """How many of these silos must stay to the end for the sum to open."""
 
     def grid(self, domain: Domain) -> float:
         """The distance of the points that entries are rounded to; 0 where rounding is relative to the entry."""

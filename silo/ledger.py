@@ -8,11 +8,7 @@ line is a charge that never returned, hence a release that never happened: it is
 """
 
 import copy
-import errno
-import fcntl
-import hashlib
-import json
-import os
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,9 +16,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from federation.accounting import Accountant, Event, GaussianRelease, SampledGaussianSteps, epsilon_of, epsilon_text
+from federation.chained_file import ChainedFile, End, link, parse_line, read_line, whole_lines
 from federation.config.job import ExampleLevel, NoPrivacy
 from federation.errors import BudgetExceeded, LedgerDamaged, UncountableEvent
-from federation.storage import sync_folder
 
 UNIT = "one example"
 RELATION = "add/remove"
@@ -58,15 +54,10 @@ class Ledger:
         self._silo = silo
         numbers = {name: float(value) for name, value in asdict(budget).items()}  # 10 and 10.0 are the same budget
         self._header = {"silo": silo, **numbers, "unit": UNIT, "relation": RELATION}
-        self._chain = hashlib.sha256(json.dumps(self._header).encode()).hexdigest()
-        self._file = path.open("a+b", buffering=0)
+        in_use = LedgerDamaged(f"{path} is in use by another process; a silo runs once at a time")
+        self._file = ChainedFile(path, start=link("", self._header), in_use=in_use)
         try:
-            path.chmod(0o600)
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self.charges = self._read(path)
-        except BlockingIOError:
-            self._file.close()
-            raise LedgerDamaged(f"{path} is in use by another process; a silo runs once at a time") from None
         except BaseException:
             self._file.close()
             raise
@@ -78,6 +69,13 @@ class Ledger:
     def epsilon(self) -> float:
         """What has been spent, at the budget's delta."""
         return self._accountant.epsilon(self.budget.delta)
+
+    def spent_roughly(self) -> float:
+        """What has been spent, rounded up to a twentieth of the budget.
+
+        That is what others may know: the exact number tells the sampling rate, and with it how many examples there are.
+        """
+        return math.ceil(20 * self.epsilon / self.budget.epsilon) / 20 * self.budget.epsilon
 
     def epsilon_of_phase(self, phase: str) -> float:
         """What one phase alone would cost. Phases do not add up: composition is cheaper than a sum of epsilons."""
@@ -93,10 +91,7 @@ class Ledger:
                 f"{self._silo} has spent epsilon {self.epsilon:.3f} of {self.budget.epsilon:g}, and {phase} asks for "
                 f"{event}, which would make {epsilon:.3f}; the silo stops here. Raise epsilon, or plan fewer steps"
             )
-        fields = {"phase": phase, "event": _NAMES[type(event)], **asdict(event)}
-        chain = _link(self._chain, fields)
-        self._append({**fields, "chain": chain})
-        self._chain = chain
+        self._file.append({"phase": phase, "event": _NAMES[type(event)], **asdict(event)})
         self.charges.append(Charge(phase, event))
         self._accountant = trial
 
@@ -118,68 +113,43 @@ class Ledger:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _append(self, line: dict[str, Any]) -> None:
-        content = json.dumps(line).encode() + b"\n"
-        before = os.fstat(self._file.fileno()).st_size
-        try:
-            if self._file.write(content) != len(content):
-                raise OSError(errno.ENOSPC, "the disk took only a part of the charge")
-            os.fsync(self._file.fileno())
-        except OSError:
-            # Half a line would swallow the next charge, so it must not stay.
-            os.ftruncate(self._file.fileno(), before)
-            raise
-
     def _read(self, path: Path) -> list[Charge]:
-        self._file.seek(0)
-        content = self._file.read()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            self._file.truncate(whole)
-        lines = content[:whole].splitlines()
+        lines = list(whole_lines(path))
         if not lines:
-            self._append(self._header)
-            sync_folder(path.parent)
+            self._file.resume(self._file.end)
+            self._file.begin(self._header)
             return []
-        if (header := _parse(path, 1, lines[0])) != self._header:
+        if (header := parse_line(lines[0], where=f"{path}, line 1", damaged=LedgerDamaged)) != self._header:
             raise LedgerDamaged(
                 f"{path} is the ledger of {header}, but this silo is {self._header}; use the job that began it, "
                 "or a new run folder"
             )
-        return [self._charge(path, number, line) for number, line in enumerate(lines[1:], start=2)]
-
-    def _charge(self, path: Path, number: int, line: bytes) -> Charge:
-        fields = _parse(path, number, line)
-        found, self._chain = fields.pop("chain", None), _link(self._chain, fields)
-        if found != self._chain:
-            raise LedgerDamaged(
-                f"{path}, line {number}: does not follow from the lines before it; one of them was altered or removed: "
-                "restore the file from a backup"
-            )
-        return _to_charge(path, number, fields)
+        charges, end = list[Charge](), self._file.end.after(lines[0], self._file.end.chain)
+        for content in lines[1:]:
+            charge, end = _charge(path, end, content)
+            charges.append(charge)
+        self._file.resume(end)
+        return charges
 
 
-def _parse(path: Path, number: int, line: bytes) -> dict[str, Any]:
-    try:
-        fields = json.loads(line)
-    except ValueError:
-        fields = None
-    if not isinstance(fields, dict):
-        raise LedgerDamaged(f"{path}, line {number}: not a JSON object; the file was altered, restore it from a backup")
-    return fields
+def _charge(path: Path, end: End, content: bytes) -> tuple[Charge, End]:
+    where = f"{path}, line {end.lines + 1}"
+    line = read_line(end.chain, content, where=where, damaged=LedgerDamaged)
+    if not line.follows:
+        raise LedgerDamaged(
+            f"{where}: does not follow from the lines before it; one of them was altered or removed: restore the file "
+            "from a backup"
+        )
+    return _to_charge(where, line.fields), end.after(content, line.chain)
 
 
-def _link(chain: str, fields: dict[str, Any]) -> str:
-    return hashlib.sha256((chain + json.dumps(fields)).encode()).hexdigest()
-
-
-def _to_charge(path: Path, number: int, fields: dict[str, Any]) -> Charge:
+def _to_charge(where: str, fields: dict[str, Any]) -> Charge:
     try:
         phase, kind = str(fields.pop("phase")), _EVENTS[fields.pop("event")]
         event = kind(**{name: _number(value) for name, value in fields.items()})
     except (KeyError, TypeError, UncountableEvent) as error:
         raise LedgerDamaged(
-            f"{path}, line {number}: not a charge ({error}); the file was altered, restore it from a backup"
+            f"{where}: not a charge ({error}); the file was altered, restore it from a backup"
         ) from error
     return Charge(phase, event)
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from federation.accounting import Event
 from federation.config.job import Job, KernelMeanStart
-from federation.contributions import model_domain, model_scheme, sketch_domain, sketch_mechanism, sketch_scheme
+from federation.contributions import model_domain, model_scheme, quorum, sketch_domain, sketch_mechanism, sketch_scheme
 from federation.errors import SessionMismatch, WrongRound
 from federation.phases import WARM_START, participants
 from federation.secure_sum import SecureSum
@@ -42,7 +42,7 @@ class Prepared:
             raise WrongRound("nothing was prepared for a sum; the aggregator must ask for a sketch or training first")
         scheme, domain, roster = self._agreed()
         keys = tuple(self.roster[name] for name in roster)
-        agreed = Session(session.id, roster, domain, scheme.name, len(roster), keys)
+        agreed = Session(session.id, roster, domain, scheme.name, quorum(self.job, scheme, len(roster)), keys)
         if session != agreed:
             names = [field.name for field in fields(agreed)]
             differing = [name for name in names if getattr(session, name) != getattr(agreed, name)]

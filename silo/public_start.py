@@ -10,13 +10,19 @@ from models.kernel_mean import FeatureMap
 from silo.data.loading import load, place
 
 
+def require_not_own(start: PublicStart, *, own: DataSource) -> None:
+    """`ConfigError` where public data are the silos' own under another name."""
+    found = place(start.data)
+    if start.data.origin == own.origin or (found is not None and found == place(own)):
+        raise ConfigError(
+            f"warm_start.data and data both lead to {found or start.data.kind}: the silos' own data are not public, "
+            "and would be used without noise and without a charge; name another data set"
+        )
+
+
 def public_sum(start: PublicStart, features: FeatureMap, *, own: DataSource) -> NDArray[np.float64]:
     """The labelled sum of the public data set, whose shape and classes must be the silos' while its images are not."""
-    if (found := place(start.data)) is not None and found == place(own):
-        raise ConfigError(
-            f"warm_start.data and data both lead to {found}: the silos' own data are not public, and would be used "
-            "without noise and without a charge; name another data set"
-        )
+    require_not_own(start, own=own)
     data, _ = load(start.data)
     if (data.image_shape, data.classes) != (features.image_shape, features.classes):
         raise DataError(

@@ -13,19 +13,19 @@ from pathlib import Path
 
 import torch
 
+from federation.agreement import Agreement
 from federation.config.job import ExampleLevel, Job
 from federation.contributions import require_precision
 from federation.errors import (
     DataError,
     MessageError,
-    SessionMismatch,
     SiloSealError,
     WrongRound,
 )
 from federation.identity import Identity
 from federation.phases import PHASE_1, WARM_START, plan_silo, requested_steps
 from federation.randomness import Randomness
-from federation.secure_sum import SiloSide
+from federation.secure_sum import SecureSum, SiloSide
 from federation.session import Session
 from federation.storage import write_atomically
 from federation.wire import messages_pb2 as pb
@@ -33,6 +33,7 @@ from federation.wire.codec import decode
 from models.building import build_learner, generator_file
 from silo.data.labelled_images import LabelledImages
 from silo.ledger import Charge, open_ledger
+from silo.order import require_next
 from silo.prepared import SKETCH, Prepared
 from silo.received import received_model
 from silo.refusals import refusal
@@ -100,22 +101,24 @@ class Silo:
                 raise
 
     def _answer(self, request: bytes) -> bytes:
-        body = pb.Reply(silo=self.name)
+        digest = hashlib.sha256(request).digest()
+        body = pb.Reply(silo=self.name, request_digest=digest)
         try:
             message = decode(pb.Request, request)
             body.number = message.number
             last = self._state.load_reply()
-            digest = hashlib.sha256(request).digest()
             if (message.number, digest) == (last.number, last.request_digest):
                 return last.reply
-            self._check(message, last.number)
+            require_next(message, last, silo=self.name, job_digest=self._job.digest)
+            self._randomness.begin(f"request {message.number}")
             self._handle(message, body, last)
         except SiloSealError as error:
             self._keep_side()
             body.refusal.CopyFrom(refusal(error, self._folder / "refusals.log"))
             return body.SerializeToString(deterministic=True)
         reply = body.SerializeToString(deterministic=True)
-        self._state.save_reply(self._with_side(pb.LastReply(number=message.number, request_digest=digest, reply=reply)))
+        kept = pb.LastReply(number=message.number, request_digest=digest, reply=reply, run_id=message.run_id)
+        self._state.save_reply(self._with_side(kept))
         return reply
 
     def _with_side(self, last: pb.LastReply) -> pb.LastReply:
@@ -133,20 +136,6 @@ class Silo:
         if self.ledger is not None:
             self.ledger.close()
 
-    def _check(self, message: pb.Request, last: int) -> None:
-        if message.job_digest != self._job.digest:
-            raise SessionMismatch("the request belongs to another job than the one this silo agreed to")
-        if message.number <= last:
-            raise WrongRound(
-                f"request {message.number} came after request {last} was answered: the aggregator's journal is gone or "
-                "older than this silo; restore it, or begin another run"
-            )
-        if last == 0 and message.WhichOneof("body") not in ("enrol", None):
-            raise WrongRound(
-                f"{self.name} has no memory of this run, which is under way: its folder is new or was removed; what it "
-                "spent would be forgotten, so restore the folder from a backup or begin another run"
-            )
-
     def _handle(self, message: pb.Request, reply: pb.Reply, last: pb.LastReply) -> None:
         kind = message.WhichOneof("body")
         if kind != "sum" and self._side is not None:
@@ -156,6 +145,10 @@ class Silo:
             case "enrol":
                 reply.enrolled.image_shape.extend(self._data.image_shape)
                 reply.enrolled.classes, reply.enrolled.identity = self._data.classes, self._identity.public
+                reply.enrolled.agreement = self._agreement(message).sign(self._identity)
+            case "begin":
+                self._agreement(message).check(message.begin.agreements)
+                reply.begun.CopyFrom(pb.Begun())
             case "sketch":
                 self._sketch(message.number)
                 reply.prepared.CopyFrom(pb.Prepared())
@@ -169,6 +162,10 @@ class Silo:
                 reply.finished.CopyFrom(pb.Finished())
             case _:
                 raise MessageError("the request holds nothing this version knows; update the silo")
+
+    def _agreement(self, message: pb.Request) -> Agreement:
+        roster = {name: self._roster[name] for name in self._job.silos.names}
+        return Agreement(message.run_id, self._job.digest, roster)
 
     def _sketch(self, number: int) -> None:
         """The kernel mean comes first in a job, and once: a second one would be a second release."""
@@ -185,23 +182,25 @@ class Silo:
             self._save(Checkpoint(number, train.phase, train.round))
         elif (self._at.prepared, self._at.round) != (train.phase, train.round):
             raise WrongRound(f"request {number} came again, with other training than at first")
-        before = self._at.steps_done
 
         def on_chunk(progress: TrainingProgress) -> None:
-            done = before + progress.steps_done
-            self._save(replace(self._at, steps_done=done))
-            self._on_progress(self.name, replace(progress, steps_done=done, steps=steps))
+            self._save(replace(self._at, steps_done=progress.steps_done))
+            self._randomness.begin(f"request {number}, step {progress.steps_done}")
+            self._on_progress(self.name, progress)
 
-        outcome = self._trainer.train(steps - before, phase=train.phase, on_chunk=on_chunk)
+        self._randomness.begin(f"request {number}, step {self._at.steps_done}")
+        outcome = self._trainer.train(steps, phase=train.phase, done=self._at.steps_done, on_chunk=on_chunk)
         if train.phase == PHASE_1:
             self._keep_model("trained.safetensors")
-        return pb.Prepared(stopped_by_budget=outcome.stopped_by_budget)
+        spent = 0.0 if self.ledger is None else self.ledger.spent_roughly()
+        return pb.Prepared(stopped_by_budget=outcome.stopped_by_budget, epsilon_spent=spent)
 
     def _sum(self, number: int, request: pb.Sum, last: pb.LastReply) -> bytes:
         session = Session.from_wire(request.session)
         if self._side is None or self._side[0] != session.digest:
             kept = last.side if last.session_digest == session.digest else b""
             self._side = session.digest, self._join(number, session, kept)
+            self._randomness.begin(f"request {number}")
         return self._side[1].answer(request.message)
 
     def _join(self, number: int, session: Session, kept: bytes) -> SiloSide:
@@ -213,7 +212,7 @@ class Silo:
         prepared = self._prepared()
         scheme = prepared.scheme(session)
         if kept:
-            side = scheme.silo(session, self._identity, prepared.vector(), self._randomness)
+            side = self._contribute(scheme, session, prepared)
             side.restore(kept)
             return side
         repeated = (self._at.session, self._at.sum_number) == (session.digest, number)
@@ -225,6 +224,10 @@ class Silo:
             if not (repeated and Charge(WARM_START, event) in self.ledger.charges):
                 self.ledger.charge(event, phase=WARM_START)
             self._save(self._at)  # with the charge counted, so that a ledger which loses it is noticed
+        return self._contribute(scheme, session, prepared)
+
+    def _contribute(self, scheme: SecureSum, session: Session, prepared: Prepared) -> SiloSide:
+        self._randomness.begin(f"contribution of request {self._at.number}")
         return scheme.silo(session, self._identity, prepared.vector(), self._randomness)
 
     def _prepared(self) -> Prepared:

@@ -53,6 +53,10 @@ class SiloState:
         """Whether the silo has worked in this run before."""
         return self._checkpoint.exists() or self._reply.exists()
 
+    def has_trained(self) -> bool:
+        """Whether anything was prepared from the data in this run."""
+        return self._checkpoint.exists()
+
     def save(self, checkpoint: Checkpoint) -> None:
         """Replace the checkpoint."""
         words = {

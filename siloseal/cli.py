@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from federation.errors import ConfigError, SiloSealError
+from siloseal import deploy_cli
+from siloseal.audit_cli import audit
+from siloseal.provision_cli import provision_app
 
 if TYPE_CHECKING:
     from federation.config.job import Job
@@ -27,6 +30,11 @@ app = typer.Typer(
 **Then:** copy a file from `configs/`, see what it would cost with `siloseal plan CONFIG`, and run it with
 `siloseal run CONFIG`. The same command again continues a run that was interrupted.""",
 )
+app.command()(deploy_cli.aggregator)
+app.command()(deploy_cli.silo)
+app.command()(deploy_cli.status)
+app.add_typer(audit, name="audit")
+app.add_typer(provision_app, name="provision")
 
 Out = Annotated[Path | None, typer.Option(help="The run folder. By default runs/NAME, or the next free number of it.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else, to standard output.")]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from aggregator.coordinator import Model
+from aggregator.observer import Model, Observer
 from federation.config.job import FedAvg, Job, KernelMeanStart, LeaderStart, PublicStart, TwoPhase
 from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START
 from models.building import load_generator
@@ -29,8 +29,8 @@ SHOWN_PER_CLASS = 8
 SAMPLING_SEED = 1
 
 
-class Recorder:
-    """An `Observer` of the coordinator. After an interruption it goes on with what it had measured."""
+class Recorder(Observer):
+    """Watches the coordinator. After an interruption it goes on with what it had measured."""
 
     def __init__(
         self,

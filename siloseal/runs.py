@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from threadpoolctl import threadpool_limits
 
-from aggregator.coordinator import Model
+from aggregator.observer import Model, Observer
 from federation.config.job import Job, LeaderStart, TwoPhase
 from federation.contributions import require_precision
 from federation.phases import plan_silo
@@ -128,19 +128,8 @@ def _run_alone(job: Job, name: str, part: LabelledImages, folder: Path, randomne
     schedule = job.schedule.model_copy(update={"tuning_sum": plain} if isinstance(job.schedule, TwoPhase) else {})
     alone = job.model_copy(update={"silos": silos, "warm_start": start, "schedule": schedule, "secure_sum": plain})
     with open_silos(alone, {name: part}, folder, randomness_of, _unwatched) as opened:
-        return federate(alone, opened, folder, _Unwatched(), workers=1).model
+        return federate(alone, opened, folder, Observer(), workers=1).model
 
 
 def _unwatched(silo: str, progress: TrainingProgress) -> None:
     """Nobody watches the comparison runs step by step."""
-
-
-class _Unwatched:
-    def stage(self, stage: str) -> None:
-        """Not shown."""
-
-    def fitting(self, step: int, steps: int) -> None:
-        """Not shown."""
-
-    def model(self, stage: str, model: Model) -> None:
-        """Not scored."""

@@ -5,8 +5,9 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from aggregator.coordinator import Coordinator, Observer, Outcome
+from aggregator.coordinator import Coordinator, Outcome
 from aggregator.journal import Journal
+from aggregator.observer import Observer
 from federation.config.data import ByClass
 from federation.config.job import Job
 from federation.engine import LocalEngine

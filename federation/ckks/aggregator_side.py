@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from federation.ckks import statements
 from federation.ckks.encryption import decode_sum, largest_value, to_total
 from federation.ckks.keys import SecretShare
 from federation.ckks.parameters import Parameters
@@ -19,11 +20,13 @@ from federation.ckks.statements import (
     check_ciphertext_commitments,
     check_key_commitments,
     check_key_shares,
+    check_opening,
+    check_silence_signatures,
     pieces,
     read_pieces,
     require_half,
 )
-from federation.ckks.wire import add_bytes, require_polynomials
+from federation.ckks.wire import add_bytes, check_polynomials
 from federation.errors import DomainError, QuorumLost, WrongRound
 from federation.secure_sum import Sum
 from federation.session import Session
@@ -46,6 +49,7 @@ class CkksAggregator:
         self._key_commitments_said: Bodies = {}
         self._key_digest = b""
         self._commitments = dict[str, pb.CiphertextCommitment]()
+        self._ciphertexts_said: Bodies = {}
         self._contributors: tuple[str, ...] = ()
         self._missing: list[str] = []
         ring = ring_of(parameters.degree)
@@ -55,10 +59,41 @@ class CkksAggregator:
     def open(self) -> Mapping[str, bytes]:
         return self._ask(COMMIT_KEY, self._session.roster, b"")
 
+    @property
+    def fewest(self) -> int:
+        return self._needed(self._under_way())
+
+    def check(self, silo: str, reply: bytes) -> None:
+        """All that can be seen from one silo's reply alone."""
+        number = self._under_way()
+        if silo not in self._asked:
+            raise DomainError(f"{silo} answered, but was not asked; {', '.join(self._asked)} were")
+        session, body = self._session, self._body(number, reply)
+        match number:
+            case statements.COMMIT_KEY:
+                check_key_commitments(session, {silo: body})
+            case statements.REVEAL_KEY:
+                share = decode(pb.KeyReveal, body).share
+                check_key_shares(session, self._key_commitments_said, {silo: share})
+                self._check_polynomials(share.polynomials, self._parameters.keys)
+            case statements.COMMIT_CIPHERTEXT:
+                check_ciphertext_commitments(session, self._key_digest, {silo: body})
+            case statements.UPLOAD:
+                upload, committed = decode(pb.CiphertextUpload, body), self._commitments[silo]
+                self._check_polynomials(require_half(silo, upload.c1, committed.c1_digest), self._parameters.groups)
+                c0 = require_half(silo, upload.c0, committed.c0_digest)
+                self._check_polynomials(c0, self._parameters.messages, divided=True)
+            case statements.OPEN:
+                opening = decode(pb.CkksOpening, body)
+                self._check_polynomials(opening.polynomials, self._parameters.messages, divided=True)
+                check_opening(session, silo, opening, {name: self._ciphertexts_said[name] for name in self._asked})
+            case statements.CONFIRM:
+                check_silence_signatures(session, {silo: body}, self._missing)
+            case statements.RECOVER:
+                read_pieces(body, known=self._missing, fewest=len(self._missing))
+
     def advance(self, replies: Mapping[str, bytes]) -> Mapping[str, bytes] | Sum:
-        if self._round is None:
-            raise WrongRound("the sum is not open; it begins with open() and ends with its sum")
-        number, self._round = self._round, None
+        number, self._round = self._under_way(), None
         if strangers := set(replies) - set(self._asked):
             raise DomainError(f"{sorted(strangers)} answered, but were not asked; {self._asked} were")
         if len(replies) < self._needed(number):
@@ -77,13 +112,21 @@ class CkksAggregator:
         )
         return steps[number](number, replies)
 
+    def _under_way(self) -> int:
+        if self._round is None:
+            raise WrongRound("the sum is not open; it begins with open() and ends with its sum")
+        return self._round
+
+    def _check_polynomials(self, data: bytes, count: int, *, divided: bool = False) -> None:
+        check_polynomials(ring_of(self._parameters.degree), data, count, divided=divided)
+
     def _needed(self, number: int) -> int:
         """Enough silos to recover the others; and before the opening the quorum, too."""
         return self._fewest if number < OPEN else self._threshold
 
     def _key_commitments(self, number: int, replies: Bodies) -> Mapping[str, bytes]:
         self._key_commitments_said = self._bodies(number, replies)
-        check_key_commitments(self._session, self._key_commitments_said)
+        check_key_commitments(self._session, self._key_commitments_said)  # all together: no channel key twice
         return self._relay(number, self._key_commitments_said)
 
     def _key_shares(self, number: int, replies: Bodies) -> Mapping[str, bytes]:
@@ -95,20 +138,19 @@ class CkksAggregator:
 
     def _ciphertexts(self, number: int, replies: Bodies) -> Mapping[str, bytes]:
         said = self._bodies(number, replies)
-        self._commitments = check_ciphertext_commitments(self._session, self._key_digest, said)
+        self._commitments = {silo: decode(pb.CiphertextCommitment, body) for silo, body in said.items()}
+        self._ciphertexts_said = said
         return self._relay(number, said)
 
     def _uploads(self, number: int, replies: Bodies) -> Mapping[str, bytes]:
         """Add one silo's ciphertext after the other; only the c1 halves, which are the smaller part, are kept."""
-        ring, parameters = ring_of(self._parameters.degree), self._parameters
+        ring = ring_of(self._parameters.degree)
         halves = dict[str, bytes]()
         for silo, reply in replies.items():
             upload = decode(pb.CiphertextUpload, self._body(number, reply))
-            require_half(silo, upload.c0, self._commitments[silo].c0_digest)
-            halves[silo] = require_half(silo, upload.c1, self._commitments[silo].c1_digest)
-            require_polynomials(ring, upload.c0, parameters.messages, divided=True)
+            halves[silo] = upload.c1
             add_bytes(ring, self._c0, upload.c0, divided=True)
-            add_bytes(ring, self._c1, require_polynomials(ring, upload.c1, parameters.groups))
+            add_bytes(ring, self._c1, upload.c1)
         self._contributors = tuple(sorted(halves))
         return self._ask(number + 1, self._contributors, pieces(halves))
 
@@ -117,7 +159,6 @@ class CkksAggregator:
         signatures = dict[str, bytes]()
         for silo, reply in replies.items():
             opening = decode(pb.CkksOpening, self._body(number, reply))
-            require_polynomials(ring, opening.polynomials, self._parameters.messages, divided=True)
             add_bytes(ring, self._c0, opening.polynomials, divided=True)
             signatures[silo] = opening.signature
         self._missing = sorted(set(self._seed_digests) - set(replies))
@@ -151,8 +192,7 @@ class CkksAggregator:
         return Sum(total, self._contributors, error_bound)
 
     def _relay(self, number: int, said: Bodies) -> Mapping[str, bytes]:
-        """Everyone hears what everyone said. The silos check it and do not rely on us; we have checked keys and
-        commitments, too, so that damage is found where it came in."""
+        """Everyone hears what everyone said. The silos check it and do not rely on us."""
         return self._ask(number + 1, tuple(said), pieces(said))
 
     def _ask(self, number: int, silos: tuple[str, ...], body: bytes) -> Mapping[str, bytes]:

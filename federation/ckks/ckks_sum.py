@@ -73,7 +73,7 @@ class CkksSum:
 
     def admit(self, domain: Domain, silos: int) -> None:
         """At least two silos, a threshold above half of them, and room for their sum."""
-        self._threshold(silos)
+        self.fewest(silos)
         self.parameters(domain, silos)
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
@@ -85,7 +85,7 @@ class CkksSum:
             randomness,
             parameters=self.parameters(session.domain, len(session.roster)),
             precision_bits=self.precision_bits,
-            threshold=self._threshold(len(session.roster)),
+            threshold=self.fewest(len(session.roster)),
         )
 
     def aggregator(self, session: Session) -> AggregatorSide:
@@ -94,7 +94,7 @@ class CkksSum:
             session,
             parameters=self.parameters(session.domain, len(session.roster)),
             precision_bits=self.precision_bits,
-            threshold=self._threshold(len(session.roster)),
+            threshold=self.fewest(len(session.roster)),
         )
 
     def parameters(self, domain: Domain, silos: int) -> Parameters:
@@ -107,7 +107,7 @@ class CkksSum:
 
     def describe(self, domain: Domain, silos: int) -> dict[str, str]:
         """What the security of a sum over this domain rests on."""
-        sizes, threshold = self.parameters(domain, silos), self._threshold(silos)
+        sizes, threshold = self.parameters(domain, silos), self.fewest(silos)
         ring = ring_of(sizes.degree)
         noise = f"2^{math.log2(sizes.noise_bound):.1f}"
         pooled = max(min(2 * threshold - silos - 1, silos - 2), 0)
@@ -122,7 +122,8 @@ class CkksSum:
             "who may pool": f"the aggregator, lying or not, and {pooled} of the silos if they follow the protocol",
         }
 
-    def _threshold(self, silos: int) -> int:
+    def fewest(self, silos: int) -> int:
+        """The threshold: so many recover the key shares of the others."""
         threshold = 2 * silos // 3 + 1 if self.threshold is None else self.threshold
         if silos < 2:
             raise DomainError("a sum of one silo hides nothing; take two silos or more, or `kind: plain`")

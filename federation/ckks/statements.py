@@ -129,6 +129,11 @@ def sign_contributors(session: Session, me: Identity, contributors: Mapping[str,
     return me.sign(_contributors(session, me.name, contributors))
 
 
+def check_opening(session: Session, silo: str, opening: pb.CkksOpening, contributors: Mapping[str, bytes]) -> None:
+    """It opens the sum over just these, and says so."""
+    check_signature(silo, session.identity(silo), opening.signature, _contributors(session, silo, contributors))
+
+
 def sign_silence(session: Session, me: Identity, missing: Iterable[str]) -> bytes:
     """Round 6: who is said to have gone silent."""
     return me.sign(_silence(session, me.name, missing))

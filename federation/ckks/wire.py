@@ -50,6 +50,14 @@ def require_polynomials(ring: Ring, data: bytes, count: int, *, divided: bool = 
     return data
 
 
+def check_polynomials(ring: Ring, data: bytes, count: int, *, divided: bool = False) -> None:
+    """`MessageError` unless these are just this many polynomials, every residue below its prime."""
+    view = memoryview(require_polynomials(ring, data, count, divided=divided))
+    size = polynomial_bytes(ring, divided=divided)
+    for start in range(0, len(data), size):
+        from_bytes(ring, view[start : start + size], divided=divided)
+
+
 def add_bytes(ring: Ring, total: Residues, data: bytes, *, divided: bool = False) -> None:
     """Add polynomials that came as bytes to a total, one after the other, so that never all of them are unpacked."""
     size, view = polynomial_bytes(ring, divided=divided), memoryview(data)

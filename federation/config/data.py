@@ -94,7 +94,15 @@ class NpzFile(_Source):
     held_out: HeldOut = Field(default=0.2, description="the fraction kept for evaluation if the file has no test split")
 
 
-DataSource = Annotated[EmbeddedMnist | Digits | IdxFiles | ClassFolders | NpzFile, Field(discriminator="kind")]
+class AtSilos(_Source):
+    """A deployment's data: each silo reads its own, as its silo.yaml says, and nobody else knows where it lies."""
+
+    kind: Literal["at_silos"] = Field(default="at_silos", description="each silo's own; for deployments")
+
+
+DataSource = Annotated[
+    EmbeddedMnist | Digits | IdxFiles | ClassFolders | NpzFile | AtSilos, Field(discriminator="kind")
+]
 
 
 class Iid(Section):

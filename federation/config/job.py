@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from federation.config.data import DataSource, IdxFiles, PartitionSpec, Sizes
+from federation.config.data import DataSource, IdxFiles, Iid, PartitionSpec, Sizes
 from federation.config.gan import GanConfig
 from federation.config.optimizers import OptimizerConfig
 from federation.config.section import Section
@@ -24,13 +24,23 @@ class Silos(Section):
     """Who takes part, and what a simulation deals to each."""
 
     names: tuple[Name, ...] = Field(min_length=1, description="one name a silo: letters, digits, _ and -")
-    partition: PartitionSpec = Field(description="how the simulation deals the data to the silos")
+    partition: PartitionSpec = Field(default=Iid(), description="how a simulation deals the data to the silos")
+    fewest: int | None = Field(
+        default=None,
+        ge=1,
+        description="a sum goes on without silos that stay silent past their deadline while so many, and "
+        "as many as the sum needs, are left; all if not given",
+    )
 
     @model_validator(mode="after")
     def _unique(self) -> Self:
         if len({name.lower() for name in self.names}) != len(self.names):
             raise ValueError("two silos have the same name (upper and lower case count as equal); rename one")
         return self
+
+    def quorum(self, asked: int) -> int:
+        """The fewest that a sum of this many may end up with."""
+        return asked if self.fewest is None else min(self.fewest, asked)
 
 
 class ExampleLevel(Section):
@@ -41,6 +51,12 @@ class ExampleLevel(Section):
     delta: float = Field(gt=0, lt=0.1, description="the probability that epsilon does not hold; below 1 / examples")
     clip_norm: float = Field(
         default=1.0, ge=1e-6, le=1e6, description="each example's gradient is clipped to this L2 norm"
+    )
+    reserve_steps: int = Field(
+        default=0,
+        ge=0,
+        le=10_000_000,
+        description="steps that crashes may throw away, at most 50 each, without the job ending early; paid with noise",
     )
 
 
@@ -174,6 +190,8 @@ class Job(Section):
         if isinstance(self.schedule, TwoPhase):
             sums["schedule.tuning_sum"] = self.schedule.tuning_sum
         crowd = self.schedule.crowd(len(names))
+        if self.silos.fewest is not None and self.silos.fewest > crowd:
+            raise ValueError(f"silos.fewest is {self.silos.fewest}, but a sum asks {crowd} silos; lower it")
         for where, config in sums.items():
             try:
                 config.build().admit(RealDomain(1, 1.0), crowd)

@@ -48,6 +48,10 @@ class PlainSum:
         if not fits or domain.length < 1:
             raise DomainError(f"the plain sum of {silos} silos cannot carry {domain}; lower its bound or modulus")
 
+    def fewest(self, silos: int) -> int:
+        """Whoever sends is added."""
+        return 1
+
     def grid(self, domain: Domain) -> float:
         """Single precision, relative to the entry."""
         return 0.0
@@ -99,6 +103,13 @@ class _PlainAggregator:
     def open(self) -> Mapping[str, bytes]:
         self._open = True
         return {silo: wrap(self._session, round=0, body=b"") for silo in self._session.roster}
+
+    @property
+    def fewest(self) -> int:
+        return self._session.quorum
+
+    def check(self, silo: str, reply: bytes) -> None:
+        self._contribution(reply)
 
     def advance(self, replies: Mapping[str, bytes]) -> Sum:
         if not self._open:

@@ -6,6 +6,92 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class OfferRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class JobOffer(_message.Message):
+    __slots__ = ("run_id", "job", "time")
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    run_id: bytes
+    job: str
+    time: float
+    def __init__(self, run_id: _Optional[bytes] = ..., job: _Optional[str] = ..., time: _Optional[float] = ...) -> None: ...
+
+class Attendance(_message.Message):
+    __slots__ = ("run_id", "instance")
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    INSTANCE_FIELD_NUMBER: _ClassVar[int]
+    run_id: bytes
+    instance: bytes
+    def __init__(self, run_id: _Optional[bytes] = ..., instance: _Optional[bytes] = ...) -> None: ...
+
+class Chunk(_message.Message):
+    __slots__ = ("size", "data", "digest")
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    size: int
+    data: bytes
+    digest: bytes
+    def __init__(self, size: _Optional[int] = ..., data: _Optional[bytes] = ..., digest: _Optional[bytes] = ...) -> None: ...
+
+class Receipt(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class StatusRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class StatusReport(_message.Message):
+    __slots__ = ("job", "run_id", "job_digest", "phase", "request", "asked", "round", "rounds", "seconds", "silos", "notes")
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    JOB_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    ASKED_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    ROUNDS_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    SILOS_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
+    job: str
+    run_id: bytes
+    job_digest: bytes
+    phase: str
+    request: int
+    asked: str
+    round: int
+    rounds: int
+    seconds: float
+    silos: _containers.RepeatedCompositeFieldContainer[SiloStatus]
+    notes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, job: _Optional[str] = ..., run_id: _Optional[bytes] = ..., job_digest: _Optional[bytes] = ..., phase: _Optional[str] = ..., request: _Optional[int] = ..., asked: _Optional[str] = ..., round: _Optional[int] = ..., rounds: _Optional[int] = ..., seconds: _Optional[float] = ..., silos: _Optional[_Iterable[_Union[SiloStatus, _Mapping]]] = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class SiloStatus(_message.Message):
+    __slots__ = ("silo", "attending", "last_seen", "answered", "sent_bytes", "received_bytes", "epsilon_spent", "trouble")
+    SILO_FIELD_NUMBER: _ClassVar[int]
+    ATTENDING_FIELD_NUMBER: _ClassVar[int]
+    LAST_SEEN_FIELD_NUMBER: _ClassVar[int]
+    ANSWERED_FIELD_NUMBER: _ClassVar[int]
+    SENT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    RECEIVED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    EPSILON_SPENT_FIELD_NUMBER: _ClassVar[int]
+    TROUBLE_FIELD_NUMBER: _ClassVar[int]
+    silo: str
+    attending: bool
+    last_seen: float
+    answered: bool
+    sent_bytes: int
+    received_bytes: int
+    epsilon_spent: float
+    trouble: str
+    def __init__(self, silo: _Optional[str] = ..., attending: bool = ..., last_seen: _Optional[float] = ..., answered: bool = ..., sent_bytes: _Optional[int] = ..., received_bytes: _Optional[int] = ..., epsilon_spent: _Optional[float] = ..., trouble: _Optional[str] = ...) -> None: ...
+
 class Array(_message.Message):
     __slots__ = ("dtype", "shape", "data")
     DTYPE_FIELD_NUMBER: _ClassVar[int]
@@ -61,26 +147,36 @@ class IntegerDomain(_message.Message):
     def __init__(self, length: _Optional[int] = ..., modulus: _Optional[int] = ...) -> None: ...
 
 class Request(_message.Message):
-    __slots__ = ("number", "job_digest", "enrol", "sketch", "train", "sum", "finish")
+    __slots__ = ("number", "job_digest", "run_id", "enrol", "begin", "sketch", "train", "sum", "finish")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     JOB_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
     ENROL_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_FIELD_NUMBER: _ClassVar[int]
     SKETCH_FIELD_NUMBER: _ClassVar[int]
     TRAIN_FIELD_NUMBER: _ClassVar[int]
     SUM_FIELD_NUMBER: _ClassVar[int]
     FINISH_FIELD_NUMBER: _ClassVar[int]
     number: int
     job_digest: bytes
+    run_id: bytes
     enrol: Enrol
+    begin: Begin
     sketch: Sketch
     train: Train
     sum: Sum
     finish: Finish
-    def __init__(self, number: _Optional[int] = ..., job_digest: _Optional[bytes] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., sketch: _Optional[_Union[Sketch, _Mapping]] = ..., train: _Optional[_Union[Train, _Mapping]] = ..., sum: _Optional[_Union[Sum, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., job_digest: _Optional[bytes] = ..., run_id: _Optional[bytes] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., sketch: _Optional[_Union[Sketch, _Mapping]] = ..., train: _Optional[_Union[Train, _Mapping]] = ..., sum: _Optional[_Union[Sum, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ...) -> None: ...
 
 class Enrol(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class Begin(_message.Message):
+    __slots__ = ("agreements",)
+    AGREEMENTS_FIELD_NUMBER: _ClassVar[int]
+    agreements: _containers.RepeatedCompositeFieldContainer[Piece]
+    def __init__(self, agreements: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ...) -> None: ...
 
 class Sketch(_message.Message):
     __slots__ = ()
@@ -111,38 +207,50 @@ class Finish(_message.Message):
     def __init__(self, model: _Optional[_Union[Array, _Mapping]] = ...) -> None: ...
 
 class Reply(_message.Message):
-    __slots__ = ("number", "silo", "enrolled", "prepared", "sum", "refusal", "finished")
+    __slots__ = ("number", "silo", "request_digest", "enrolled", "begun", "prepared", "sum", "refusal", "finished")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     SILO_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_DIGEST_FIELD_NUMBER: _ClassVar[int]
     ENROLLED_FIELD_NUMBER: _ClassVar[int]
+    BEGUN_FIELD_NUMBER: _ClassVar[int]
     PREPARED_FIELD_NUMBER: _ClassVar[int]
     SUM_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
     FINISHED_FIELD_NUMBER: _ClassVar[int]
     number: int
     silo: str
+    request_digest: bytes
     enrolled: Enrolled
+    begun: Begun
     prepared: Prepared
     sum: bytes
     refusal: Refusal
     finished: Finished
-    def __init__(self, number: _Optional[int] = ..., silo: _Optional[str] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., sum: _Optional[bytes] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., finished: _Optional[_Union[Finished, _Mapping]] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., silo: _Optional[str] = ..., request_digest: _Optional[bytes] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., begun: _Optional[_Union[Begun, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., sum: _Optional[bytes] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., finished: _Optional[_Union[Finished, _Mapping]] = ...) -> None: ...
 
 class Enrolled(_message.Message):
-    __slots__ = ("image_shape", "classes", "identity")
+    __slots__ = ("image_shape", "classes", "identity", "agreement")
     IMAGE_SHAPE_FIELD_NUMBER: _ClassVar[int]
     CLASSES_FIELD_NUMBER: _ClassVar[int]
     IDENTITY_FIELD_NUMBER: _ClassVar[int]
+    AGREEMENT_FIELD_NUMBER: _ClassVar[int]
     image_shape: _containers.RepeatedScalarFieldContainer[int]
     classes: int
     identity: bytes
-    def __init__(self, image_shape: _Optional[_Iterable[int]] = ..., classes: _Optional[int] = ..., identity: _Optional[bytes] = ...) -> None: ...
+    agreement: bytes
+    def __init__(self, image_shape: _Optional[_Iterable[int]] = ..., classes: _Optional[int] = ..., identity: _Optional[bytes] = ..., agreement: _Optional[bytes] = ...) -> None: ...
+
+class Begun(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class Prepared(_message.Message):
-    __slots__ = ("stopped_by_budget",)
+    __slots__ = ("stopped_by_budget", "epsilon_spent")
     STOPPED_BY_BUDGET_FIELD_NUMBER: _ClassVar[int]
+    EPSILON_SPENT_FIELD_NUMBER: _ClassVar[int]
     stopped_by_budget: bool
-    def __init__(self, stopped_by_budget: bool = ...) -> None: ...
+    epsilon_spent: float
+    def __init__(self, stopped_by_budget: bool = ..., epsilon_spent: _Optional[float] = ...) -> None: ...
 
 class Finished(_message.Message):
     __slots__ = ()
@@ -157,18 +265,20 @@ class Refusal(_message.Message):
     def __init__(self, error: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class LastReply(_message.Message):
-    __slots__ = ("number", "request_digest", "reply", "session_digest", "side")
+    __slots__ = ("number", "request_digest", "reply", "run_id", "session_digest", "side")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     REQUEST_DIGEST_FIELD_NUMBER: _ClassVar[int]
     REPLY_FIELD_NUMBER: _ClassVar[int]
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
     SESSION_DIGEST_FIELD_NUMBER: _ClassVar[int]
     SIDE_FIELD_NUMBER: _ClassVar[int]
     number: int
     request_digest: bytes
     reply: bytes
+    run_id: bytes
     session_digest: bytes
     side: bytes
-    def __init__(self, number: _Optional[int] = ..., request_digest: _Optional[bytes] = ..., reply: _Optional[bytes] = ..., session_digest: _Optional[bytes] = ..., side: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., request_digest: _Optional[bytes] = ..., reply: _Optional[bytes] = ..., run_id: _Optional[bytes] = ..., session_digest: _Optional[bytes] = ..., side: _Optional[bytes] = ...) -> None: ...
 
 class Piece(_message.Message):
     __slots__ = ("silo", "data")

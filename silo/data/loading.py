@@ -5,7 +5,7 @@ from typing import assert_never
 
 from torch.nn import functional
 
-from federation.config.data import ClassFolders, DataSource, Digits, EmbeddedMnist, IdxFiles, NpzFile
+from federation.config.data import AtSilos, ClassFolders, DataSource, Digits, EmbeddedMnist, IdxFiles, NpzFile
 from federation.errors import DataError
 from silo.data.class_folders import read_class_folders
 from silo.data.embedded import digits, embedded_mnist
@@ -68,6 +68,11 @@ def _read(source: DataSource) -> Parts:
         case NpzFile():
             train, test = read_npz(expand(source.path), source.classes)
             return (train, test) if test is not None else _split(train, source.held_out)
+        case AtSilos():
+            raise DataError(
+                "data.kind is at_silos: a deployment's job says so, and every silo's own silo.yaml says what to read; "
+                "start it with `siloseal aggregator`, or name a data set to simulate it"
+            )
         case _:
             assert_never(source)
 

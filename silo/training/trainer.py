@@ -106,13 +106,16 @@ class PrivateTrainer(Generic[Units]):
         self._optimizer = build_optimizer(optimizer, self._parameters, noise_std=noise_std)
 
     def train(
-        self, steps: int, *, phase: str, on_chunk: Callable[[TrainingProgress], None] | None = None
+        self, steps: int, *, phase: str, done: int = 0, on_chunk: Callable[[TrainingProgress], None] | None = None
     ) -> TrainingOutcome:
-        """Up to `steps` steps, each chunk charged before it runs: a crash over-counts, and never under-counts."""
+        """Up to `steps` steps, each chunk charged before it runs: a crash over-counts, and never under-counts.
+
+        `done` of them lie behind, before a crash.
+        """
         torch.set_flush_denormal(True)  # for this thread: a discriminator far ahead yields denormals, which are slow
         # A crash loses what its chunk was charged: a tenth of a short training, at most 50 steps of a long one.
         chunk = self._chunk_steps or min(50, max(10, steps // 10))
-        done, stopped = 0, False
+        stopped = False
         while done < steps and not stopped:
             granted = self._charge(min(chunk, steps - done), phase)
             stopped = granted == 0

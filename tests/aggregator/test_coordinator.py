@@ -1,16 +1,21 @@
 """The aggregator's side: the journal, the conversation, and what ends a run."""
 
+import hashlib
 import sqlite3
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from aggregator.conversation import Conversation
+from aggregator.conversation import Conversation, Patience
 from aggregator.journal import Journal
+from aggregator.observer import Observer
 from federation.config.job import Job
-from federation.errors import MessageError, RunError
+from federation.engine import Accept, Engine, LocalEngine
+from federation.errors import DomainError, MessageError, RunError
 from federation.wire import messages_pb2 as pb
 
 JOB = bytes(32)
@@ -23,13 +28,24 @@ class Answering:
         self.asked: list[str] = []
         self._answer = answer
 
-    def ask(self, requests: Mapping[str, bytes], deadline_seconds: float) -> Mapping[str, bytes]:
+    def ask(self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, accept: Accept) -> None:
         self.asked += requests
-        return {silo: self._answer(silo, pb.Request.FromString(request)) for silo, request in requests.items()}
+        answers = {silo: partial(self._answer, silo, pb.Request.FromString(r)) for silo, r in requests.items()}
+        engine = LocalEngine({silo: lambda _, answer=answer: answer() for silo, answer in answers.items()}, workers=1)
+        engine.ask(requests, deadline_seconds=deadline_seconds, fewest=fewest, accept=accept)
+
+
+def reply_to(request: pb.Request, silo: str, **body: Any) -> bytes:
+    digest = hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
+    return pb.Reply(number=request.number, silo=silo, request_digest=digest, **body).SerializeToString()
 
 
 def enrolled(silo: str, request: pb.Request) -> bytes:
-    return pb.Reply(number=request.number, silo=silo, enrolled=pb.Enrolled(classes=10)).SerializeToString()
+    return reply_to(request, silo, enrolled=pb.Enrolled(classes=10))
+
+
+def conversation(job: Job, engine: Engine, journal: Journal) -> Conversation:
+    return Conversation(job, engine, journal, Patience(), Observer())
 
 
 def enrolment() -> dict[str, pb.Request]:
@@ -40,7 +56,7 @@ def test_a_request_is_asked_once_in_the_life_of_a_run(small_job: Callable[..., J
     job, engine = small_job(), Answering(enrolled)
     for _ in range(2):  # the second time as after a crash
         journal = Journal(tmp_path / "journal.sqlite", job.digest)
-        replies = Conversation(job, engine, journal).ask(enrolment())
+        replies = conversation(job, engine, journal).ask(enrolment())
         assert {silo: reply.enrolled.classes for silo, reply in replies.items()} == dict.fromkeys(enrolment(), 10)
         journal.close()
     assert sorted(engine.asked) == ["east", "north", "south"]
@@ -52,13 +68,13 @@ def test_a_refusal_ends_the_run_in_the_silos_own_words_and_is_asked_again(
     def refuse(silo: str, request: pb.Request) -> bytes:
         if silo != "east":
             return enrolled(silo, request)
-        return pb.Reply(number=request.number, silo=silo, refusal=pb.Refusal(message="not today")).SerializeToString()
+        return reply_to(request, silo, refusal=pb.Refusal(message="not today"))
 
     job, engine = small_job(), Answering(refuse)
     for _ in range(2):
         journal = Journal(tmp_path / "journal.sqlite", job.digest)
         with pytest.raises(RunError, match="east refused: not today"):
-            Conversation(job, engine, journal).ask(enrolment())
+            conversation(job, engine, journal).ask(enrolment())
         journal.close()
     assert sorted(engine.asked) == ["east", "east", "north", "south"]
 
@@ -71,22 +87,57 @@ def test_a_reply_of_another_silo_or_to_another_request_is_refused(
 ) -> None:
     job, engine = small_job(), Answering(lambda *_: reply.SerializeToString())
     with pytest.raises(MessageError, match="north was asked request 1"):
-        Conversation(job, engine, Journal(tmp_path / "j", job.digest)).ask({"north": pb.Request(enrol=pb.Enrol())})
+        conversation(job, engine, Journal(tmp_path / "j", job.digest)).ask({"north": pb.Request(enrol=pb.Enrol())})
 
 
-def test_a_silent_silo_is_named(small_job: Callable[..., Job], tmp_path: Path) -> None:
-    class Silent:
-        def ask(self, requests: Mapping[str, bytes], deadline_seconds: float) -> Mapping[str, bytes]:
-            return {}
+class AllBut:
+    """An engine whose deadline passes while some silos are silent."""
+
+    def __init__(self, *silent: str) -> None:
+        self.silent = silent
+
+    def ask(self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, accept: Accept) -> None:
+        heard = {silo: request for silo, request in requests.items() if silo not in self.silent}
+        assert len(heard) >= fewest
+        Answering(enrolled).ask(heard, deadline_seconds=deadline_seconds, fewest=fewest, accept=accept)
+
+
+def test_a_silent_silo_is_noted_and_not_asked_again(small_job: Callable[..., Job], tmp_path: Path) -> None:
+    """After a restart it stays silent in that request: who rests on a reply must not see another one come."""
+    job, late = small_job(), Answering(enrolled)
+    for engine in (AllBut("north"), late):
+        journal = Journal(tmp_path / "journal.sqlite", job.digest)
+        talk = conversation(job, engine, journal)
+        assert set(talk.ask(enrolment(), fewest=2)) == {"east", "south"}
+        assert "north stayed silent" in talk.notes[0]
+        journal.close()
+    assert late.asked == []
+
+
+def test_what_a_check_refuses_is_not_in_the_journal(small_job: Callable[..., Job], tmp_path: Path) -> None:
+    def check(silo: str, reply: pb.Reply) -> None:
+        if silo == "south":
+            raise DomainError("not a number")
+
+    job, journal = small_job(), Journal(tmp_path / "journal.sqlite", small_job().digest)
+    with pytest.raises(DomainError):
+        conversation(job, Answering(enrolled), journal).ask(enrolment(), check=check)
+    rows = journal._database.execute("SELECT silo FROM replies ORDER BY silo").fetchall()
+    assert rows == [("east",), ("north",)]
+
+
+def test_an_answer_to_something_else_is_refused(small_job: Callable[..., Job], tmp_path: Path) -> None:
+    def finished(silo: str, request: pb.Request) -> bytes:
+        return reply_to(request, silo, finished=pb.Finished())
 
     job = small_job()
-    with pytest.raises(RunError, match="north did not answer"):
-        Conversation(job, Silent(), Journal(tmp_path / "j", job.digest)).ask({"north": pb.Request(enrol=pb.Enrol())})
+    with pytest.raises(MessageError, match="north answered finished, expected enrolled"):
+        conversation(job, Answering(finished), Journal(tmp_path / "j", job.digest)).ask(enrolment())
 
 
 def test_bytes_are_counted_by_stage_and_silo(small_job: Callable[..., Job], tmp_path: Path) -> None:
     job = small_job()
-    talk = Conversation(job, Answering(enrolled), Journal(tmp_path / "j", job.digest))
+    talk = conversation(job, Answering(enrolled), Journal(tmp_path / "j", job.digest))
     talk.ask(enrolment())
     assert talk.sent["enrolment", "north"] == len(enrolled("north", pb.Request(number=1)))
     assert talk.received["enrolment", "north"] > 32  # the job's digest and the request
@@ -100,7 +151,7 @@ def test_a_journal_belongs_to_one_job(tmp_path: Path) -> None:
 
 def test_a_journal_refuses_to_replay_another_request(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal.sqlite", JOB)
-    journal.record(1, {"north": b"request"}, {"north": b"reply"})
+    journal.record(1, "north", b"request", b"reply")
     assert journal.replies(1, {"north": b"request"}) == {"north": b"reply"}
     with pytest.raises(RunError, match="request 1 to north differs"):
         journal.replies(1, {"north": b"another"})
@@ -128,7 +179,7 @@ def test_a_damaged_journal_is_named(tmp_path: Path) -> None:
 
 def test_every_entry_is_flushed_before_anything_rests_on_it(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal.sqlite", JOB)
-    journal.record(1, {"north": b"request"}, {"north": b"reply"})
+    journal.record(1, "north", b"request", b"reply")
     other = sqlite3.connect(tmp_path / "journal.sqlite")
     assert other.execute("SELECT COUNT(*) FROM replies").fetchone() == (1,)
     assert journal._database.execute("PRAGMA synchronous").fetchone() == (2,)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from federation.agreement import Agreement
 from federation.config.data import Digits
 from federation.config.job import Job, KernelMeanStart
 from federation.contributions import model_domain, sketch_domain, sketch_scheme
@@ -26,6 +27,7 @@ from silo.runtime import Silo
 ROSTER = ("north", "east", "south")
 IDENTITIES = {silo: Identity.create(silo) for silo in ROSTER}
 KEYS = {silo: identity.public for silo, identity in IDENTITIES.items()}
+RUN = b"run".ljust(32)
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 8, "tuning_rounds": 2, "tuning_steps": 3}
 
 
@@ -40,7 +42,13 @@ class Bench:
         self.job, self.data, self.folder, self.keys, self.identities = job, data, folder, KEYS, IDENTITIES
         self.model = initial_model(job, data.image_shape, data.classes)
         self.silo = self.start()
-        self.ask(0, enrol=pb.Enrol())
+        self.enrol()
+
+    def enrol(self) -> None:
+        self.ask(-1, enrol=pb.Enrol())
+        agreement = Agreement(RUN, self.job.digest, KEYS)
+        signed = [pb.Piece(silo=name, data=agreement.sign(identity)) for name, identity in IDENTITIES.items()]
+        assert self.ask(0, begin=pb.Begin(agreements=signed)).WhichOneof("body") == "begun"
 
     def start(self, seed: int = 1) -> Silo:
         silo = Silo(
@@ -79,8 +87,8 @@ class Bench:
         return decode(pb.Reply, self.silo.answer(self.request(number, **body)))
 
     def request(self, number: int, **body: Any) -> bytes:
-        """Tests number what follows the enrolment, which has number 1 on the wire."""
-        return pb.Request(number=number + 1, job_digest=self.job.digest, **body).SerializeToString()
+        """Tests number what follows enrolment and beginning, which have numbers 1 and 2 on the wire."""
+        return pb.Request(number=number + 2, job_digest=self.job.digest, run_id=RUN, **body).SerializeToString()
 
     def train(self, number: int, phase: str = "phase_1", round: int = 0) -> pb.Reply:
         return decode(pb.Reply, self.silo.answer(self.train_request(number, phase, round)))

@@ -145,4 +145,9 @@ def test_the_key_is_on_the_disk_until_the_opening_readable_by_the_silo_alone_and
 
 def test_an_enrolled_silo_never_says_how_many_steps_it_took(table: Table) -> None:
     """In FedAvg that would tell how many examples it has."""
-    assert [field.name for field in pb.Prepared.DESCRIPTOR.fields] == ["stopped_by_budget"]
+    assert {field.name for field in pb.Prepared.DESCRIPTOR.fields} == {"stopped_by_budget", "epsilon_spent"}
+    ledger = table.bench.silo.ledger
+    assert ledger is not None
+    told, budget = ledger.spent_roughly(), ledger.budget.epsilon
+    assert told * 20 / budget == round(told * 20 / budget), "the exact number would tell the sampling rate"
+    assert ledger.epsilon <= told <= ledger.epsilon + budget / 20

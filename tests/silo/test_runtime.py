@@ -117,7 +117,12 @@ def test_a_model_of_the_wrong_size_is_refused(bench: Bench) -> None:
 def test_enrolment_tells_the_shape_and_not_the_size(bench: Bench) -> None:
     reply = bench.ask(1, enrol=pb.Enrol())
     assert (list(reply.enrolled.image_shape), reply.enrolled.classes) == ([1, 8, 8], 10)
-    assert {field.name for field, _ in reply.enrolled.ListFields()} == {"image_shape", "classes", "identity"}
+    assert {field.name for field, _ in reply.enrolled.ListFields()} == {
+        "image_shape",
+        "classes",
+        "identity",
+        "agreement",
+    }
 
 
 def test_only_the_silo_may_read_its_state(bench: Bench) -> None:
@@ -220,7 +225,7 @@ def test_a_class_that_a_silo_holds_but_does_not_declare_is_refused(bench: Bench,
 
 def test_bytes_that_are_no_request_get_a_refusal(bench: Bench) -> None:
     assert decode(pb.Reply, bench.silo.answer(b"\xff\xff\xff")).refusal.error == "MessageError"
-    zero = pb.Request(number=0, job_digest=bench.job.digest, enrol=pb.Enrol()).SerializeToString()
+    zero = bench.request(-2, enrol=pb.Enrol())
     assert decode(pb.Reply, bench.silo.answer(zero)).refusal.error == "WrongRound"
 
 

@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 
 from aggregator import conversation
+from aggregator.observer import Observer
 from federation.config.data import Digits
 from federation.config.job import Job
-from federation.engine import LocalEngine, run_sum
+from federation.engine import Accept, LocalEngine, drive
 from federation.mechanism import GaussianAtSilo
 from federation.randomness import SecureRandomness
 from federation.secure_sum import Sum
 from silo.data.loading import load
 from silo.prepared import Prepared
 from silo.state import SiloState
-from siloseal.runs import _Unwatched
 from siloseal.simulation import deal, federate, open_silos
 
-# Requests of the job below: enrol, sketch, five rounds of a sum, train, five rounds of a sum, finish.
-SKETCH_SUM, MODEL_SUM = range(3, 8), range(9, 14)
+# Requests of the job below: enrol, begin, sketch, five rounds of a sum, train, five rounds of a sum, finish.
+SKETCH_SUM, MODEL_SUM = range(4, 9), range(10, 15)
 
 
 class Killed(BaseException):
@@ -34,13 +34,13 @@ class DyingEngine(LocalEngine):
     dies_at, answered_first = 0, 0
     asked = 0
 
-    def ask(self, requests: Mapping[str, bytes], deadline_seconds: float) -> Mapping[str, bytes]:
+    def ask(self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, accept: Accept) -> None:
         DyingEngine.asked += 1
         if self.dies_at == DyingEngine.asked:
             first = dict(list(requests.items())[: self.answered_first])
-            super().ask(first, deadline_seconds)
+            super().ask(first, deadline_seconds=0, fewest=0, accept=lambda *_: None)
             raise Killed
-        return super().ask(requests, deadline_seconds)
+        super().ask(requests, deadline_seconds=deadline_seconds, fewest=fewest, accept=accept)
 
 
 @pytest.fixture
@@ -57,13 +57,13 @@ def sums(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Sum, dict[str, np.ndarra
         return values  # so that sums can be compared; the ledger is charged all the same
 
     def watch(*arguments: Any) -> Sum:
-        result = run_sum(*arguments)
+        result = drive(*arguments)
         ended.append((result, dict(given)))
         return result
 
     monkeypatch.setattr(Prepared, "vector", remember)
     monkeypatch.setattr(GaussianAtSilo, "encode", without_noise)
-    monkeypatch.setattr(conversation, "run_sum", watch)
+    monkeypatch.setattr(conversation, "drive", watch)
     monkeypatch.setattr("siloseal.simulation.LocalEngine", DyingEngine)
     return ended
 
@@ -72,7 +72,7 @@ def federated(job: Job, folder: Path, *, dies_at: int, answered_first: int) -> N
     DyingEngine.dies_at, DyingEngine.answered_first, DyingEngine.asked = dies_at, answered_first, 0
     parts = deal(job, load(Digits())[0])
     with open_silos(job, parts, folder, lambda _: SecureRandomness(), lambda *_: None) as silos:
-        federate(job, silos, folder, _Unwatched(), workers=1)
+        federate(job, silos, folder, Observer(), workers=1)
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,12 @@ class Table:
         to_silo: Carry = as_it_is,
         from_silo: Carry = as_it_is,
         rounds: int = 99,
+        checked: bool = True,
     ) -> Sum | Mapping[str, bytes]:
-        """The whole session, or its first rounds. A silo named in `silent` answers nothing from that round on."""
+        """The whole session, or its first rounds. A silo named in `silent` answers nothing from that round on.
+
+        `checked=False` is an aggregator that adds whatever comes.
+        """
         gone = silent or {}
         step: Mapping[str, bytes] | Sum = self.side.open()
         for number in range(rounds):
@@ -66,6 +70,9 @@ class Table:
                 if number < gone.get(name, 99):
                     carried = to_silo(number, name, message)
                     replies[name] = from_silo(number, name, self.silos[name].answer(carried))
+            for silo, reply in replies.items():
+                if checked:
+                    self.side.check(silo, reply)
             step = self.side.advance(replies)
         return step
 

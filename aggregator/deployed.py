@@ -1,0 +1,139 @@
+"""The aggregator as a process of its own: it serves one run of one job, and goes on with it after any stop."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from aggregator.admission import Admission
+from aggregator.config import AggregatorConfig
+from aggregator.conversation import Patience
+from aggregator.coordinator import Coordinator, Outcome, PublicSum
+from aggregator.journal import Journal
+from aggregator.mailroom import Mailroom
+from aggregator.observer import Model, Observer, Shape
+from aggregator.service import ConsortiumService, serving
+from aggregator.status import Status
+from federation.config.job import Job
+from federation.config.loading import load_config, to_yaml
+from federation.pki.certificates import Revocations, Role
+from federation.storage import make_folder, write_atomically
+from federation.transport.tls import read_credentials
+from federation.wire import messages_pb2 as pb
+from federation.witness import Witness
+from models.building import generator_file, load_generator
+
+OUTCOME_FILE = "outcome.json"
+GLOBAL_MODEL = "global.safetensors"
+
+
+class DeployedAggregator:
+    """One run. Everything that can be wrong with its files is an error before it listens."""
+
+    def __init__(self, config: AggregatorConfig, *, public_sum: PublicSum, witness: Witness) -> None:
+        self._config, self._witness = config, witness
+        self.job = load_config(Job, config.job)
+        self._credentials = read_credentials(config.tls, role=Role.AGGREGATOR)
+        revocations = Revocations(config.revoked, self._credentials.authority)
+        self._admission = Admission(self._credentials.bearer.consortium, self.job.silos.names, revocations)
+        make_folder(config.state, mode=0o700)
+        self._journal = Journal(config.state / "journal.sqlite", self.job.digest)
+        self._mailroom = Mailroom(self.job.silos.names, witness)
+        patience = Patience(60 * config.deadlines.training_minutes, 60 * config.deadlines.message_minutes)
+        observer = _Watching(self.job, config.state, witness)
+        self._coordinator = Coordinator(self.job, self._mailroom, self._journal, observer, public_sum, patience)
+        self.status = observer.status = Status(self.job, self._coordinator, self._mailroom)
+
+    def run(self) -> Outcome:
+        """Serve the silos until the job is done."""
+        with self._serving():
+            try:
+                outcome = self._coordinator.run()
+            finally:
+                self._mailroom.close()
+        generator = load_generator(self.job, outcome.image_shape, outcome.classes, outcome.model)
+        write_atomically(self._config.state / GLOBAL_MODEL, generator_file(self.job.learner, generator), mode=0o600)
+        write_atomically(self._config.state / OUTCOME_FILE, _summary(outcome), mode=0o600)
+        self._witness.record("finished", requests=outcome.conversation.number, notes=len(outcome.notes))
+        return outcome
+
+    def close(self) -> None:
+        """Release the files."""
+        self._journal.close()
+
+    @contextmanager
+    def _serving(self) -> Iterator[None]:
+        config, run_id = self._config, self._journal.run_id
+        offer = pb.JobOffer(run_id=run_id, job=to_yaml(self.job))
+        service = ConsortiumService(
+            offer,
+            self._mailroom,
+            self._admission,
+            self.status.report,
+            self._witness,
+            limit=config.limits.message_bytes,
+        )
+        host = f"[{config.host}]" if ":" in config.host else config.host
+        address, silos = f"{host}:{config.port}", self.job.silos.names
+        with serving(service, self._credentials, address=address, silos=len(silos)):
+            self._witness.record(
+                "serves", address=address, run=run_id.hex(), job=self.job.digest.hex(), silos=list(silos)
+            )
+            yield
+
+
+class _Watching(Observer):
+    """Tells the witness, and keeps every global model where others can look at it."""
+
+    status: Status
+
+    def __init__(self, job: Job, folder: Path, witness: Witness) -> None:
+        self._job, self._folder, self._witness = job, folder / "models", witness
+        self._shape, self._classes = (0, 0, 0), 0
+
+    def stage(self, stage: str) -> None:
+        self._witness.record("stage", stage=stage)
+
+    def asked(self, number: int, what: str, silos: Sequence[str], request_digests: Sequence[bytes], size: int) -> None:
+        digests = [digest.hex() for digest in request_digests]
+        self._witness.record("asks", number=number, what=what, silos=list(silos), requests=digests, request_bytes=size)
+
+    def accepted(self, number: int, silo: str, reply_digest: bytes, size: int) -> None:
+        self._witness.record("accepts", number=number, silo=silo, reply=reply_digest.hex(), reply_bytes=size)
+
+    def silent(self, number: int, silos: Sequence[str]) -> None:
+        self._witness.record("goes_on_without", number=number, silos=list(silos))
+
+    def enrolled(self, image_shape: Shape, classes: int) -> None:
+        self._shape, self._classes = image_shape, classes
+
+    def fitting(self, step: int, steps: int) -> None:
+        if step % 10 == 9 or step + 1 == steps:
+            self._witness.show("fitting", done=step + 1, steps=steps)
+
+    def spent(self, silo: str, epsilon: float) -> None:
+        self.status.epsilon[silo] = epsilon
+        self._witness.record("spent", silo=silo, epsilon_at_most=epsilon)
+
+    def model(self, stage: str, model: Model) -> None:
+        generator = load_generator(self._job, self._shape, self._classes, model)
+        make_folder(self._folder, mode=0o700)
+        path = self._folder / f"{stage}.safetensors"
+        write_atomically(path, generator_file(self._job.learner, generator), mode=0o600)
+        self._witness.record("model", stage=stage, path=path.name)
+
+
+def _summary(outcome: Outcome) -> bytes:
+    talk = outcome.conversation
+    traffic = [
+        {"stage": stage, "silo": silo, "sent_bytes": talk.sent[stage, silo], "received_bytes": received}
+        for (stage, silo), received in talk.received.items()
+    ]
+    document = {
+        "image_shape": outcome.image_shape,
+        "classes": outcome.classes,
+        "parameters": outcome.model.size,
+        "notes": outcome.notes,
+        "traffic": traffic,
+    }
+    return (json.dumps(document, indent=2) + "\n").encode()

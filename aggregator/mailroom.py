@@ -1,0 +1,148 @@
+"""Requests that wait for their silos, and replies that come back: the engine of a deployment.
+
+Silos dial in whenever they like. The coordinator leaves its requests here and waits; the threads that serve silos take
+them from here and bring the replies. A reply is on the disk before its silo gets a receipt.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from federation.engine import Accept
+from federation.errors import ProtocolError, RunError, SiloRefused, SiloSealError, WrongRound
+from federation.witness import Witness
+
+
+@dataclass
+class Presence:
+    """One silo, as seen from here."""
+
+    instance: bytes = b""
+    """Of the process that attends; empty if none does."""
+    last_seen: float = 0.0
+    trouble: str = ""
+    taken: int = 0
+    """The asking whose request the silo has been given."""
+
+
+@dataclass
+class _Asking:
+    """One step of the coordinator."""
+
+    number: int
+    pending: dict[str, bytes]
+    accept: Accept
+    accepted: int = 0
+    busy: set[str] = field(default_factory=set)
+    """Silos whose reply is being written down: nobody goes on before that is done."""
+    failure: SiloSealError | None = None
+
+
+class Mailroom:
+    """An `Engine` whose silos come to it."""
+
+    def __init__(self, silos: tuple[str, ...], witness: Witness) -> None:
+        self.silos = {silo: Presence() for silo in silos}
+        self._witness = witness
+        self._changed = threading.Condition()
+        self._asking: _Asking | None = None
+        self._askings = 0
+        self._closed = False
+
+    def ask(self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, accept: Accept) -> None:
+        """Leave the requests for their silos, and wait."""
+        deadline = time.monotonic() + deadline_seconds
+        with self._changed:
+            self._askings += 1
+            self._asking = asking = _Asking(self._askings, dict(requests), accept)
+            self._changed.notify_all()
+            told = False
+            while asking.pending and asking.failure is None:
+                left = deadline - time.monotonic()
+                if left <= 0 and not asking.busy and asking.accepted >= fewest:
+                    break
+                if left <= 0 and not told:
+                    told = True
+                    needed = fewest - asking.accepted
+                    self._witness.show("waiting", silos=sorted(asking.pending), needed=needed, past_deadline=True)
+                self._changed.wait(left if left > 0 else None)
+            while asking.busy:
+                self._changed.wait()
+            self._asking = None
+            if asking.failure is not None:
+                raise asking.failure
+
+    def requests_for(self, silo: str, instance: bytes, alive: Callable[[], bool]) -> Iterator[bytes]:
+        """The silo's requests, one after the other, for as long as it attends and nobody replaces it."""
+        presence = self.silos[silo]
+        with self._changed:
+            if presence.instance not in (b"", instance):
+                raise RunError(
+                    f"another process attends as {silo}; stop one of the two. If it was this one before its connection "
+                    "was cut, it is forgotten within a minute"
+                )
+            presence.instance, presence.last_seen, presence.taken = instance, time.time(), 0
+        try:
+            while (request := self._next(silo, alive)) is not None:
+                yield request
+        finally:
+            with self._changed:
+                presence.last_seen = time.time()
+                if presence.instance == instance:
+                    presence.instance = b""
+
+    def _next(self, silo: str, alive: Callable[[], bool]) -> bytes | None:
+        presence = self.silos[silo]
+        with self._changed:
+            while alive() and not self._closed:
+                asking = self._asking
+                if asking is not None and silo in asking.pending and presence.taken < asking.number:
+                    presence.taken = asking.number
+                    return asking.pending[silo]
+                self._changed.wait()
+        return None
+
+    def deliver(self, silo: str, reply: bytes) -> None:
+        """Bring a reply. It is refused unless this silo is being asked and has not answered yet."""
+        presence = self.silos[silo]
+        with self._changed:
+            presence.last_seen = time.time()
+            asking = self._asking
+            if asking is None or silo not in asking.pending or silo in asking.busy:
+                raise WrongRound(
+                    f"{silo} is not being asked: its reply came already, or too late; it goes on with the next request"
+                )
+            asking.busy.add(silo)
+        try:
+            asking.accept(silo, reply)
+        except SiloRefused as refusal:
+            asking.failure = refusal
+        except (ProtocolError, RunError) as error:
+            presence.trouble = f"{type(error).__name__}: {error}"
+            raise
+        else:
+            presence.trouble = ""
+            with self._changed:
+                asking.accepted += 1
+                del asking.pending[silo]
+        finally:
+            with self._changed:
+                asking.busy.discard(silo)
+                self._changed.notify_all()
+
+    def wake(self) -> None:
+        """Something that `alive` looks at has changed."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def is_pending(self, silo: str) -> bool:
+        """Whether the silo owes a reply."""
+        with self._changed:
+            return self._asking is not None and silo in self._asking.pending
+
+    def close(self) -> None:
+        """No more requests: whoever attends is sent home."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()

@@ -1,0 +1,131 @@
+"""The aggregator on the network: what silos and operators can call."""
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import NoReturn
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+
+from aggregator.admission import Admission
+from aggregator.mailroom import Mailroom
+from federation.audit import LONGEST_TEXT
+from federation.errors import CertificateError, MessageError, ProtocolError, RunError, SiloSealError, WrongRound
+from federation.transport.chunks import from_chunks, to_chunks
+from federation.transport.tls import SERVER_OPTIONS, Credentials
+from federation.wire import messages_pb2 as pb
+from federation.wire import messages_pb2_grpc as pb_grpc
+from federation.witness import Witness
+
+SPARE_THREADS = 8
+GRACE_SECONDS = 5.0
+
+
+class ConsortiumService(pb_grpc.ConsortiumServicer):
+    """Errors leave as a status with their name and words; the process goes on."""
+
+    def __init__(
+        self,
+        offer: pb.JobOffer,
+        mailroom: Mailroom,
+        admission: Admission,
+        report: Callable[[], pb.StatusReport],
+        witness: Witness,
+        *,
+        limit: int,
+    ) -> None:
+        self._offer, self._mailroom, self._admission = offer, mailroom, admission
+        self._report, self._witness, self._limit = report, witness, limit
+
+    def Offer(self, request: pb.OfferRequest, context: grpc.ServicerContext) -> pb.JobOffer:  # noqa: N802 (gRPC's name)
+        """Which job this is."""
+        with self._answering(context):
+            self._admission.silo(context)
+            offer = pb.JobOffer()
+            offer.CopyFrom(self._offer)
+            offer.time = time.time()
+            return offer
+
+    def Attend(self, request: pb.Attendance, context: grpc.ServicerContext) -> Iterator[pb.Chunk]:  # noqa: N802
+        """Requests for the calling silo."""
+        with self._answering(context):
+            silo = self._admission.silo(context)
+            if request.run_id != self._offer.run_id:
+                raise WrongRound(f"{silo} attends another run than the one that is under way here; ask for the offer")
+            context.add_callback(self._mailroom.wake)
+            self._witness.record("attends", silo=silo, peer=context.peer())
+            try:
+                for message in self._mailroom.requests_for(silo, request.instance, context.is_active):
+                    self._admission.silo(context)  # again: it may have been revoked or expired while it waited
+                    yield from to_chunks(message)
+            finally:
+                self._witness.record("left", silo=silo)
+
+    def Deliver(self, request_iterator: Iterator[pb.Chunk], context: grpc.ServicerContext) -> pb.Receipt:  # noqa: N802
+        """A reply of the calling silo."""
+        with self._answering(context):
+            silo = self._admission.silo(context)
+            messages = list(from_chunks(request_iterator, limit=self._limit))
+            if len(messages) != 1:
+                raise MessageError(f"{len(messages)} messages came in one delivery, expected one reply")
+            self._mailroom.deliver(silo, messages[0])
+            return pb.Receipt()
+
+    def Status(self, request: pb.StatusRequest, context: grpc.ServicerContext) -> pb.StatusReport:  # noqa: N802
+        """How far the run is, for everyone with a certificate."""
+        with self._answering(context):
+            self._admission.bearer(context)
+            return self._report()
+
+    @contextmanager
+    def _answering(self, context: grpc.ServicerContext) -> Iterator[None]:
+        try:
+            yield
+        except SiloSealError as error:
+            with suppress(OSError):  # a full disk must not take the place of what is wrong
+                words = str(error)[:LONGEST_TEXT]
+                self._witness.record("turned_away", peer=context.peer(), error=type(error).__name__, words=words)
+            _abort(context, error)
+        except OSError as error:
+            _abort(context, RunError(f"the aggregator cannot write ({error}); mend it, and the run goes on"))
+
+
+def _abort(context: grpc.ServicerContext, error: SiloSealError) -> NoReturn:
+    match error:
+        case CertificateError():
+            code = grpc.StatusCode.UNAUTHENTICATED
+        case WrongRound():
+            code = grpc.StatusCode.FAILED_PRECONDITION
+        case ProtocolError():
+            code = grpc.StatusCode.INVALID_ARGUMENT
+        case RunError():  # a full disk, another process of the same name: it may pass
+            code = grpc.StatusCode.UNAVAILABLE
+        case _:
+            code = grpc.StatusCode.INTERNAL
+    context.abort(code, f"{type(error).__name__}: {error}")
+    raise AssertionError("abort raises")
+
+
+@contextmanager
+def serving(service: ConsortiumService, credentials: Credentials, *, address: str, silos: int) -> Iterator[int]:
+    """The service at this address, with gRPC's own health checking beside it; gives the port."""
+    # One thread a silo is taken by its attendance, one may deliver.
+    pool = ThreadPoolExecutor(2 * silos + SPARE_THREADS)
+    server = grpc.server(pool, options=SERVER_OPTIONS)
+    pb_grpc.add_ConsortiumServicer_to_server(service, server)  # type: ignore[no-untyped-call]
+    checks = health.HealthServicer()
+    health_pb2_grpc.add_HealthServicer_to_server(checks, server)
+    try:
+        port = server.add_secure_port(address, credentials.for_server())
+    except RuntimeError as error:
+        raise RunError(f"cannot listen at {address} ({error}); is another aggregator running there?") from error
+    server.start()
+    for name in ("", "siloseal.Consortium"):
+        checks.set(name, health_pb2.HealthCheckResponse.SERVING)
+    try:
+        yield port
+    finally:
+        checks.enter_graceful_shutdown()
+        server.stop(GRACE_SECONDS).wait()

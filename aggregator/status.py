@@ -1,0 +1,60 @@
+"""How far a run is, for `siloseal status` and for an operator's tools."""
+
+import time
+from collections import Counter
+
+from aggregator.conversation import Conversation
+from aggregator.coordinator import Coordinator
+from aggregator.mailroom import Mailroom
+from federation.config.job import FedAvg, Job
+from federation.wire import messages_pb2 as pb
+
+
+class Status:
+    """Any thread may ask."""
+
+    def __init__(self, job: Job, coordinator: Coordinator, mailroom: Mailroom) -> None:
+        self._job, self._coordinator, self._mailroom = job, coordinator, mailroom
+        self._began = time.monotonic()
+        self.epsilon: dict[str, float] = {}
+        """What each silo has said that it has spent, rounded up by the silo."""
+
+    def report(self) -> pb.StatusReport:
+        """As of now."""
+        talk, schedule = self._coordinator.conversation, self._job.schedule
+        return pb.StatusReport(
+            job=self._job.name,
+            run_id=talk.run_id,
+            job_digest=self._job.digest,
+            phase=talk.stage,
+            request=talk.number,
+            asked=talk.asked,
+            round=self._coordinator.round,
+            rounds=schedule.rounds if isinstance(schedule, FedAvg) else schedule.tuning_rounds,
+            seconds=time.monotonic() - self._began,
+            silos=self._silos(talk),
+            notes=list(talk.notes),
+        )
+
+    def _silos(self, talk: Conversation) -> list[pb.SiloStatus]:
+        sent, received = _by_silo(talk.sent), _by_silo(talk.received)
+        return [
+            pb.SiloStatus(
+                silo=silo,
+                attending=bool(presence.instance),
+                last_seen=presence.last_seen,
+                answered=not self._mailroom.is_pending(silo),
+                sent_bytes=sent[silo],
+                received_bytes=received[silo],
+                epsilon_spent=self.epsilon.get(silo, 0.0),
+                trouble=presence.trouble,
+            )
+            for silo, presence in self._mailroom.silos.items()
+        ]
+
+
+def _by_silo(counted: Counter[tuple[str, str]]) -> Counter[str]:
+    total = Counter[str]()
+    for (_, silo), size in counted.copy().items():
+        total[silo] += size
+    return total

@@ -1,0 +1,82 @@
+"""A silo's line to the aggregator: it dials, asks which job, attends, delivers. Trouble comes as a typed error."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import grpc
+
+from federation.errors import CertificateError, MessageError, RunError, Unreachable
+from federation.pki.certificates import Role
+from federation.transport.chunks import from_chunks, to_chunks
+from federation.transport.diagnosis import diagnose
+from federation.transport.tls import CLIENT_OPTIONS, read_credentials
+from federation.wire import messages_pb2 as pb
+from federation.wire import messages_pb2_grpc as pb_grpc
+from silo.config import SiloConfig
+
+CALL_SECONDS = 30.0
+SLOWEST_BYTES_A_SECOND = 50_000
+CLOCKS_APART_SECONDS = 300.0
+
+
+class AggregatorClient:
+    """One connection. After any trouble a new one is made: certificates are read anew, nothing is taken over."""
+
+    def __init__(self, config: SiloConfig, instance: bytes) -> None:
+        self._config, self._instance = config, instance
+        self._credentials = read_credentials(config.tls, role=Role.SILO, name=config.name)
+        self._channel = grpc.secure_channel(
+            str(config.aggregator), self._credentials.for_client(), options=CLIENT_OPTIONS
+        )
+        self._stub = pb_grpc.ConsortiumStub(self._channel)  # type: ignore[no-untyped-call]
+
+    def offer(self) -> pb.JobOffer:
+        """The job that is under way."""
+        with self._explained():
+            offer: pb.JobOffer = self._stub.Offer(pb.OfferRequest(), timeout=CALL_SECONDS)
+            return offer
+
+    def requests(self, run_id: bytes) -> Iterator[bytes]:
+        """The aggregator's requests, as they come; it ends when the aggregator sends everyone home."""
+        with self._explained():
+            chunks = self._stub.Attend(pb.Attendance(run_id=run_id, instance=self._instance))
+            yield from from_chunks(chunks, limit=self._config.limits.message_bytes)
+
+    def deliver(self, reply: bytes) -> None:
+        """A reply; when this returns, the aggregator has it on its disk."""
+        with self._explained():
+            seconds = CALL_SECONDS + len(reply) / SLOWEST_BYTES_A_SECOND
+            self._stub.Deliver(to_chunks(reply), timeout=seconds)
+
+    def close(self) -> None:
+        """Hang up."""
+        self._channel.close()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except grpc.RpcError as error:
+            words = error.details() or error.code().name
+            match error.code():
+                case grpc.StatusCode.UNAUTHENTICATED | grpc.StatusCode.PERMISSION_DENIED:
+                    raise CertificateError(f"the aggregator turns this silo away: {words}") from error
+                case grpc.StatusCode.INVALID_ARGUMENT | grpc.StatusCode.FAILED_PRECONDITION:
+                    raise MessageError(f"the aggregator refuses what this silo sent: {words}") from error
+                case grpc.StatusCode.UNAVAILABLE if "RunError" in words or "Unreachable" in words:
+                    raise Unreachable(f"the aggregator cannot go on at the moment: {words}") from error
+                case grpc.StatusCode.UNAVAILABLE | grpc.StatusCode.CANCELLED | grpc.StatusCode.DEADLINE_EXCEEDED:
+                    address = self._config.aggregator
+                    raise diagnose(address.host, address.port, self._config.tls, words) from error
+                case code:
+                    raise RunError(f"the aggregator answered with {code.name}: {words}; see its log") from error
+
+
+def clocks_differ(offer: pb.JobOffer) -> str:
+    """A warning where this machine's clock and the aggregator's are far apart; certificates and logs rest on them."""
+    apart = time.time() - offer.time
+    if abs(apart) < CLOCKS_APART_SECONDS:
+        return ""
+    direction = "ahead of" if apart > 0 else "behind"
+    return f"this machine's clock is {abs(apart) / 60:.0f} minutes {direction} the aggregator's; set the wrong one"

@@ -1,0 +1,25 @@
+"""Which request a silo answers next: one of its own job and run, in order, and no work before everyone agreed."""
+
+from federation.errors import SessionMismatch, WrongRound
+from federation.wire import messages_pb2 as pb
+
+
+def require_next(message: pb.Request, last: pb.LastReply, *, silo: str, job_digest: bytes) -> None:
+    """A typed error unless this request may follow the one that was answered last."""
+    kind = message.WhichOneof("body")
+    if message.job_digest != job_digest:
+        raise SessionMismatch("the request belongs to another job than the one this silo agreed to")
+    if last.number and message.run_id != last.run_id:
+        raise SessionMismatch("the request belongs to another run than the one this silo agreed to")
+    if message.number <= last.number:
+        raise WrongRound(
+            f"request {message.number} came after request {last.number} was answered: the aggregator's journal is gone "
+            "or older than this silo; restore it, or begin another run"
+        )
+    if last.number == 0 and kind not in ("enrol", None):
+        raise WrongRound(
+            f"{silo} has no memory of this run, which is under way: its folder is new or was removed; what it spent "
+            "would be forgotten, so restore the folder from a backup or begin another run"
+        )
+    if (last.number == 1) != (kind == "begin") and kind not in ("enrol", None):
+        raise WrongRound("a job begins, once, when this silo has seen that everyone agreed to it")

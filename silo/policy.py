@@ -1,0 +1,96 @@
+"""The silo's last word on a job, before anything touches its data."""
+
+import math
+from pathlib import Path
+
+from federation.config.job import ExampleLevel, Job, LeaderStart, TwoPhase
+from federation.config.loading import load_config
+from federation.contributions import model_scheme, quorum
+from federation.errors import LedgerDamaged, PolicyRefused
+from federation.phases import FEDAVG, PHASE_1
+from silo.config import Policy
+from silo.ledger import Budget, Ledger
+from silo.state import SiloState
+
+JOB_FILE = "job.yaml"
+"""In a run's folder: the job that the silo was offered in this run, and no other."""
+
+
+def check_policy(policy: Policy, job: Job, *, silo: str, model_length: int, spent: Budget) -> None:
+    """`PolicyRefused` with everything that the job would have to change, or the silo's policy, and where.
+
+    `spent` is what this silo's earlier runs have cost. Epsilons and deltas add up (basic composition), because those
+    runs saw the same examples.
+    """
+    found = [
+        *_privacy(policy, job, spent),
+        *_sums(policy, job, silo),
+        *_allowed("learner.kind", job.learner.kind, "learners", policy.learners),
+    ]
+    if model_length > policy.largest_model:
+        found.append(
+            f"the job's model has {model_length} parameters, but policy.largest_model is {policy.largest_model}"
+        )
+    if found:
+        raise PolicyRefused(
+            f"{silo}'s policy does not allow the job {job.name}: {'; '.join(found)}. Change the job, or the policy in "
+            f"{silo}'s silo.yaml"
+        )
+
+
+def spent_in(runs: list[Path], silo: str) -> Budget:
+    """What these runs of the silo have cost together, by their jobs and ledgers."""
+    epsilon = delta = 0.0
+    for folder in runs:
+        privacy = load_config(Job, folder / JOB_FILE).privacy
+        if not SiloState(folder).has_trained():
+            continue
+        if not isinstance(privacy, ExampleLevel):
+            return Budget(math.inf, math.inf)  # it trained without noise: nothing bounds what it told
+        if not (path := folder / "ledger.jsonl").exists():
+            raise LedgerDamaged(
+                f"{path} is gone, but the silo has trained in that run: what it spent is not known; restore the file "
+                "from a backup"
+            )
+        with Ledger(path, silo=silo, budget=Budget(privacy.epsilon, privacy.delta)) as ledger:
+            epsilon += ledger.epsilon
+            delta += privacy.delta
+    return Budget(epsilon, delta)
+
+
+def _privacy(policy: Policy, job: Job, spent: Budget) -> list[str]:
+    found = _allowed("privacy.kind", job.privacy.kind, "mechanisms", policy.mechanisms)
+    if not isinstance(job.privacy, ExampleLevel):
+        return found
+    for name, asked, before, largest in (
+        ("epsilon", job.privacy.epsilon, spent.epsilon, policy.largest_epsilon),
+        ("delta", job.privacy.delta, spent.delta, policy.largest_delta),
+    ):
+        if asked + before > largest * (1 + 1e-9):
+            earlier = f" and earlier runs have spent {before:.4g}" if before else ""
+            found.append(f"privacy.{name} is {asked:g}{earlier}, but policy.largest_{name} is {largest:g}")
+    return found
+
+
+def _sums(policy: Policy, job: Job, silo: str) -> list[str]:
+    found = _allowed("secure_sum.kind", job.secure_sum.kind, "secure_sums", policy.secure_sums)
+    crowd = job.schedule.crowd(len(job.silos.names))
+    schemes = [model_scheme(job, PHASE_1 if isinstance(job.schedule, TwoPhase) else FEDAVG)]
+    if isinstance(job.schedule, TwoPhase) and job.schedule.tuning_rounds:
+        tuning = job.schedule.tuning_sum
+        found += _allowed("schedule.tuning_sum.kind", tuning.kind, "tuning_sums", policy.tuning_sums)
+        schemes.append(tuning.build())
+    fewest = min(quorum(job, scheme, crowd) for scheme in schemes)
+    if isinstance(job.warm_start, LeaderStart) and job.warm_start.silo == silo:
+        found += _allowed("the leader's own sum", "plain", "secure_sums", policy.secure_sums)
+        fewest = 1
+    if fewest < policy.fewest_silos:
+        found.append(
+            f"a sum of the job may be over {fewest} silos (silos.names, silos.fewest, schedule.fraction), but "
+            f"policy.fewest_silos is {policy.fewest_silos}"
+        )
+    return found
+
+
+def _allowed(where: str, kind: str, name: str, allowed: tuple[str, ...]) -> list[str]:
+    return [] if kind in allowed else [f"{where} is {kind}, but policy.{name} allows {', '.join(allowed)}"]

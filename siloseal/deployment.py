@@ -1,0 +1,56 @@
+"""Starts the two sides of a deployment from their files."""
+
+from functools import partial
+from pathlib import Path
+
+import torch
+from threadpoolctl import threadpool_limits
+
+from aggregator.config import AggregatorConfig
+from aggregator.coordinator import Outcome
+from aggregator.deployed import DeployedAggregator
+from federation.audit import AuditLog
+from federation.config.data import AtSilos
+from federation.config.loading import load_config
+from federation.config.section import placed
+from federation.randomness import Randomness, SecureRandomness
+from federation.storage import make_folder
+from silo.config import SiloConfig
+from silo.deployed import DeployedSilo
+from silo.participation import Participation
+from silo.public_start import public_sum
+from siloseal.feed import Feed
+from siloseal.prometheus import AggregatorNumbers, SiloNumbers, metrics_page
+
+AUDIT_FILE = "audit.jsonl"
+
+
+def run_aggregator(path: Path, *, json_lines: bool, quiet: bool) -> Outcome:
+    """Serve the run that this file describes to its end."""
+    config = placed(load_config(AggregatorConfig, path), path.resolve().parent)
+    with _feed(config.state, "aggregator", json_lines=json_lines, quiet=quiet) as feed, threadpool_limits(1):
+        torch.set_num_threads(1)
+        aggregator = DeployedAggregator(config, public_sum=partial(public_sum, own=AtSilos()), witness=feed)
+        try:
+            with metrics_page(config.metrics, AggregatorNumbers(aggregator.status.report)):
+                return aggregator.run()
+        finally:
+            aggregator.close()
+
+
+def run_silo(path: Path, *, json_lines: bool, quiet: bool, randomness: Randomness | None = None) -> Participation:
+    """Take part in the run that the aggregator of this file serves."""
+    config = placed(load_config(SiloConfig, path), path.resolve().parent)
+    with _feed(config.state, config.name, json_lines=json_lines, quiet=quiet) as feed, threadpool_limits(1):
+        torch.set_num_threads(1)
+        silo = DeployedSilo(config, randomness=randomness or SecureRandomness(), witness=feed)
+        try:
+            with metrics_page(config.metrics, SiloNumbers(lambda: silo.standing)):
+                return silo.serve()
+        finally:
+            silo.close()
+
+
+def _feed(state: Path, who: str, *, json_lines: bool, quiet: bool) -> Feed:
+    make_folder(state, mode=0o700)
+    return Feed(AuditLog(state / AUDIT_FILE, who=who), json_lines=json_lines, quiet=quiet)

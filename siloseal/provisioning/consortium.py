@@ -1,0 +1,101 @@
+"""The consortium's file, consortium.yaml: who takes part, where the aggregator listens, what kits begin with."""
+
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from federation.config.data import MOST_CLASSES, DataSource
+from federation.config.deployment import Host, Port, Tls
+from federation.config.job import Job, Name
+from federation.config.loading import load_config
+from federation.config.section import Section, placed
+from federation.errors import ConfigError
+from silo.config import Address, Policy
+
+RESERVED = ("authority", "aggregator", "operator")
+"""Folders of the kits that are no silo's."""
+MOST_DAYS = 3650
+
+
+class Listener(Section):
+    """The aggregator, as silos dial it and as it listens."""
+
+    host: Host = Field(description="the name or IP address that silos dial; it stands in the aggregator's certificate")
+    port: Port = Field(description="the port that silos dial")
+    listen: Host = Field(default="0.0.0.0", description="the address to listen at")  # noqa: S104 (silos are elsewhere)
+
+    @model_validator(mode="after")
+    def _host_has_no_port(self) -> Self:
+        try:
+            ip_address(self.host)
+        except ValueError:
+            if ":" in self.host:
+                raise ValueError(
+                    f"host is {self.host}, expected a name or an address; the port has its own line"
+                ) from None
+        return self
+
+
+class Member(Section):
+    """One silo."""
+
+    name: Name = Field(description="the silo's name, as in the job")
+    data: DataSource = Field(description="what its silo.yaml begins with; paths are those of the silo's machine")
+    classes: tuple[Annotated[int, Field(ge=0, lt=MOST_CLASSES)], ...] | None = Field(
+        default=None, min_length=1, description="the classes that the silo declares, which is public; all if not given"
+    )
+    request: Path | None = Field(
+        default=None, description="what the silo made with `siloseal provision request`, if it keeps its own keys"
+    )
+
+
+class Consortium(Section):
+    """Who learns together. Paths are taken from where the file lies."""
+
+    name: Name = Field(description="the consortium's name, which stands in every certificate")
+    aggregator: Listener = Field(description="where silos find the aggregator")
+    job: Path = Field(description="the job's YAML file")
+    valid_days: int = Field(default=365, ge=1, le=MOST_DAYS, description="how long certificates are valid")
+    policy: Policy = Field(description="what the silos' policies begin with; each silo may narrow its own")
+    silos: tuple[Member, ...] = Field(min_length=1, description="who takes part")
+
+    @model_validator(mode="after")
+    def _one_folder_each(self) -> Self:
+        names = [member.name.lower() for member in self.silos]
+        if doubles := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"silos has {', '.join(doubles)} twice (upper and lower case count as equal); rename one")
+        if taken := sorted(set(names) & set(RESERVED)):
+            raise ValueError(
+                f"silos has {', '.join(taken)}, which is the name of another folder of the kits; rename it"
+            )
+        return self
+
+
+class OperatorConfig(Section):
+    """The operator's file, operator.yaml. An operator's certificate may ask for the status, and nothing else."""
+
+    aggregator: Address = Field(description="whom to ask")
+    tls: Tls = Field(description="certificate, key, authority")
+
+
+def read_consortium(path: Path) -> Consortium:
+    """The consortium in this file, with its paths placed and its silos those of its job; or `ConfigError`."""
+    consortium = placed(load_config(Consortium, path), path.parent)
+    silos = tuple(
+        member if member.request is None else member.model_copy(update={"request": path.parent / member.request})
+        for member in consortium.silos
+    )
+    consortium = consortium.model_copy(update={"silos": silos})
+    jobs, ours = set(load_config(Job, consortium.job).silos.names), {member.name for member in silos}
+    if jobs != ours:
+        raise ConfigError(
+            f"{path}: its silos are not those of {consortium.job}: only the job has {_listed(jobs - ours)}, only the "
+            f"consortium has {_listed(ours - jobs)}; name the same in both"
+        )
+    return consortium
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(sorted(names)) or "none"

@@ -1,0 +1,144 @@
+"""Makes the kits of a consortium, and brings them up to date without touching what their owners rely on."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from federation.errors import CertificateError, ConfigError
+from federation.pki.authority import CERTIFICATE, REVOKED, Authority
+from federation.pki.certificates import Role, read_private_key
+from federation.pki.keys import public_key_of, require_p256
+from federation.roster import Roster, read_roster
+from federation.storage import make_folder
+from siloseal.provisioning import start_pages
+from siloseal.provisioning.config_files import aggregator_yaml, operator_yaml, roster_yaml, silo_yaml
+from siloseal.provisioning.consortium import RESERVED, Consortium, Member, read_consortium
+from siloseal.provisioning.credentials import certify, identity_of, key_path, standing
+from siloseal.provisioning.kit import Kit
+from siloseal.provisioning.request import IDENTITY_KEY, TLS_KEY, Request, read_request
+
+AUTHORITY, AGGREGATOR, OPERATOR = RESERVED
+ROSTER, PAGE = "roster.yaml", "START.md"
+Requests = Mapping[str, Request]
+
+
+def provision(config: Path, out: Path) -> list[str]:
+    """The kits of the consortium in this file, a line for each thing done. The files are checked before any is written.
+
+    A second time it adds what is missing. Killed in the middle, it continues.
+    """
+    consortium = read_consortium(config)
+    job, members = consortium.job.read_bytes(), consortium.silos
+    requests = {each.name: read_request(each.request, each.name) for each in members if each.request is not None}
+    authority, root = _open_authority(consortium.name, out)
+    _require_trusted_keys(consortium, requests, authority, out)
+
+    silos = {member.name: Kit(out / member.name) for member in members}
+    roster = _settle_roster(root, silos, requests, authority).encode()
+    aggregator, operator = Kit(out / AGGREGATOR), Kit(out / OPERATOR)
+    _fill_aggregator(aggregator, consortium, authority, roster, job)
+    for member in members:
+        _fill_silo(silos[member.name], consortium, member, requests, authority, roster)
+    _fill_operator(operator, consortium, authority)
+    _note_who_left(root, consortium, authority, out)
+    if ROSTER in aggregator.updated:
+        root.notes.append(f"{ROSTER} has changed: hand the new one to the aggregator and to every silo")
+    return [line for kit in (root, aggregator, *silos.values(), operator) for line in kit.lines()]
+
+
+def _open_authority(name: str, out: Path) -> tuple[Authority, Kit]:
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"{out} is a file, expected a folder for the kits; give another --out")
+    folder, files = out / AUTHORITY, ["ca.key", CERTIFICATE, REVOKED]
+    if folder.exists():
+        authority = Authority.load(folder)
+        if authority.name != name:
+            raise ConfigError(
+                f"{folder} is the authority of {authority.name}, but the consortium is {name}; give another --out"
+            )
+        root = Kit(folder)
+        root.kept += files
+        return authority, root
+    if others := sorted(path.parent.name for path in out.glob(f"*/{CERTIFICATE}")):
+        raise CertificateError(
+            f"{out} has kits ({', '.join(others)}) but no authority, and a new one would make them useless; put the "
+            f"folder {AUTHORITY} back, or give another --out"
+        )
+    make_folder(out, mode=0o700)
+    authority, root = Authority.create(name, folder), Kit(folder)
+    root.made += files
+    root.notes += [
+        "whoever has ca.key can become anybody: keep this folder offline, with a backup",
+        "a kit that was handed over no longer needs its *.key files here; delete them, and they are not made again",
+    ]
+    return authority, root
+
+
+def _require_trusted_keys(consortium: Consortium, requests: Requests, authority: Authority, out: Path) -> None:
+    """Before anything is written: a revoked key gets no new certificate, and nobody has keys of two origins."""
+    for name, request in requests.items():
+        authority.require_never_revoked(name, require_p256(request.csr.public_key()))
+        if present := [key for key in (TLS_KEY, IDENTITY_KEY) if (out / name / key).exists()]:
+            raise ConfigError(
+                f"{out / name} has {', '.join(present)}, but {name} sent a request for keys of its own; remove them "
+                "from the kit, or `request` from the consortium's file"
+            )
+    roles = {AGGREGATOR: Role.AGGREGATOR, OPERATOR: Role.OPERATOR}
+    for name in (*roles, *(member.name for member in consortium.silos)):
+        path = key_path(out / name, roles.get(name, Role.SILO))
+        if path.exists():
+            authority.require_never_revoked(name, public_key_of(read_private_key(path)))
+
+
+def _settle_roster(root: Kit, silos: Mapping[str, Kit], requests: Requests, authority: Authority) -> str:
+    """The members' identities. The authority remembers former members' too, in case one comes back."""
+    path = root.folder / ROSTER
+    known = read_roster(path).identities if path.exists() else {}
+    identities = {
+        name: requests[name].identity if name in requests else identity_of(kit, name, authority, known)
+        for name, kit in silos.items()
+    }
+    ever = Roster(consortium=authority.name, identities={**known, **identities})
+    root.write(ROSTER, roster_yaml(ever).encode())
+    return roster_yaml(Roster(consortium=authority.name, identities=identities))
+
+
+def _fill_aggregator(kit: Kit, consortium: Consortium, authority: Authority, roster: bytes, job: bytes) -> None:
+    days, hosts = consortium.valid_days, [consortium.aggregator.host]
+    mine = certify(kit, authority, Role.AGGREGATOR, AGGREGATOR, valid_days=days, hosts=hosts)
+    kit.write(CERTIFICATE, authority.certificate)
+    kit.write(REVOKED, authority.crl())
+    kit.write(ROSTER, roster)
+    kit.write("job.yaml", job)
+    kit.write_once("aggregator.yaml", aggregator_yaml(consortium).encode)
+    kit.write(PAGE, start_pages.aggregator_page(consortium, mine.bearer.not_after).encode())
+
+
+def _fill_silo(
+    kit: Kit, consortium: Consortium, member: Member, requests: Requests, authority: Authority, roster: bytes
+) -> None:
+    request = requests.get(member.name)
+    requested = None if request is None else require_p256(request.csr.public_key())
+    days = consortium.valid_days
+    mine = certify(kit, authority, Role.SILO, member.name, valid_days=days, requested=requested)
+    kit.write(CERTIFICATE, authority.certificate)
+    kit.write(ROSTER, roster)
+    kit.write_once("silo.yaml", silo_yaml(consortium, member).encode)
+    kit.write(PAGE, start_pages.silo_page(consortium, member, mine.bearer.not_after).encode())
+    if request is not None:
+        kit.notes.append(f"made for request {request.fingerprint}; ask {member.name} whether it is theirs")
+
+
+def _fill_operator(kit: Kit, consortium: Consortium, authority: Authority) -> None:
+    mine = certify(kit, authority, Role.OPERATOR, OPERATOR, valid_days=consortium.valid_days)
+    kit.write(CERTIFICATE, authority.certificate)
+    kit.write_once("operator.yaml", operator_yaml(consortium).encode)
+    kit.write(PAGE, start_pages.operator_page(consortium, mine.bearer.not_after).encode())
+
+
+def _note_who_left(root: Kit, consortium: Consortium, authority: Authority, out: Path) -> None:
+    names = {one.bearer.name for one in authority.issued() if one.bearer.role is Role.SILO}
+    for name in sorted(names - {member.name for member in consortium.silos}):
+        if standing(authority, name):
+            root.notes.append(
+                f"{name} has left, but its certificate stands: `siloseal provision revoke {name} --kits {out}`"
+            )

@@ -1,0 +1,102 @@
+"""A consortium of three on one machine: provisioned, started as processes, disturbed by the tests."""
+
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from federation.config.job import Job
+from federation.config.loading import to_yaml
+from models.building import read_generator
+from siloseal.provisioning.kits import provision
+
+from .parties import Party
+
+NAMES = ("north", "east", "south")
+SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 30, "tuning_rounds": 1, "tuning_steps": 5}
+PRIVACY = {"kind": "example_level", "epsilon": 10, "delta": 1e-5, "reserve_steps": 2000}
+KERNEL_MEAN = {"kind": "kernel_mean", "epsilon": 4, "frequencies": 40, "length_scale": 1.0, "fit_steps": 5}
+POLICY = {
+    "largest_epsilon": 10, "largest_delta": 1e-5, "fewest_silos": 2, "secure_sums": ["ckks", "plain"],
+    "tuning_sums": ["ckks", "plain"], "mechanisms": ["example_level"], "learners": ["gan"], "largest_model": 10**6,
+}  # fmt: skip
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+class Consortium:
+    """Kits in a folder, and a party for each."""
+
+    def __init__(self, folder: Path, job: Job) -> None:
+        self.folder, self.job, self.port = folder, job, free_port()
+        self.kits = folder / "kits"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "job.yaml").write_text(to_yaml(job))
+        silos = [{"name": name, "data": {"kind": "digits", "limit": 300 + 100 * i}} for i, name in enumerate(NAMES)]
+        consortium = {
+            "name": "three", "aggregator": {"host": "localhost", "port": self.port, "listen": "127.0.0.1"},
+            "job": "job.yaml", "policy": POLICY, "silos": silos,
+        }  # fmt: skip
+        (folder / "consortium.yaml").write_text(yaml.safe_dump(consortium))
+        provision(folder / "consortium.yaml", self.kits)
+        self.aggregator = Party("aggregator", self.kits / "aggregator" / "aggregator.yaml")
+        self.silos = {
+            name: Party("silo", self.kits / name / "silo.yaml", seed) for seed, name in enumerate(NAMES, start=1)
+        }
+
+    @property
+    def parties(self) -> list[Party]:
+        return [self.aggregator, *self.silos.values()]
+
+    def start(self) -> "Consortium":
+        for party in self.parties:
+            party.start()
+        return self
+
+    def finish(self) -> np.ndarray:
+        """Everyone ends well; the global model."""
+        assert [party.wait() for party in self.parties] == [0] * len(self.parties)
+        return self.model()
+
+    def model(self, path: str = "global.safetensors") -> np.ndarray:
+        generator = read_generator(self.kits / "aggregator" / "state" / path)
+        return np.concatenate([p.detach().numpy().ravel() for p in generator.parameters()])
+
+    def edit(self, party: str, **changes: Any) -> None:
+        """Change a party's own file."""
+        path = self.kits / party / ("aggregator.yaml" if party == "aggregator" else "silo.yaml")
+        path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **changes}))
+
+    def state(self, party: str) -> Path:
+        return self.kits / party / "state"
+
+    def run_folder(self, silo: str) -> Path:
+        (folder,) = (self.state(silo) / "runs").iterdir()
+        return folder
+
+    def stop(self) -> None:
+        for party in self.parties:
+            if party.alive:
+                party.kill()
+
+
+@pytest.fixture
+def consortium_of(small_job: Callable[..., Job], tmp_path: Path) -> Iterator[Callable[..., Consortium]]:
+    """A consortium for the small job with some sections replaced; whatever still runs is killed in the end."""
+    made: list[Consortium] = []
+
+    def make(**sections: Any) -> Consortium:
+        sections = {"schedule": SHORT, "privacy": PRIVACY, "data": {"kind": "at_silos"}, **sections}
+        made.append(Consortium(tmp_path / str(len(made)), small_job(**sections)))
+        return made[-1]
+
+    yield make
+    for consortium in made:
+        consortium.stop()

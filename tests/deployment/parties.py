@@ -1,0 +1,111 @@
+"""Aggregators and silos as real processes, with what they say as events that a test waits for.
+
+Processes are forked from a server that has imported everything, so that a restart takes a fraction of a second. They
+can be killed like any other. Silos draw from seeded randomness, which no config can select.
+"""
+
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["siloseal.deployment", "siloseal.console", "tests.deployment.parties"])
+PATIENCE_SECONDS = 120.0
+
+Event = dict[str, Any]
+
+
+def _main(role: str, config: Path, seed: int, out: Connection) -> None:
+    """In the child: what `siloseal ROLE --config FILE --json` does, with standard output into the test's hands."""
+    from federation.errors import SiloSealError
+    from federation.randomness import SeededRandomness
+    from siloseal.deployment import run_aggregator, run_silo
+
+    os.dup2(out.fileno(), 1)
+    sys.stdout = os.fdopen(1, "w", buffering=1)
+    with (config.parent / "stderr.txt").open("a") as errors:
+        os.dup2(errors.fileno(), 2)
+    try:
+        if role == "aggregator":
+            run_aggregator(config, json_lines=True, quiet=True)
+        else:
+            run_silo(config, json_lines=True, quiet=True, randomness=SeededRandomness(seed))
+    except SiloSealError as error:
+        print(json.dumps({"event": "error", "type": type(error).__name__, "words": str(error)}))
+        os._exit(1)
+    os._exit(0)
+
+
+class Party:
+    """One process after the other, all with the same config: what `systemd` would keep alive."""
+
+    def __init__(self, role: str, config: Path, seed: int = 0) -> None:
+        self.role, self.config, self.seed = role, config, seed
+        self.events: list[Event] = []
+        self._changed = threading.Condition()
+        self._process: Any = None
+        self.on_event: Callable[[Event], None] = lambda _: None
+        """Called in the thread that reads; the process goes on meanwhile."""
+
+    def start(self) -> "Party":
+        ours, theirs = os.pipe()
+        out = Connection(theirs)
+        self._process = CONTEXT.Process(target=_main, args=(self.role, self.config, self.seed, out), daemon=True)
+        self._process.start()
+        out.close()
+        self._reader = threading.Thread(target=self._read, args=(ours,), daemon=True)
+        self._reader.start()
+        return self
+
+    def kill(self) -> None:
+        """kill -9, and wait until it is dead and everything that it said is heard."""
+        os.kill(self._process.pid, signal.SIGKILL)
+        self.wait()
+
+    def restart(self) -> None:
+        self.kill()
+        self.start()
+
+    def wait(self) -> int:
+        """Its exit code."""
+        self._process.join(PATIENCE_SECONDS)
+        assert self._process.exitcode is not None, f"{self.config} still runs; it said {self.events[-3:]}"
+        if threading.current_thread() is not self._reader:
+            self._reader.join(PATIENCE_SECONDS)
+        return int(self._process.exitcode)
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.is_alive()
+
+    @property
+    def pid(self) -> int:
+        return int(self._process.pid)
+
+    def said(self, event: str, **facts: Any) -> list[Event]:
+        """What it has said of this kind, with these facts."""
+        return [e for e in list(self.events) if e["event"] == event and facts.items() <= e.items()]
+
+    def wait_for(self, event: str, *, count: int = 1, **facts: Any) -> Event:
+        """The `count`th event of this kind with these facts, as soon as it has been said."""
+        with self._changed:
+            heard = self._changed.wait_for(lambda: len(self.said(event, **facts)) >= count, PATIENCE_SECONDS)
+        assert heard, f"{self.role} never said {event} {facts}; its last words: {self.events[-5:]}"
+        return self.said(event, **facts)[count - 1]
+
+    def _read(self, descriptor: int) -> None:
+        with os.fdopen(descriptor, "r") as lines:
+            for line in lines:
+                if line.endswith("\n"):  # a kill may tear the last one
+                    event = json.loads(line)
+                    with self._changed:
+                        self.events.append(event)
+                        self._changed.notify_all()
+                    self.on_event(event)

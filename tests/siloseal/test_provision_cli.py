@@ -1,0 +1,104 @@
+"""`siloseal provision` as a person types it."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from siloseal.cli import main
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+Ran = subprocess.CompletedProcess[str]
+
+
+@pytest.fixture
+def provision(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[..., Ran]:
+    """The real entry point, in a folder with the configs that ship."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(CONFIGS, tmp_path / "configs")
+
+    def call(*arguments: str) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["siloseal", "provision", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        shown = capsys.readouterr()
+        return Ran(arguments, int(ended.value.code or 0), shown.out, shown.err)
+
+    return call
+
+
+def test_help_shows_the_short_form_and_every_command(provision: Callable[..., Ran]) -> None:
+    for arguments in (["--help"], []):
+        shown = provision(*arguments)
+        for word in ("CONFIG --out DIR", "request", "renew", "revoke", "configs/consortium.yaml"):
+            assert word in shown.stdout + shown.stderr
+    assert "--valid-days" in provision("renew", "--help").stdout
+    assert "--out" in provision("kits", "--help").stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("configs/consortium.yaml", "--out", "kits"),
+        ("--out", "kits", "configs/consortium.yaml"),
+        ("--out=kits/", "configs/consortium.yaml"),
+        ("kits", "configs/consortium.yaml", "--out", "kits"),
+    ],
+    ids=" ".join,
+)
+def test_the_consortiums_file_needs_no_command(
+    provision: Callable[..., Ran], tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    ran = provision(*arguments)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "kits/north/\n  made    identity.key, silo.key, silo.crt" in ran.stdout
+    assert (tmp_path / "kits/north/silo.yaml").exists()
+
+
+def test_a_consortiums_life(provision: Callable[..., Ran], tmp_path: Path) -> None:
+    requested = provision("request", "--name", "east", "--out", "east")
+    assert requested.returncode == 0
+    fingerprint = requested.stdout.split()[-1]
+    path = tmp_path / "configs/consortium.yaml"
+    path.write_text(path.read_text().replace("# request: requests/east.yaml #", "request: ../east/request.yaml #"))
+    made = provision("configs/consortium.yaml", "--out", "kits")
+    assert fingerprint in made.stdout
+    assert not (tmp_path / "kits/east/silo.key").exists()
+    assert "kept    ca.key" in provision("configs/consortium.yaml", "--out", "kits").stdout
+    renewed = provision("renew", "east", "--kits", "kits/", "--valid-days", "10")
+    assert "kits/east/silo.crt: for the same key" in renewed.stdout
+    assert "east: 2 certificates revoked" in provision("revoke", "east", "--kits", "kits/").stdout
+    assert "new request" in provision("renew", "east", "--kits", "kits").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("missing.yaml", "--out", "kits"), ["missing.yaml", "cannot be read"]),
+        (("renw", "--out", "kits"), ["renw", "cannot be read"]),
+        (("configs/consortium.yaml",), ["--out"]),
+        (("configs/consortium.yaml", "--out", "configs/consortium.yaml"), ["is a file"]),
+        (("configs/digits.yaml", "--out", "kits"), ["digits.yaml", "is not a known key"]),
+        (("renew", "east", "--kits", "nowhere"), ["nowhere/authority holds no authority"]),
+        (("revoke", "east", "--kits", "nowhere"), ["nowhere/authority holds no authority"]),
+        (("renew", "east", "--kits", "kits", "--valid-days", "0"), ["--valid-days"]),
+        (("request", "--name", "a b", "--out", "x"), ["--name is 'a b'"]),
+        (("request", "--name", "east", "--out", "configs/consortium.yaml"), ["is a file"]),
+    ],
+    ids=lambda value: " ".join(value)[:40],
+)
+def test_bad_input_gets_a_sentence_and_no_traceback(
+    provision: Callable[..., Ran], arguments: tuple[str, ...], words: list[str]
+) -> None:
+    ran = provision(*arguments)
+    assert ran.returncode in (1, 2)
+    assert "Traceback" not in ran.stderr
+    text = " ".join(ran.stderr.split())
+    for word in words:
+        assert word in text
+    assert ran.stdout == ""
