@@ -10,7 +10,7 @@ from aggregator.observer import Observer
 from federation.config.job import Job
 from federation.contributions import quorum
 from federation.engine import Engine, drive
-from federation.errors import MessageError, SiloRefused
+from federation.errors import MessageError, SiloRefused, WrongRound
 from federation.secure_sum import SecureSum, Sum
 from federation.session import Domain, Session
 from federation.wire import messages_pb2 as pb
@@ -77,9 +77,12 @@ class Conversation:
             if reply.WhichOneof("body") == "refusal":
                 raise SiloRefused(f"{silo} refused: {reply.refusal.message}")
             check(silo, reply)
-            self._journal.record(self.number, silo, digests[silo], data)
-            self._count(silo, requests[silo], data)
-            replies[silo] = reply
+            if silo not in replies:
+                self._journal.record(self.number, silo, digests[silo], data)
+                self._count(silo, requests[silo], data)
+                replies[silo] = reply
+            elif replies[silo] != reply:  # the first is in the journal, but its silo had no receipt: no room for a line
+                raise MessageError(f"{silo} answered request {self.number} a second time, and differently")
             self._observer.accepted(self.number, silo, hashlib.sha256(data).digest(), len(data))
 
         missing = {silo: request for silo, request in requests.items() if silo not in known}
@@ -130,6 +133,10 @@ class Conversation:
 
     def _read(self, silo: str, request_digest: bytes, data: bytes) -> pb.Reply:
         reply = decode(pb.Reply, data)
+        if reply.silo == silo and 0 < reply.number < self.number:
+            raise WrongRound(
+                f"{silo} answered request {reply.number}, which is over; it goes on with request {self.number}"
+            )
         if reply.silo != silo or reply.number != self.number or reply.request_digest != request_digest:
             raise MessageError(
                 f"{silo} was asked request {self.number}, but {reply.silo or 'nobody'} answered request {reply.number}"

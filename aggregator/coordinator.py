@@ -4,6 +4,7 @@ It asks the silos for replies and does not know what carries them. It is determi
 journal of them is all that crash recovery needs.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +20,7 @@ from aggregator.observer import Model, Observer, Shape
 from federation.config.job import ColdStart, FedAvg, Job, KernelMeanStart, LeaderStart, PublicStart, TwoPhase
 from federation.contributions import model_domain, model_scheme, quorum, sketch_domain, sketch_scheme, to_model
 from federation.engine import Engine
-from federation.errors import RunError
+from federation.errors import MessageError, RunError
 from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, participants
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import to_array
@@ -81,7 +82,7 @@ class Coordinator:
     def _enrol(self) -> tuple[Shape, int]:
         """Everyone must be there, and hear that everyone agreed to the same job."""
         names = self._job.silos.names
-        replies = self._talk.ask(dict.fromkeys(names, pb.Request(enrol=pb.Enrol())))
+        replies = self._talk.ask(dict.fromkeys(names, pb.Request(enrol=pb.Enrol())), check=_require_images)
         self._talk.identities = {silo: reply.enrolled.identity for silo, reply in replies.items()}
         kinds = {silo: (tuple(r.enrolled.image_shape), r.enrolled.classes) for silo, r in replies.items()}
         if len(set(kinds.values())) != 1:
@@ -154,7 +155,8 @@ class Coordinator:
         """The average of what these silos make of the model. Who stays silent is left out, if enough are left."""
         train = pb.Request(train=pb.Train(phase=phase, round=number, model=to_array(model)))
         scheme, domain = model_scheme(self._job, phase), model_domain(self._job, model.size)
-        replies = self._talk.ask(dict.fromkeys(silos, train), fewest=quorum(self._job, scheme, len(silos)))
+        fewest = quorum(self._job, scheme, len(silos))
+        replies = self._talk.ask(dict.fromkeys(silos, train), fewest=fewest, check=_require_epsilon)
         for silo, reply in replies.items():
             self._observer.spent(silo, reply.prepared.epsilon_spent)
             if reply.prepared.stopped_by_budget:
@@ -169,3 +171,14 @@ class Coordinator:
     def _enter(self, stage: str) -> None:
         self._talk.stage = stage
         self._observer.stage(stage)
+
+
+def _require_images(silo: str, reply: pb.Reply) -> None:
+    shape, classes = list(reply.enrolled.image_shape), reply.enrolled.classes
+    if len(shape) != 3 or min(shape) < 1 or classes < 1:
+        raise MessageError(f"{silo} enrols with images of shape {shape[:4]} in {classes} classes, expected three sizes")
+
+
+def _require_epsilon(silo: str, reply: pb.Reply) -> None:
+    if not 0 <= reply.prepared.epsilon_spent < math.inf:  # NaN neither
+        raise MessageError(f"{silo} says that it has spent epsilon {reply.prepared.epsilon_spent}, which is no number")

@@ -15,7 +15,8 @@ from aggregator.observer import Model, Observer, Shape
 from aggregator.service import ConsortiumService, serving
 from aggregator.status import Status
 from federation.config.job import Job
-from federation.config.loading import load_config, to_yaml
+from federation.config.loading import load_config
+from federation.errors import RunError
 from federation.pki.certificates import Revocations, Role
 from federation.storage import make_folder, write_atomically
 from federation.transport.tls import read_credentials
@@ -46,6 +47,14 @@ class DeployedAggregator:
 
     def run(self) -> Outcome:
         """Serve the silos until the job is done."""
+        try:
+            return self._run()
+        except OSError as error:
+            raise RunError(
+                f"the aggregator cannot write ({error}); free some space or mend access, and the same command continues"
+            ) from error
+
+    def _run(self) -> Outcome:
         with self._serving():
             try:
                 outcome = self._coordinator.run()
@@ -64,7 +73,7 @@ class DeployedAggregator:
     @contextmanager
     def _serving(self) -> Iterator[None]:
         config, run_id = self._config, self._journal.run_id
-        offer = pb.JobOffer(run_id=run_id, job=to_yaml(self.job))
+        offer = pb.JobOffer(run_id=run_id, job=self.job.model_dump_json())
         service = ConsortiumService(
             offer,
             self._mailroom,

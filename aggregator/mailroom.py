@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from federation.audit import LONGEST_TEXT
 from federation.engine import Accept
-from federation.errors import ProtocolError, RunError, SiloRefused, SiloSealError, WrongRound
+from federation.errors import MessageError, ProtocolError, RunError, SiloRefused, SiloSealError, WrongRound
 from federation.witness import Witness
 
 
@@ -22,8 +23,10 @@ class Presence:
     """Of the process that attends; empty if none does."""
     last_seen: float = 0.0
     trouble: str = ""
+    attendance: int = 0
+    """Counts up: of two attendances of one process, the older is what is left of a connection that was cut."""
     taken: int = 0
-    """The asking whose request the silo has been given."""
+    """The asking whose request that attendance has been given."""
 
 
 @dataclass
@@ -62,9 +65,9 @@ class Mailroom:
                 left = deadline - time.monotonic()
                 if left <= 0 and not asking.busy and asking.accepted >= fewest:
                     break
-                if left <= 0 and not told:
+                needed = fewest - asking.accepted
+                if left <= 0 and not told and needed > 0:
                     told = True
-                    needed = fewest - asking.accepted
                     self._witness.show("waiting", silos=sorted(asking.pending), needed=needed, past_deadline=True)
                 self._changed.wait(left if left > 0 else None)
             while asking.busy:
@@ -76,6 +79,8 @@ class Mailroom:
     def requests_for(self, silo: str, instance: bytes, alive: Callable[[], bool]) -> Iterator[bytes]:
         """The silo's requests, one after the other, for as long as it attends and nobody replaces it."""
         presence = self.silos[silo]
+        if not instance:
+            raise MessageError(f"{silo} attends without its process's number; both sides must run the same version")
         with self._changed:
             if presence.instance not in (b"", instance):
                 raise RunError(
@@ -83,19 +88,20 @@ class Mailroom:
                     "was cut, it is forgotten within a minute"
                 )
             presence.instance, presence.last_seen, presence.taken = instance, time.time(), 0
+            presence.attendance += 1
+            attendance = presence.attendance
+            self._changed.notify_all()  # the one that this replaces is over
         try:
-            while (request := self._next(silo, alive)) is not None:
+            while (request := self._next(presence, silo, attendance, alive)) is not None:
                 yield request
         finally:
             with self._changed:
-                presence.last_seen = time.time()
-                if presence.instance == instance:
-                    presence.instance = b""
+                if presence.attendance == attendance:
+                    presence.instance, presence.last_seen = b"", time.time()
 
-    def _next(self, silo: str, alive: Callable[[], bool]) -> bytes | None:
-        presence = self.silos[silo]
+    def _next(self, presence: Presence, silo: str, attendance: int, alive: Callable[[], bool]) -> bytes | None:
         with self._changed:
-            while alive() and not self._closed:
+            while alive() and presence.attendance == attendance and not self._closed:
                 asking = self._asking
                 if asking is not None and silo in asking.pending and presence.taken < asking.number:
                     presence.taken = asking.number
@@ -109,17 +115,19 @@ class Mailroom:
         with self._changed:
             presence.last_seen = time.time()
             asking = self._asking
-            if asking is None or silo not in asking.pending or silo in asking.busy:
+            if asking is None or silo not in asking.pending:
                 raise WrongRound(
                     f"{silo} is not being asked: its reply came already, or too late; it goes on with the next request"
                 )
+            if silo in asking.busy:  # perhaps to fail for want of room: only a new connection is asked again
+                raise RunError(f"a reply of {silo} is being written down just now; dial again in a moment")
             asking.busy.add(silo)
         try:
             asking.accept(silo, reply)
         except SiloRefused as refusal:
             asking.failure = refusal
-        except (ProtocolError, RunError) as error:
-            presence.trouble = f"{type(error).__name__}: {error}"
+        except (ProtocolError, RunError, OSError) as error:
+            self.note_trouble(silo, error)
             raise
         else:
             presence.trouble = ""
@@ -130,6 +138,10 @@ class Mailroom:
             with self._changed:
                 asking.busy.discard(silo)
                 self._changed.notify_all()
+
+    def note_trouble(self, silo: str, error: Exception) -> None:
+        """What is wrong with the silo's reply, for whoever asks for the status until a good one comes."""
+        self.silos[silo].trouble = f"{type(error).__name__}: {error}"[:LONGEST_TEXT]  # it may quote the silo
 
     def wake(self) -> None:
         """Something that `alive` looks at has changed."""

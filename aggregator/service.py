@@ -13,7 +13,7 @@ from aggregator.admission import Admission
 from aggregator.mailroom import Mailroom
 from federation.audit import LONGEST_TEXT
 from federation.errors import CertificateError, MessageError, ProtocolError, RunError, SiloSealError, WrongRound
-from federation.transport.chunks import from_chunks, to_chunks
+from federation.transport.chunks import only_message, to_chunks
 from federation.transport.tls import SERVER_OPTIONS, Credentials
 from federation.wire import messages_pb2 as pb
 from federation.wire import messages_pb2_grpc as pb_grpc
@@ -21,6 +21,8 @@ from federation.witness import Witness
 
 SPARE_THREADS = 8
 GRACE_SECONDS = 5.0
+LONGEST_WORDS = 2000
+"""They travel in a header, whose size gRPC limits, and may quote what the caller sent."""
 
 
 class ConsortiumService(pb_grpc.ConsortiumServicer):
@@ -67,17 +69,23 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
         """A reply of the calling silo."""
         with self._answering(context):
             silo = self._admission.silo(context)
-            messages = list(from_chunks(request_iterator, limit=self._limit))
-            if len(messages) != 1:
-                raise MessageError(f"{len(messages)} messages came in one delivery, expected one reply")
-            self._mailroom.deliver(silo, messages[0])
+            try:
+                reply = only_message(request_iterator, limit=self._limit)
+            except MessageError as error:
+                self._mailroom.note_trouble(silo, error)
+                raise
+            self._mailroom.deliver(silo, reply)
             return pb.Receipt()
 
     def Status(self, request: pb.StatusRequest, context: grpc.ServicerContext) -> pb.StatusReport:  # noqa: N802
         """How far the run is, for everyone with a certificate."""
+        self.require_known(context)
+        return self._report()
+
+    def require_known(self, context: grpc.ServicerContext) -> None:
+        """Whoever has no valid certificate of the consortium gets nothing."""
         with self._answering(context):
             self._admission.bearer(context)
-            return self._report()
 
     @contextmanager
     def _answering(self, context: grpc.ServicerContext) -> Iterator[None]:
@@ -92,6 +100,28 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
             _abort(context, RunError(f"the aggregator cannot write ({error}); mend it, and the run goes on"))
 
 
+class _Health(health.HealthServicer):  # type: ignore[misc]  # no types
+    """gRPC's own health checking, for whoever the consortium knows."""
+
+    def __init__(self, service: ConsortiumService) -> None:
+        super().__init__()
+        self._service = service
+
+    def Check(  # noqa: N802
+        self, request: health_pb2.HealthCheckRequest, context: grpc.ServicerContext
+    ) -> health_pb2.HealthCheckResponse:
+        """Whether the aggregator serves."""
+        self._service.require_known(context)
+        return super().Check(request, context)
+
+    def Watch(  # noqa: N802
+        self, request: health_pb2.HealthCheckRequest, context: grpc.ServicerContext
+    ) -> Iterator[health_pb2.HealthCheckResponse]:
+        """The same, whenever it changes."""
+        self._service.require_known(context)
+        yield from super().Watch(request, context)
+
+
 def _abort(context: grpc.ServicerContext, error: SiloSealError) -> NoReturn:
     match error:
         case CertificateError():
@@ -104,7 +134,7 @@ def _abort(context: grpc.ServicerContext, error: SiloSealError) -> NoReturn:
             code = grpc.StatusCode.UNAVAILABLE
         case _:
             code = grpc.StatusCode.INTERNAL
-    context.abort(code, f"{type(error).__name__}: {error}")
+    context.abort(code, f"{type(error).__name__}: {error}"[:LONGEST_WORDS])
     raise AssertionError("abort raises")
 
 
@@ -115,7 +145,7 @@ def serving(service: ConsortiumService, credentials: Credentials, *, address: st
     pool = ThreadPoolExecutor(2 * silos + SPARE_THREADS)
     server = grpc.server(pool, options=SERVER_OPTIONS)
     pb_grpc.add_ConsortiumServicer_to_server(service, server)  # type: ignore[no-untyped-call]
-    checks = health.HealthServicer()
+    checks = _Health(service)
     health_pb2_grpc.add_HealthServicer_to_server(checks, server)
     try:
         port = server.add_secure_port(address, credentials.for_server())

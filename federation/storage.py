@@ -26,8 +26,8 @@ def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
 def make_folder(folder: Path, *, mode: int = 0o755) -> None:
     """The folder and its parents, each flushed, so that a power cut cannot take a new folder with all that is in it."""
     missing = [folder, *folder.parents][: next(i for i, path in enumerate([folder, *folder.parents]) if path.exists())]
-    folder.mkdir(parents=True, exist_ok=True, mode=mode)
-    for path in missing:
+    for path in reversed(missing or [folder]):
+        path.mkdir(exist_ok=True, mode=mode)  # one by one: `parents=True` would give the parents another mode
         sync_folder(path.parent)
 
 

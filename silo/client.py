@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import grpc
 
-from federation.errors import CertificateError, MessageError, RunError, Unreachable
+from federation.errors import CertificateError, MessageError, RunError, Unreachable, WrongRound
 from federation.pki.certificates import Role
 from federation.transport.chunks import from_chunks, to_chunks
 from federation.transport.diagnosis import diagnose
@@ -62,7 +62,9 @@ class AggregatorClient:
             match error.code():
                 case grpc.StatusCode.UNAUTHENTICATED | grpc.StatusCode.PERMISSION_DENIED:
                     raise CertificateError(f"the aggregator turns this silo away: {words}") from error
-                case grpc.StatusCode.INVALID_ARGUMENT | grpc.StatusCode.FAILED_PRECONDITION:
+                case grpc.StatusCode.FAILED_PRECONDITION:
+                    raise WrongRound(f"the aggregator is elsewhere: {words}") from error
+                case grpc.StatusCode.INVALID_ARGUMENT:
                     raise MessageError(f"the aggregator refuses what this silo sent: {words}") from error
                 case grpc.StatusCode.UNAVAILABLE if "RunError" in words or "Unreachable" in words:
                     raise Unreachable(f"the aggregator cannot go on at the moment: {words}") from error

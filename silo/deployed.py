@@ -5,7 +5,8 @@ import os
 import time
 from dataclasses import dataclass, replace
 
-from federation.errors import ConfigError, SiloSealError
+from federation.audit import LONGEST_TEXT
+from federation.errors import ConfigError, SiloSealError, WrongRound
 from federation.identity import Identity
 from federation.randomness import Randomness
 from federation.roster import read_roster
@@ -108,7 +109,7 @@ class DeployedSilo:
         )
         job_digest = hashlib.sha256(offer.job.encode()).hexdigest()
         if run.refused:
-            self._witness.record("refuses", run=offer.run_id.hex(), offer=job_digest, words=run.refused[:500])
+            self._witness.record("refuses", run=offer.run_id.hex(), offer=job_digest, words=run.refused[:LONGEST_TEXT])
         else:
             self._witness.record("takes_part", run=offer.run_id.hex(), offer=job_digest)
         self._run = offer.run_id, run
@@ -131,8 +132,12 @@ class DeployedSilo:
             epsilon=run.epsilon,
         )
         self.standing = replace(self.standing, number=message.number, epsilon=run.epsilon or 0.0)
-        client.deliver(reply)
-        self._witness.show("delivered", number=message.number)
+        try:
+            client.deliver(reply)
+        except WrongRound as error:  # it came too late, or came before: the next request tells how the run goes on
+            self._witness.record("not_needed", number=message.number, words=str(error)[:LONGEST_TEXT])
+        else:
+            self._witness.show("delivered", number=message.number)
 
     def _show(self, silo: str, progress: TrainingProgress) -> None:
         self.standing = replace(self.standing, steps_done=progress.steps_done, steps=progress.steps)

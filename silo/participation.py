@@ -7,8 +7,10 @@ import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from federation.config.job import Job
-from federation.config.loading import load_config, parse_config, to_yaml
+from federation.config.loading import load_config, to_yaml
 from federation.errors import MessageError, SessionMismatch, SiloSealError
 from federation.identity import Identity
 from federation.randomness import Randomness
@@ -111,7 +113,14 @@ def take_part(
 
 
 def _agreed_job(folder: Path, offer: pb.JobOffer) -> Job:
-    job = parse_config(Job, offer.job, name="the offered job")
+    try:
+        job = Job.model_validate_json(offer.job)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in problem["loc"])
+        raise MessageError(
+            f"the offered job is not one for this version ({where}: {problem['msg']}); run the same on both sides"
+        ) from error
     if (folder / JOB_FILE).exists() and load_config(Job, folder / JOB_FILE).digest != job.digest:
         raise SessionMismatch(
             "the aggregator offers another job than the one that this silo agreed to in this run; a changed job needs "

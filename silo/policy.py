@@ -29,7 +29,7 @@ def check_policy(policy: Policy, job: Job, *, silo: str, model_length: int, spen
     ]
     if model_length > policy.largest_model:
         found.append(
-            f"the job's model has {model_length} parameters, but policy.largest_model is {policy.largest_model}"
+            f"learner makes a model of {model_length} parameters, but policy.largest_model is {policy.largest_model}"
         )
     if found:
         raise PolicyRefused(
@@ -42,19 +42,20 @@ def spent_in(runs: list[Path], silo: str) -> Budget:
     """What these runs of the silo have cost together, by their jobs and ledgers."""
     epsilon = delta = 0.0
     for folder in runs:
-        privacy = load_config(Job, folder / JOB_FILE).privacy
-        if not SiloState(folder).has_trained():
-            continue
+        privacy, trained = load_config(Job, folder / JOB_FILE).privacy, SiloState(folder).has_trained()
         if not isinstance(privacy, ExampleLevel):
-            return Budget(math.inf, math.inf)  # it trained without noise: nothing bounds what it told
-        if not (path := folder / "ledger.jsonl").exists():
+            if trained:
+                return Budget(math.inf, math.inf)  # without noise: nothing bounds what it told
+            continue
+        if (path := folder / "ledger.jsonl").exists():
+            with Ledger(path, silo=silo, budget=Budget(privacy.epsilon, privacy.delta)) as ledger:
+                epsilon += ledger.epsilon
+                delta += privacy.delta if ledger.charges else 0.0
+        elif trained:
             raise LedgerDamaged(
                 f"{path} is gone, but the silo has trained in that run: what it spent is not known; restore the file "
                 "from a backup"
             )
-        with Ledger(path, silo=silo, budget=Budget(privacy.epsilon, privacy.delta)) as ledger:
-            epsilon += ledger.epsilon
-            delta += privacy.delta
     return Budget(epsilon, delta)
 
 
@@ -82,7 +83,7 @@ def _sums(policy: Policy, job: Job, silo: str) -> list[str]:
         schemes.append(tuning.build())
     fewest = min(quorum(job, scheme, crowd) for scheme in schemes)
     if isinstance(job.warm_start, LeaderStart) and job.warm_start.silo == silo:
-        found += _allowed("the leader's own sum", "plain", "secure_sums", policy.secure_sums)
+        found += _allowed("the sum of warm_start.silo alone", "plain", "secure_sums", policy.secure_sums)
         fewest = 1
     if fewest < policy.fewest_silos:
         found.append(

@@ -36,7 +36,7 @@ class Console:
         self._lock = threading.Lock()
         self._tasks: dict[tuple[str, str | None], TaskID] = {}
         self._next_line = 0.0
-        self._doing, self._since = "starting", time.monotonic()
+        self._doing, self._since, self._unsaid = "starting", time.monotonic(), ""
         self._over = threading.Event()
         self._bars = Progress(
             SpinnerColumn(finished_text="[green]✓"), TextColumn("{task.description}"), BarColumn(bar_width=28),
@@ -60,8 +60,8 @@ class Console:
     def stage(self, name: str, total: int) -> None:
         """Opens a stage's bar. The bars of earlier stages' silos have done their duty and go."""
         with self._lock:
-            for (_, silo), task in self._tasks.items():
-                self._bars.update(task, visible=silo is None)
+            for (stage, silo), task in self._tasks.items():
+                self._bars.update(task, visible=silo is None or not stage)
             self._open(name, None, total)
             self._doing, self._since = stage_title(name), time.monotonic()
             self._line(f"{phase_title(name)} ...", always=True)
@@ -75,6 +75,15 @@ class Console:
             self._bars.update(task, completed=done, total=total, note=note)
             who = phase_title(name) if silo is None else f"{phase_title(name)}, {silo}"
             self._line(f"{who}: {done} of {total} {note}".rstrip(), always=False)
+
+    def party(self, name: str, doing: str, *, over: bool = False) -> None:
+        """What one process of several is doing."""
+        with self._lock:
+            task = self._tasks.get(("", name))
+            if task is None:
+                task = self._tasks["", name] = self._bars.add_task(f"  [magenta]{escape(name)}", total=None, note="")
+            self._bars.update(task, note=doing, total=1 if over else None, completed=int(over), visible=True)
+            self._line(f"{name}: {doing}", always=False)
 
     def say(self, text: str) -> None:
         if not self._quiet:
@@ -109,14 +118,18 @@ class Console:
         """Where no bar can live, work that reports nothing still shows that it goes on."""
         while not self._over.wait(QUIET_SECONDS / 2):
             with self._lock:
-                self._line(f"{self._doing}: {time.monotonic() - self._since:.0f} s", always=False)
+                waiting = f"{self._doing}: {time.monotonic() - self._since:.0f} s"
+                self._line(self._unsaid or waiting, always=False)
 
     def _line(self, text: str, *, always: bool) -> None:
         """Progress where no bar can live."""
         now = time.monotonic()
-        if self._quiet or self._err.is_terminal or (now < self._next_line and not always):
+        if self._quiet or self._err.is_terminal:
             return
-        self._next_line = now + QUIET_SECONDS
+        if now < self._next_line and not always:
+            self._unsaid = text  # the newest of what came too fast is said when there is room
+            return
+        self._next_line, self._unsaid = now + QUIET_SECONDS, ""
         self._err.print(text, markup=False, soft_wrap=True)
 
 

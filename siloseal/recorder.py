@@ -76,12 +76,16 @@ class Recorder(Observer):
             self._console.advance(WARM_START, None, done, steps, f"{silo} trains the first generator")
 
     def model(self, stage: str, model: Model) -> None:
+        """A global model: score it, while the run waits."""
+        with self.during("evaluation"):
+            self.released(stage, load_generator(self._job, self._shape, self._classes, model))
+
+    def released(self, stage: str, generator: Generator) -> None:
         """A global model: score it."""
         phase = PHASE_1 if stage == PHASE_1 else WARM_START
         if stage.startswith("round_"):
             phase = FEDAVG if isinstance(self._job.schedule, FedAvg) else PHASE_2
-        with self.during("evaluation"):
-            metric = self.score(stage, None, load_generator(self._job, self._shape, self._classes, model))
+        metric = self.score(stage, None, generator)
         self._last = stage
         accuracy = next(iter(metric.accuracy.values()))
         total = self._total(phase)

@@ -33,6 +33,12 @@ def is_finished(folder: Path) -> bool:
     return (folder / "summary.json").exists() and (folder / "report.html").exists()
 
 
+def silo_folder(run_dir: Path, silo: str) -> Path:
+    """Where a silo's ledger and models of this run lie; a deployed silo has a folder for each run it took part in."""
+    home = run_dir / "silos" / silo
+    return next(iter(sorted((home / "runs").glob("*"))), home)
+
+
 @contextmanager
 def only_here(folder: Path) -> Iterator[None]:
     """A run goes on in one process at a time: two would mix their files."""

@@ -1,7 +1,9 @@
 """A whole run: data, silos, the job, the silos alone for comparison, and the run folder with its report."""
 
 import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import torch
@@ -18,11 +20,13 @@ from models.building import generator_file, load_generator, read_generator
 from models.evaluation.evaluator import Evaluator
 from silo.data.labelled_images import LabelledImages
 from silo.data.loading import load
+from silo.ledger import Ledger, open_ledger
 from silo.training.trainer import TrainingProgress
 from siloseal.console import Console
+from siloseal.finished import Finished, from_outcome
 from siloseal.recorder import Recorder
 from siloseal.report import write_report
-from siloseal.run_folder import only_here, open_run_folder
+from siloseal.run_folder import only_here, open_run_folder, silo_folder
 from siloseal.simulation import RandomnessOf, deal, federate, open_silos
 from siloseal.summary import RunSummary, write_summary
 from siloseal.summing_up import sum_up
@@ -31,10 +35,26 @@ WORKERS = 2
 """Silos that compute at the same time; each uses one thread of its own."""
 
 
+Federation = Callable[[Job, Mapping[str, LabelledImages], Path, Recorder], Finished]
+"""Runs a job among silos that hold these parts, in this folder, or goes on with it."""
+
+
 def run_job(
     job: Job, out: Path | None, console: Console, *, randomness_of: RandomnessOf = lambda _: SecureRandomness()
 ) -> RunSummary:
-    """Run, or go on with, the job in its folder, and write everything that a reader of the folder expects.
+    """Run, or go on with, the job in its folder, with silos in this process."""
+
+    def in_process(job: Job, parts: Mapping[str, LabelledImages], run_dir: Path, recorder: Recorder) -> Finished:
+        with open_silos(job, parts, run_dir, randomness_of, recorder.training) as silos:
+            return from_outcome(job, federate(job, silos, run_dir, recorder, workers=WORKERS))
+
+    return run_and_report(job, out, console, in_process, randomness_of)
+
+
+def run_and_report(
+    job: Job, out: Path | None, console: Console, federation: Federation, randomness_of: RandomnessOf
+) -> RunSummary:
+    """Write everything that a reader of the run's folder expects.
 
     What can be refused is refused before anything is written: data, partition, noise.
     """
@@ -49,20 +69,23 @@ def run_job(
     if out is None and run_dir.name != job.name:
         console.say("an earlier run is there: this is another one, and what it spends adds up")
     with only_here(run_dir), threadpool_limits(1):
-        return _run(job, run_dir, train, held_out, parts, console, randomness_of)
+        began = time.monotonic()
+        recorder = Recorder(job, run_dir, _evaluator(job, train, held_out), train.image_shape, train.classes, console)
+        recorder.score_real()
+        finished = federation(job, parts, run_dir, recorder)
+        write_atomically(run_dir / "global.safetensors", generator_file(job.learner, finished.generator))
+        recorder.finish()
+        _score_silos(job, parts, run_dir, recorder, randomness_of, console)
+        with ExitStack() as stack:
+            ledgers = {name: _ledger(job, run_dir, name, stack) for name in parts}
+            summary = sum_up(job, run_dir, parts, ledgers, finished, recorder, seconds=time.monotonic() - began)
+        write_summary(run_dir, summary)
+        write_report(run_dir)
+        return summary
 
 
-def _run(
-    job: Job,
-    run_dir: Path,
-    train: LabelledImages,
-    held_out: LabelledImages,
-    parts: dict[str, LabelledImages],
-    console: Console,
-    randomness_of: RandomnessOf,
-) -> RunSummary:
-    began = time.monotonic()
-    evaluator = Evaluator(
+def _evaluator(job: Job, train: LabelledImages, held_out: LabelledImages) -> Evaluator:
+    return Evaluator(
         (train.images, train.labels),
         (held_out.images, held_out.labels),
         classes=train.classes,
@@ -70,24 +93,16 @@ def _run(
         samples=job.evaluation.samples,
         seed=job.seed,
     )
-    recorder = Recorder(job, run_dir, evaluator, train.image_shape, train.classes, console)
-    recorder.score_real()
-    with open_silos(job, parts, run_dir, randomness_of, recorder.training) as silos:
-        outcome = federate(job, silos, run_dir, recorder, workers=WORKERS)
-        generator = load_generator(job, outcome.image_shape, outcome.classes, outcome.model)
-        write_atomically(run_dir / "global.safetensors", generator_file(job.learner, generator))
-        recorder.finish()
-        _score_silos(job, parts, run_dir, recorder, randomness_of, console)
-        ledgers = {name: silo.ledger for name, silo in silos.items()}
-        summary = sum_up(job, run_dir, parts, ledgers, outcome, recorder, seconds=time.monotonic() - began)
-    write_summary(run_dir, summary)
-    write_report(run_dir)
-    return summary
+
+
+def _ledger(job: Job, run_dir: Path, name: str, stack: ExitStack) -> Ledger | None:
+    ledger = open_ledger(job.privacy, name, silo_folder(run_dir, name), worked_before=True)
+    return None if ledger is None else stack.enter_context(ledger)
 
 
 def _score_silos(
     job: Job,
-    parts: dict[str, LabelledImages],
+    parts: Mapping[str, LabelledImages],
     run_dir: Path,
     recorder: Recorder,
     randomness_of: RandomnessOf,
@@ -96,7 +111,7 @@ def _score_silos(
     """Each silo's own model before the aggregation, and what it would have had without the others."""
 
     def score_trained(name: str) -> None:
-        trained = run_dir / "silos" / name / "trained.safetensors"
+        trained = silo_folder(run_dir, name) / "trained.safetensors"
         if trained.exists():
             recorder.score("silo_trained", name, read_generator(trained))
 

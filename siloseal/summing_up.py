@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from aggregator.coordinator import Outcome
 from federation.accounting import MEANINGLESS_EPSILON, GaussianRelease, SampledGaussianSteps
 from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, LeaderStart, TwoPhase
 from federation.contributions import model_domain, model_scheme, sketch_domain, sketch_scheme
@@ -14,8 +13,10 @@ from federation.session import RealDomain
 from models.building import feature_map
 from silo.data.labelled_images import LabelledImages
 from silo.ledger import RELATION, UNIT, Budget, Ledger
-from siloseal.metrics import Metric, NoteMetric, PrivacyMetric, ProtectionMetric, TrafficMetric, phase_title
+from siloseal.finished import Finished
+from siloseal.metrics import Metric, NoteMetric, PrivacyMetric, ProtectionMetric, phase_title
 from siloseal.recorder import Recorder
+from siloseal.run_folder import silo_folder
 from siloseal.simulation import declared_labels
 from siloseal.summary import RunSummary, SiloSummary, read_run, write_metrics
 
@@ -27,17 +28,17 @@ PHASE_2_GAIN = 0.02
 
 
 def sum_up(
-    job: Job, run_dir: Path, parts: Parts, ledgers: Ledgers, outcome: Outcome, recorder: Recorder, *, seconds: float
+    job: Job, run_dir: Path, parts: Parts, ledgers: Ledgers, finished: Finished, recorder: Recorder, *, seconds: float
 ) -> RunSummary:
     """Write the closing metrics and return the summary."""
-    warnings = [*outcome.notes]
+    warnings = [*finished.notes]
     if recorder.resumed:
         warnings.append(
             "This run was interrupted and resumed: durations are those of its last part, and training that the "
             "interruption threw away stays charged."
         )
     notes = (*warnings, *_notes(job, recorder))
-    metrics: list[Metric] = [*recorder.scores.values(), *_traffic(outcome), *recorder.timings()]
+    metrics: list[Metric] = [*recorder.scores.values(), *finished.traffic, *recorder.timings()]
     metrics += [*_privacy(ledgers), *_protection(job), *(NoteMetric(text=text) for text in notes)]
     write_metrics(run_dir, metrics)
     headline = job.evaluation.classifiers[0]
@@ -49,7 +50,6 @@ def sum_up(
     silos = [_silo(job, name, parts[name], ledgers[name], recorder) for name in parts]
     alone = [silo.accuracy_alone for silo in silos if silo.accuracy_alone is not None]
     spent = [silo.epsilon for silo in silos if silo.epsilon is not None]
-    talk = outcome.conversation
     return RunSummary(
         name=job.name,
         accuracy=accuracy,
@@ -57,12 +57,12 @@ def sum_up(
         real_data_accuracy=recorder.scores["real", None].accuracy[headline],
         epsilon=max(spent, default=None),
         delta=job.privacy.delta if isinstance(job.privacy, ExampleLevel) else None,
-        bytes=talk.sent.total() + talk.received.total(),
+        bytes=sum(entry.sent_bytes + entry.received_bytes for entry in finished.traffic),
         seconds=seconds,
         run_dir=str(run_dir),
         classifier=headline,
         silos=silos,
-        parameters=_parameters(job, parts, outcome),
+        parameters=_parameters(job, parts, finished),
         warnings=warnings,
     )
 
@@ -89,14 +89,6 @@ def _statement(name: str, ledger: Ledger | None) -> str:
     if ledger.epsilon > MEANINGLESS_EPSILON:
         return f"{name}: no meaningful guarantee; the ledger counts epsilon {ledger.epsilon:.0f}."
     return ledger.statement()
-
-
-def _traffic(outcome: Outcome) -> list[TrafficMetric]:
-    talk = outcome.conversation
-    return [
-        TrafficMetric(stage=stage, silo=silo, sent_bytes=talk.sent[stage, silo], received_bytes=received)
-        for (stage, silo), received in talk.received.items()
-    ]
 
 
 def _privacy(ledgers: Ledgers) -> list[PrivacyMetric]:
@@ -189,9 +181,9 @@ def _notes(job: Job, recorder: Recorder) -> list[str]:
     return notes
 
 
-def _parameters(job: Job, parts: Parts, outcome: Outcome) -> dict[str, str]:
+def _parameters(job: Job, parts: Parts, finished: Finished) -> dict[str, str]:
     plans = [plan_silo(job, name, len(part)) for name, part in parts.items()]
-    parameters = {"parameters of the shared model": f"{outcome.model.size:,}", **_sums(job, outcome)}
+    parameters = {"parameters of the shared model": f"{finished.parameters:,}", **_sums(job, finished)}
     if not isinstance(job.privacy, ExampleLevel):
         return {**parameters, "privacy": "off"}
     noise = [plan.step_noise for plan in plans if plan.step_noise is not None]
@@ -209,13 +201,13 @@ def _parameters(job: Job, parts: Parts, outcome: Outcome) -> dict[str, str]:
     }
 
 
-def _sums(job: Job, outcome: Outcome) -> dict[str, str]:
+def _sums(job: Job, finished: Finished) -> dict[str, str]:
     """What the protection of each phase's sum rests on."""
     silos, crowd = len(job.silos.names), job.schedule.crowd(len(job.silos.names))
-    model = model_domain(job, outcome.model.size)
+    model = model_domain(job, finished.parameters)
     used = list[tuple[str, SecureSum, RealDomain, int]]()
     if isinstance(job.warm_start, KernelMeanStart):
-        features = feature_map(job, job.warm_start, outcome.image_shape, outcome.classes)
+        features = feature_map(job, job.warm_start, finished.image_shape, finished.classes)
         used.append((WARM_START, sketch_scheme(job), sketch_domain(job, features.length), silos))
     match job.schedule:
         case TwoPhase(tuning_rounds=rounds):
@@ -235,7 +227,7 @@ def check_ledgers(run_dir: Path) -> None:
     """The ledgers of a finished run, where they lie here, say what its summary says; `SiloSealError` if not."""
     summary = read_run(run_dir).summary
     for silo in summary.silos:
-        path = run_dir / "silos" / silo.name / "ledger.jsonl"
+        path = silo_folder(run_dir, silo.name) / "ledger.jsonl"
         if silo.budget is None or summary.delta is None or not path.is_file():
             continue
         with Ledger(path, silo=silo.name, budget=Budget(silo.budget, summary.delta)) as ledger:

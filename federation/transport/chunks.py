@@ -6,44 +6,58 @@ read, and so that memory is bounded by what was announced.
 """
 
 import hashlib
+import io
 from collections.abc import Iterable, Iterator
 
 from federation.errors import MessageError
 from federation.wire import messages_pb2 as pb
 
-CHUNK_BYTES = 2**20
+CHUNK_BYTES = 2**19
+"""From 1 MiB on, an allocator gives the memory of every chunk back to the system, which costs more than the sending."""
 
 
 def to_chunks(message: bytes) -> Iterator[pb.Chunk]:
     """The message in pieces. It must not be empty."""
-    digest, view = hashlib.sha256(), memoryview(message)
+    digest = hashlib.sha256()
     for start in range(0, len(message), CHUNK_BYTES):
-        data = view[start : start + CHUNK_BYTES]
+        data = message[start : start + CHUNK_BYTES]
         digest.update(data)
-        yield pb.Chunk(size=0 if start else len(message), data=bytes(data), digest=digest.digest())
+        yield pb.Chunk(size=0 if start else len(message), data=data, digest=digest.digest())
 
 
 def from_chunks(chunks: Iterable[pb.Chunk], *, limit: int) -> Iterator[bytes]:
     """Whole messages, as they become complete."""
-    parts, size, received, digest = list[bytes](), 0, 0, hashlib.sha256()
+    whole, size, received, digest = io.BytesIO(), 0, 0, hashlib.sha256()
     for chunk in chunks:
-        if not parts:
-            size, received, digest = chunk.size, 0, hashlib.sha256()
-            _require_allowed(size, limit)
+        data = chunk.data
+        if not received:
+            _require_allowed(chunk.size, limit)
+            whole, size, digest = io.BytesIO(), chunk.size, hashlib.sha256()
         elif chunk.size:
-            raise MessageError(f"a message began when only {received} of {size} bytes of the one before it had come")
-        received += len(chunk.data)
-        if received > size or not chunk.data:
-            raise MessageError(f"a chunk of {len(chunk.data)} bytes came after {received - len(chunk.data)} of {size}")
-        digest.update(chunk.data)
+            raise MessageError(f"a message began when only {received} of {size} bytes of the last one had come")
+        if not 0 < len(data) <= size - received:
+            raise MessageError(f"a chunk of {len(data)} bytes came after {received} of {size}")
+        received += len(data)
+        digest.update(data)
         if digest.digest() != chunk.digest:
-            raise MessageError(f"a chunk was damaged on its way: {received} of {size} bytes do not have its digest")
-        parts.append(chunk.data)
+            raise MessageError(f"a chunk was damaged on its way: {received} of {size} bytes differ from its digest")
+        whole.write(data)  # one buffer that grows, and becomes the message without another copy
         if received == size:
-            yield b"".join(parts)
-            parts = []
-    if parts:
+            received = 0
+            yield whole.getvalue()
+    if received:
         raise MessageError(f"a message ended after {received} of {size} bytes: the connection was cut")
+
+
+def only_message(chunks: Iterable[pb.Chunk], *, limit: int) -> bytes:
+    """The one message that these chunks are; a second one is refused before it takes memory."""
+    coming = iter(chunks)
+    message = next(from_chunks(coming, limit=limit), None)
+    if message is None:
+        raise MessageError("nothing came in a delivery, expected one message")
+    if next(coming, None) is not None:
+        raise MessageError("more than one message came in a delivery, expected one")
+    return message
 
 
 def _require_allowed(size: int, limit: int) -> None:

@@ -22,28 +22,33 @@ def diagnose(host: str, port: int, tls: Tls, words: str) -> SiloSealError:
         with socket.create_connection((host, port), timeout=PROBE_SECONDS) as plain:
             with context.wrap_socket(plain, server_hostname=host) as secure:
                 # In TLS 1.3 a server refuses our certificate after the handshake, when it is first read from.
+                # Some send an alert then; gRPC's hang up without a word, and greet whom they let in.
                 secure.settimeout(PROBE_SECONDS)
-                secure.recv(1)
+                if not secure.recv(1):
+                    return _refused(where, tls, "it hung up when it had seen it")
     except ssl.SSLCertVerificationError as error:
         return CertificateError(
             f"the aggregator at {where} shows a certificate that does not hold here ({error.verify_message}); is it "
             "the consortium's aggregator, its certificate renewed in time, and this machine's clock right?"
         )
+    except (ConnectionError, ssl.SSLEOFError):
+        return Unreachable(f"no aggregator listens at {where}, or it hung up; is it running?")
     except ssl.SSLError as error:
-        return CertificateError(
-            f"the aggregator at {where} refuses this silo's certificate ({_reason(error)}); is it from this "
-            "consortium's authority, still valid, and both machines' clocks right?"
-        )
+        reason = (error.reason or str(error)).replace("_", " ").lower()
+        if "alert" in reason:
+            return _refused(where, tls, reason)
+        return Unreachable(f"what listens at {where} does not speak TLS ({reason}); is it the aggregator's port?")
     except TimeoutError:
         return Unreachable(f"the aggregator at {where} does not answer ({words}); is a firewall in between?")
     except socket.gaierror as error:
-        return Unreachable(f"the name {host} leads nowhere ({error.strerror}); is it written right in silo.yaml?")
-    except ConnectionError:
-        return Unreachable(f"no aggregator listens at {where}, or it hung up; is it running?")
+        return Unreachable(f"the name {host} leads nowhere ({error.strerror}); is it written right in the config?")
     except OSError as error:
         return Unreachable(f"the aggregator at {where} cannot be reached ({error}); is the network up?")
     return Unreachable(f"the connection to the aggregator at {where} was lost ({words})")
 
 
-def _reason(error: ssl.SSLError) -> str:
-    return (error.reason or str(error)).replace("_", " ").lower()
+def _refused(where: str, tls: Tls, reason: str) -> CertificateError:
+    return CertificateError(
+        f"the aggregator at {where} refuses the certificate in {tls.certificate} ({reason}); is it from this "
+        "consortium's authority, still valid, and both machines' clocks right?"
+    )

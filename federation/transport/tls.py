@@ -20,7 +20,8 @@ from federation.pki.certificates import (
 from federation.transport.chunks import CHUNK_BYTES
 
 _KEEPALIVE = [
-    # A dead peer is noticed within half a minute, and firewalls see a living connection while silos train for hours.
+    # A dead peer is noticed within half a minute, or within a minute in the middle of a message, when gRPC's own pings
+    # come first; and firewalls see a living connection while silos train for hours.
     ("grpc.keepalive_time_ms", 20_000),
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.keepalive_permit_without_calls", 1),

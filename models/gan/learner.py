@@ -114,9 +114,10 @@ class GanLearner:
         self._optimizer.restart()
 
     def state(self) -> State:
-        """All three networks, the generator's optimizer and the controller."""
+        """All three networks, the generator's optimizer, the controller, and where the stream of fakes is."""
         parts = {name: network.state_dict() for name, network in self._networks.items()}
         parts |= {"generator_optimizer": self._optimizer.state(), "controller": self._controller.state()}
+        parts["fakes"] = {"stream": self._fake_stream.get_state()}
         return {name: tensor for part, state in parts.items() for name, tensor in under(part, state).items()}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
@@ -126,6 +127,7 @@ class GanLearner:
             network.load_state_dict(part_of(name, state))
         self._optimizer.load_state(part_of("generator_optimizer", state))
         self._controller.load_state(part_of("controller", state))
+        self._fake_stream.set_state(state["fakes.stream"])
 
     def _make_fakes(self) -> tuple[Tensor, Tensor]:
         picks = torch.randint(len(self._labels), (self._fakes,), generator=self._fake_stream)

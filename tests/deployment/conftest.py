@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from siloseal.provisioning.kits import provision
 
 from .parties import Party
 
-NAMES = ("north", "east", "south")
+EXAMPLES = {"north": 300, "east": 400, "south": 500}
+NAMES = tuple(EXAMPLES)
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 30, "tuning_rounds": 1, "tuning_steps": 5}
 PRIVACY = {"kind": "example_level", "epsilon": 10, "delta": 1e-5, "reserve_steps": 2000}
 KERNEL_MEAN = {"kind": "kernel_mean", "epsilon": 4, "frequencies": 40, "length_scale": 1.0, "fit_steps": 5}
@@ -39,7 +41,7 @@ class Consortium:
         self.kits = folder / "kits"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "job.yaml").write_text(to_yaml(job))
-        silos = [{"name": name, "data": {"kind": "digits", "limit": 300 + 100 * i}} for i, name in enumerate(NAMES)]
+        silos = [{"name": name, "data": {"kind": "digits", "limit": size}} for name, size in EXAMPLES.items()]
         consortium = {
             "name": "three", "aggregator": {"host": "localhost", "port": self.port, "listen": "127.0.0.1"},
             "job": "job.yaml", "policy": POLICY, "silos": silos,
@@ -87,16 +89,32 @@ class Consortium:
                 party.kill()
 
 
-@pytest.fixture
-def consortium_of(small_job: Callable[..., Job], tmp_path: Path) -> Iterator[Callable[..., Consortium]]:
-    """A consortium for the small job with some sections replaced; whatever still runs is killed in the end."""
+@contextmanager
+def _consortia(job_of: Callable[..., Job], folder: Path) -> Iterator[Callable[..., Consortium]]:
     made: list[Consortium] = []
 
     def make(**sections: Any) -> Consortium:
         sections = {"schedule": SHORT, "privacy": PRIVACY, "data": {"kind": "at_silos"}, **sections}
-        made.append(Consortium(tmp_path / str(len(made)), small_job(**sections)))
+        made.append(Consortium(folder / str(len(made)), job_of(**sections)))
         return made[-1]
 
     yield make
     for consortium in made:
         consortium.stop()
+
+
+@pytest.fixture
+def consortium_of(small_job: Callable[..., Job], tmp_path: Path) -> Iterator[Callable[..., Consortium]]:
+    """A consortium for the small job with some sections replaced; whatever still runs is killed in the end."""
+    with _consortia(small_job, tmp_path) as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def lasting_consortium_of(
+    small_sections: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Consortium]]:
+    """The same for runs that several tests of a module look at."""
+    folder = tmp_path_factory.mktemp("consortia")
+    with _consortia(lambda **sections: Job.model_validate({**small_sections, **sections}), folder) as make:
+        yield make

@@ -11,25 +11,51 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["siloseal.deployment", "siloseal.console", "tests.deployment.parties"])
+CONTEXT.set_forkserver_preload(["tests.deployment.preloaded"])
 PATIENCE_SECONDS = 120.0
 
 Event = dict[str, Any]
 
 
-def _main(role: str, config: Path, seed: int, out: Connection) -> None:
+class _Paced:
+    """Standard output on which a process waits, after every line, until the test lets it go on."""
+
+    def __init__(self, out: TextIO, go_on: Connection) -> None:
+        self._out, self._go_on = out, go_on
+
+    def write(self, text: str) -> int:
+        self._out.write(text)
+        if text.endswith("\n"):
+            self._out.flush()
+            with suppress(EOFError):
+                self._go_on.recv_bytes()
+        return len(text)
+
+    def flush(self) -> None:
+        self._out.flush()
+
+
+def _main(
+    role: str, config: Path, seed: int, out: Connection, go_on: Connection | None, *, impatient: bool = False
+) -> None:
     """In the child: what `siloseal ROLE --config FILE --json` does, with standard output into the test's hands."""
     from federation.errors import SiloSealError
     from federation.randomness import SeededRandomness
+    from federation.transport import patience
     from siloseal.deployment import run_aggregator, run_silo
 
+    if impatient:
+        patience.FIRST_SECONDS = patience.LONGEST_SECONDS = 0.2
     os.dup2(out.fileno(), 1)
     sys.stdout = os.fdopen(1, "w", buffering=1)
+    if go_on is not None:
+        sys.stdout = _Paced(sys.stdout, go_on)  # type: ignore[assignment]
     with (config.parent / "stderr.txt").open("a") as errors:
         os.dup2(errors.fileno(), 2)
     try:
@@ -52,15 +78,24 @@ class Party:
         self._changed = threading.Condition()
         self._process: Any = None
         self.on_event: Callable[[Event], None] = lambda _: None
-        """Called in the thread that reads; the process goes on meanwhile."""
+        """Called in the thread that reads; the process goes on meanwhile, unless it is paced."""
+        self.paced = False
+        """Whether the process waits, whenever it says something, until `on_event` returns: it is disturbed just there."""
+        self.impatient = False
+        """Whether it dials again within a fifth of a second always, so that many kills take little time."""
 
     def start(self) -> "Party":
         ours, theirs = os.pipe()
         out = Connection(theirs)
-        self._process = CONTEXT.Process(target=_main, args=(self.role, self.config, self.seed, out), daemon=True)
+        go_on, waits_for = CONTEXT.Pipe() if self.paced else (None, None)
+        arguments = (self.role, self.config, self.seed, out, waits_for)
+        options = {"impatient": self.impatient}
+        self._process = CONTEXT.Process(target=_main, args=arguments, kwargs=options, daemon=True)
         self._process.start()
         out.close()
-        self._reader = threading.Thread(target=self._read, args=(ours,), daemon=True)
+        if waits_for is not None:
+            waits_for.close()
+        self._reader = threading.Thread(target=self._read, args=(ours, go_on), daemon=True)
         self._reader.start()
         return self
 
@@ -100,7 +135,7 @@ class Party:
         assert heard, f"{self.role} never said {event} {facts}; its last words: {self.events[-5:]}"
         return self.said(event, **facts)[count - 1]
 
-    def _read(self, descriptor: int) -> None:
+    def _read(self, descriptor: int, go_on: Connection | None) -> None:
         with os.fdopen(descriptor, "r") as lines:
             for line in lines:
                 if line.endswith("\n"):  # a kill may tear the last one
@@ -109,3 +144,6 @@ class Party:
                         self.events.append(event)
                         self._changed.notify_all()
                     self.on_event(event)
+                    if go_on is not None:
+                        with suppress(OSError):  # it was killed here
+                            go_on.send_bytes(b".")

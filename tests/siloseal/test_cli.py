@@ -123,12 +123,17 @@ def test_sample_draws_a_grid(
         assert picture.size == (2 * (9 * columns - 1), 2 * (9 * rows - 1))
 
 
+def read_samples(path: Path) -> dict[str, np.ndarray]:
+    with np.load(path) as arrays:
+        return dict(arrays)
+
+
 def test_sample_writes_arrays_that_repeat_with_their_seed(
     here: Callable[..., Ran], finished: Path, tmp_path: Path
 ) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         here("sample", "--model", finished / "global.safetensors", "--count", 30, "--seed", seed, "--out", tmp_path / f"{name}.npz")  # fmt: skip
-    a, b, c = (np.load(tmp_path / f"{name}.npz") for name in "abc")
+    a, b, c = (read_samples(tmp_path / f"{name}.npz") for name in "abc")
     assert a["images"].shape == (30, 1, 8, 8)
     assert a["labels"].tolist() == list(range(10)) * 3
     assert np.array_equal(a["images"], b["images"])

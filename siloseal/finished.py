@@ -1,0 +1,51 @@
+"""What a federation leaves behind when it has run to its end, whatever carried its messages."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from aggregator.coordinator import Outcome
+from aggregator.deployed import GLOBAL_MODEL, OUTCOME_FILE
+from aggregator.observer import Shape
+from federation.config.job import Job
+from models.building import load_generator, read_generator
+from models.gan.generators import Generator
+from siloseal.metrics import TrafficMetric
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The global model, and what a report says of how it came about."""
+
+    generator: Generator
+    parameters: int
+    """Of the shared model."""
+    image_shape: Shape
+    classes: int
+    traffic: list[TrafficMetric]
+    notes: list[str]
+
+
+def from_outcome(job: Job, outcome: Outcome) -> Finished:
+    """Of a run in this process."""
+    talk = outcome.conversation
+    traffic = [
+        TrafficMetric(stage=stage, silo=silo, sent_bytes=talk.sent[stage, silo], received_bytes=received)
+        for (stage, silo), received in talk.received.items()
+    ]
+    generator = load_generator(job, outcome.image_shape, outcome.classes, outcome.model)
+    return Finished(generator, outcome.model.size, outcome.image_shape, outcome.classes, traffic, [*outcome.notes])
+
+
+def from_state(folder: Path) -> Finished:
+    """Of a deployed aggregator, from the folder that it left."""
+    document = json.loads((folder / OUTCOME_FILE).read_text())
+    channels, height, width = document["image_shape"]
+    return Finished(
+        generator=read_generator(folder / GLOBAL_MODEL),
+        parameters=document["parameters"],
+        image_shape=(channels, height, width),
+        classes=document["classes"],
+        traffic=[TrafficMetric.model_validate(entry) for entry in document["traffic"]],
+        notes=document["notes"],
+    )

@@ -1,0 +1,154 @@
+"""A bare gRPC client with a certificate in its hand, and an honest silo beside it whose words it can bend.
+
+Nothing of the silo's own client is used here: what comes back is what the aggregator said.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from federation.config.loading import load_config
+from federation.config.section import placed
+from federation.identity import Identity
+from federation.randomness import SeededRandomness
+from federation.roster import read_roster
+from federation.transport.chunks import from_chunks, to_chunks
+from federation.transport.tls import CLIENT_OPTIONS
+from federation.wire import messages_pb2 as pb
+from federation.wire import messages_pb2_grpc as pb_grpc
+from silo.config import SiloConfig
+from silo.data.loading import load
+from silo.participation import Participation, take_part
+
+from .conftest import Consortium
+
+ONE_STEP = {"kind": "two_phase", "batch": 48, "local_steps": 1, "tuning_rounds": 0}
+"""The shortest schedule: enrol, begin, train, one plain sum, finish."""
+CALL_SECONDS = 30.0
+LARGEST = 2**31
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A certificate and its key; none at all if both are None."""
+
+    certificate: bytes | None = None
+    key: bytes | None = None
+
+    @classmethod
+    def of(cls, kit: Path) -> Self:
+        """The pair in a kit."""
+        (certificate,) = (path for path in kit.glob("*.crt") if path.name != "ca.crt")
+        return cls(certificate.read_bytes(), certificate.with_suffix(".key").read_bytes())
+
+
+class Caller:
+    """One connection to an aggregator."""
+
+    def __init__(self, consortium: Consortium, pair: Pair) -> None:
+        authority = (consortium.kits / "authority" / "ca.crt").read_bytes()
+        credentials = grpc.ssl_channel_credentials(authority, pair.key, pair.certificate)
+        self.channel = grpc.secure_channel(f"localhost:{consortium.port}", credentials, options=CLIENT_OPTIONS)
+        self._stub = pb_grpc.ConsortiumStub(self.channel)
+
+    def offer(self) -> pb.JobOffer:
+        return self._stub.Offer(pb.OfferRequest(), timeout=CALL_SECONDS)
+
+    def attend(self, run_id: bytes, instance: bytes = b"a bare client") -> "Attending":
+        return Attending(self._stub.Attend(pb.Attendance(run_id=run_id, instance=instance), timeout=CALL_SECONDS))
+
+    def deliver(self, message: bytes) -> None:
+        self.deliver_chunks(to_chunks(message))
+
+    def deliver_chunks(self, chunks: Iterable[pb.Chunk]) -> None:
+        self._stub.Deliver(iter(chunks), timeout=CALL_SECONDS)
+
+    def deliver_raw(self, *messages: bytes) -> None:
+        """Bytes in the place of chunks."""
+        self.channel.stream_unary("/siloseal.Consortium/Deliver")(iter(messages), timeout=CALL_SECONDS)
+
+    def status(self) -> pb.StatusReport:
+        return self._stub.Status(pb.StatusRequest(), timeout=CALL_SECONDS)
+
+    def trouble(self, silo: str) -> str:
+        """What the status says of a silo."""
+        return next(one.trouble for one in self.status().silos if one.silo == silo)
+
+    def health(self) -> int:
+        answer = health_pb2_grpc.HealthStub(self.channel).Check(health_pb2.HealthCheckRequest(), timeout=CALL_SECONDS)
+        return int(answer.status)
+
+    def close(self) -> None:
+        self.channel.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Attending:
+    """An open attendance."""
+
+    def __init__(self, call: Any) -> None:
+        self._call = call
+        self._messages: Iterator[bytes] = from_chunks(call, limit=LARGEST)
+
+    def next(self) -> bytes:
+        """The next request, as soon as it comes."""
+        return next(self._messages)
+
+    def leave(self) -> None:
+        self._call.cancel()
+
+
+class Hand(Caller):
+    """A silo of the test's own process: honest work, and bytes that the test may bend before they leave."""
+
+    def __init__(self, consortium: Consortium, name: str, *, attends: bool = True) -> None:
+        kit = consortium.kits / name
+        super().__init__(consortium, Pair.of(kit))
+        self.name, config = name, placed(load_config(SiloConfig, kit / "silo.yaml"), kit)
+        run = self.offer()
+        self.run_id = run.run_id
+        self._part: Participation = take_part(
+            config,
+            run,
+            load(config.data)[0],
+            identity=Identity.read(name, config.identity),
+            roster=read_roster(config.roster).keys,
+            randomness=SeededRandomness(len(name)),
+            on_progress=lambda *_: None,
+        )
+        self.attending = self.attend(self.run_id, name.encode()) if attends else None
+
+    def next(self) -> bytes:
+        """The next request."""
+        assert self.attending is not None
+        return self.attending.next()
+
+    def reply(self, request: bytes) -> bytes:
+        """The honest one."""
+        return self._part.answer(request)
+
+    def step(self) -> bytes:
+        """Answer the next request; the reply that was delivered."""
+        self.deliver(reply := self.reply(self.next()))
+        return reply
+
+    def close(self) -> None:
+        super().close()
+        self._part.close()
+
+
+def refused(call: Callable[[], object]) -> tuple[grpc.StatusCode, str]:
+    """The status and the words that a call ends with."""
+    with pytest.raises(grpc.RpcError) as error:
+        call()
+    return error.value.code(), error.value.details() or ""

@@ -1,0 +1,20 @@
+"""Imported by the server that parties are forked from: what each of them would otherwise import and compute anew.
+
+Optimizers import `torch._dynamo` when the first is made, and a silo's plan evaluates a dozen Renyi curves, which are
+then cached: seconds, at each of a hundred restarts.
+"""
+
+import torch._dynamo  # noqa: F401
+
+import siloseal.console
+import siloseal.deployment  # noqa: F401
+import tests.deployment.parties  # noqa: F401
+from federation.config.job import Job
+from federation.phases import plan_silo
+from tests.conftest import SMALL_JOB
+from tests.deployment.conftest import EXAMPLES, KERNEL_MEAN, PRIVACY, SHORT
+
+for warm_start in (SMALL_JOB["warm_start"], KERNEL_MEAN):
+    job = Job.model_validate({**SMALL_JOB, "schedule": SHORT, "privacy": PRIVACY, "warm_start": warm_start})
+    for silo, examples in EXAMPLES.items():
+        plan_silo(job, silo, examples)

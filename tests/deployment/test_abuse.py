@@ -1,0 +1,211 @@
+"""Bytes that no honest silo sends, over real TLS, to one aggregator that stays up through all of it."""
+
+from collections.abc import Callable, Iterator
+
+import grpc
+import pytest
+
+from federation.audit import verify_audit
+from federation.transport.chunks import CHUNK_BYTES, to_chunks
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode
+
+from .client import ONE_STEP, Attending, Caller, Hand, Pair, refused
+from .conftest import Consortium
+from .evidence import audit_lines
+
+INVALID, FAILED = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED_PRECONDITION
+UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
+Lie = Callable[[bytes], list[pb.Chunk]]
+
+
+@pytest.fixture(scope="module")
+def consortium(lasting_consortium_of: Callable[..., Consortium]) -> Consortium:
+    """Its run waits for everyone to enrol, for as long as these tests last; north is the one that lies."""
+    consortium = lasting_consortium_of(schedule=ONE_STEP)
+    consortium.edit("aggregator", limits={"message_mib": 1})
+    consortium.aggregator.start().wait_for("serves")
+    return consortium
+
+
+@pytest.fixture(scope="module")
+def north(consortium: Consortium) -> Iterator[Hand]:
+    with Hand(consortium, "north", attends=False) as hand:
+        yield hand
+
+
+@pytest.fixture(scope="module")
+def request_to_north(north: Hand) -> bytes:
+    attending = north.attend(north.run_id)
+    request = attending.next()
+    attending.leave()
+    return request
+
+
+@pytest.fixture
+def operator(consortium: Consortium) -> Iterator[Caller]:
+    with Caller(consortium, Pair.of(consortium.kits / "operator")) as operator:
+        yield operator
+
+
+@pytest.fixture(autouse=True)
+def _a_good_silo_is_served_afterwards(consortium: Consortium) -> Iterator[None]:
+    yield
+    with Caller(consortium, Pair.of(consortium.kits / "east")) as east:
+        attending: Attending = east.attend(east.offer().run_id)
+        assert decode(pb.Request, attending.next()).WhichOneof("body") == "enrol"
+        attending.leave()
+    assert consortium.aggregator.alive
+    assert verify_audit(consortium.state("aggregator") / "audit.jsonl").lines
+
+
+def turned_away(consortium: Consortium, words: str) -> str:
+    """The kind of the last error that is in the audit log, if these are its words."""
+    line = audit_lines(consortium, "aggregator", "turned_away")[-1]
+    assert words in line["words"]
+    return str(line["error"])
+
+
+def over_the_limit(reply: bytes) -> list[pb.Chunk]:
+    return list(to_chunks(bytes(2**20 + 1)))
+
+
+def more_than_announced(reply: bytes) -> list[pb.Chunk]:
+    (chunk,) = to_chunks(reply)
+    chunk.size -= 1
+    return [chunk]
+
+
+def damaged(reply: bytes) -> list[pb.Chunk]:
+    (chunk,) = to_chunks(reply)
+    chunk.data = bytes([chunk.data[0] ^ 1]) + chunk.data[1:]
+    return [chunk]
+
+
+def cut_short(reply: bytes) -> list[pb.Chunk]:
+    (chunk,) = to_chunks(reply)
+    chunk.size += 1
+    return [chunk]
+
+
+def nothing(reply: bytes) -> list[pb.Chunk]:
+    return []
+
+
+def two_messages(reply: bytes) -> list[pb.Chunk]:
+    return [*to_chunks(reply), *to_chunks(reply)]
+
+
+def garbage(reply: bytes) -> list[pb.Chunk]:
+    return list(to_chunks(b"\xff" * 50))
+
+
+def an_empty_reply(reply: bytes) -> list[pb.Chunk]:
+    """A message of zero bytes, which is a Reply without anything in it, cannot travel; this one has a name only."""
+    return list(to_chunks(pb.Reply(silo="north").SerializeToString()))
+
+
+def of_east(reply: bytes) -> list[pb.Chunk]:
+    return list(to_chunks(_changed(reply, silo="east")))
+
+
+def with_an_endless_name(reply: bytes) -> list[pb.Chunk]:
+    """As long as the limit allows; the status and the receipt must not choke on it."""
+    return list(to_chunks(_changed(reply, silo="x" * 10**6)))
+
+
+def with_flat_images(reply: bytes) -> list[pb.Chunk]:
+    return list(to_chunks(_changed(reply, enrolled=pb.Enrolled(image_shape=[8]))))
+
+
+def of_another_number(reply: bytes) -> list[pb.Chunk]:
+    return list(to_chunks(_changed(reply, number=2)))
+
+
+def of_the_wrong_kind(reply: bytes) -> list[pb.Chunk]:
+    return list(to_chunks(_changed(reply, finished=pb.Finished())))
+
+
+def _changed(reply: bytes, **fields: object) -> bytes:
+    message = decode(pb.Reply, reply)
+    message.MergeFrom(pb.Reply(**fields))  # type: ignore[arg-type]
+    return message.SerializeToString()
+
+
+LIES: list[tuple[Lie, str]] = [
+    (over_the_limit, "a message of 1048577 bytes was announced, at most 1048576 are read; raise limits.message_mib"),
+    (more_than_announced, "a chunk of"),
+    (damaged, "a chunk was damaged on its way"),
+    (cut_short, "the connection was cut"),
+    (nothing, "nothing came in a delivery"),
+    (two_messages, "more than one message came in a delivery"),
+    (garbage, "50 bytes do not decode as a Reply"),
+    (an_empty_reply, "north was asked request 1, but north answered request 0"),
+    (of_east, "north was asked request 1, but east answered request 1"),
+    (with_an_endless_name, "north was asked request 1, but xxxx"),
+    (with_flat_images, "north enrols with images of shape [1, 8, 8, 8] in 10 classes"),
+    (of_another_number, "north was asked request 1, but north answered request 2"),
+    (of_the_wrong_kind, "north answered finished, expected enrolled"),
+]
+
+
+@pytest.mark.parametrize(("lie", "words"), LIES, ids=lambda value: getattr(value, "__name__", ""))
+def test_a_reply_that_cannot_be_right_is_refused_by_name_shown_in_the_status_and_written_down(
+    consortium: Consortium, north: Hand, request_to_north: bytes, operator: Caller, lie: Lie, words: str
+) -> None:
+    code, said = refused(lambda: north.deliver_chunks(lie(north.reply(request_to_north))))
+    assert code is INVALID
+    assert said.startswith("MessageError: ")
+    assert words in said
+    assert operator.trouble("north") == said[:500]
+    assert turned_away(consortium, words) == "MessageError"
+
+
+def test_a_reply_to_the_same_request_of_another_run_is_refused(north: Hand, request_to_north: bytes) -> None:
+    other = decode(pb.Request, request_to_north)
+    other.run_id = bytes(32)
+    reply = decode(pb.Reply, north.reply(request_to_north))
+    reply.request_digest = decode(pb.Reply, north.reply(other.SerializeToString())).request_digest
+    code, said = refused(lambda: north.deliver(reply.SerializeToString()))
+    assert code is INVALID
+    assert "or another one of that number" in said
+
+
+def test_one_grpc_message_above_a_chunks_size_is_not_even_read(north: Hand) -> None:
+    chunk = pb.Chunk(size=1, data=bytes(CHUNK_BYTES + 2**17), digest=bytes(32))
+    assert refused(lambda: north.deliver_chunks([chunk]))[0] is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+def test_what_is_no_chunk_at_all_ends_its_own_call_only(north: Hand) -> None:
+    assert refused(lambda: north.deliver_raw(b"\xff\xff\xff"))[0] is grpc.StatusCode.INTERNAL
+
+
+def test_a_delivery_that_is_broken_off_counts_for_nothing(
+    north: Hand, request_to_north: bytes, operator: Caller
+) -> None:
+    def broken() -> Iterator[pb.Chunk]:
+        yield from cut_short(north.reply(request_to_north))
+        raise ValueError("the line is cut here")
+
+    assert refused(lambda: north.deliver_chunks(broken()))[0] is grpc.StatusCode.UNKNOWN
+    assert not next(one.answered for one in operator.status().silos if one.silo == "north")
+
+
+def test_an_attendance_of_another_run_or_of_no_process_is_refused(consortium: Consortium, north: Hand) -> None:
+    code, said = refused(lambda: north.attend(bytes(32)).next())
+    assert (code, said.split(":")[0]) == (FAILED, "WrongRound")
+    code, said = refused(lambda: north.attend(north.run_id, b"").next())
+    assert (code, said.split(":")[0]) == (INVALID, "MessageError")
+    assert turned_away(consortium, "without its process's number") == "MessageError"
+
+
+def test_a_reply_counts_once_however_often_it_comes(consortium: Consortium, operator: Caller) -> None:
+    with Hand(consortium, "south", attends=True) as south:
+        reply = south.step()
+        for _ in range(2):
+            code, said = refused(lambda: south.deliver(reply))
+            assert (code, said.split(":")[0]) == (FAILED, "WrongRound")
+    lines = audit_lines(consortium, "aggregator", "accepts")
+    assert [line["silo"] for line in lines] == ["south"]
+    assert next(one.sent_bytes for one in operator.status().silos if one.silo == "south") == len(reply)
+    assert operator.trouble("south") == ""

@@ -1,0 +1,167 @@
+"""Wrong replies in the middle of a run. Each is refused; a good one after all of them ends the run as if none had come."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import grpc
+import numpy as np
+import pytest
+
+from federation.contributions import to_model
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode, from_array, to_array
+
+from .client import ONE_STEP, Caller, Hand, Pair, refused
+from .conftest import NAMES, Consortium
+from .evidence import audit_lines, journal_replies
+
+INVALID, FAILED = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED_PRECONDITION
+
+
+@dataclass
+class Story:
+    """A run in its one sum: east and south have answered, north is being asked."""
+
+    consortium: Consortium
+    hands: dict[str, Hand]
+    operator: Caller
+    request: bytes = b""
+    sent: dict[str, list[bytes]] = field(default_factory=lambda: {name: [] for name in NAMES})
+
+    @property
+    def north(self) -> Hand:
+        return self.hands["north"]
+
+    def refuse(self, reply: pb.Reply | bytes) -> tuple[grpc.StatusCode, str]:
+        """What north hears, which the status and the audit log have, too."""
+        data = reply if isinstance(reply, bytes) else reply.SerializeToString()
+        code, said = refused(lambda: self.north.deliver(data))
+        assert self.operator.trouble("north") == said
+        line = audit_lines(self.consortium, "aggregator", "turned_away")[-1]
+        assert f"{line['error']}: {line['words']}" == said
+        return code, said
+
+
+@pytest.fixture(scope="module")
+def story(lasting_consortium_of: Callable[..., Consortium]) -> Iterator[Story]:
+    consortium = lasting_consortium_of(schedule=ONE_STEP)
+    consortium.aggregator.start().wait_for("serves")
+    story = Story(
+        consortium,
+        {name: Hand(consortium, name) for name in NAMES},
+        Caller(consortium, Pair.of(consortium.kits / "operator")),
+    )
+    for _ in ("enrol", "begin"):
+        for name, hand in story.hands.items():
+            story.sent[name].append(hand.step())
+    story.request = story.north.next()
+    yield story
+    for caller in (*story.hands.values(), story.operator):
+        caller.close()
+
+
+@pytest.fixture(scope="module")
+def in_the_sum(story: Story) -> Story:
+    train = story.north.reply(story.request)
+    story.north.deliver(train)
+    story.sent["north"].append(train)
+    for _ in ("train", "sum"):
+        for name in ("east", "south"):
+            story.sent[name].append(story.hands[name].step())
+    story.request = story.north.next()
+    return story
+
+
+@pytest.mark.parametrize("epsilon", [float("nan"), float("inf"), -1.0])
+def test_an_epsilon_that_is_no_number_is_refused(story: Story, epsilon: float) -> None:
+    reply = decode(pb.Reply, story.north.reply(story.request))
+    assert reply.WhichOneof("body") == "prepared"
+    reply.prepared.epsilon_spent = epsilon
+    code, said = story.refuse(reply)
+    assert code is INVALID
+    assert said.startswith("MessageError: north says that it has spent epsilon")
+
+
+def altered(sum_reply: pb.Reply, change: Callable[[pb.SumMessage, pb.Array], None]) -> pb.Reply:
+    message = decode(pb.SumMessage, sum_reply.sum)
+    array = decode(pb.Array, message.body)
+    change(message, array)
+    message.body = array.SerializeToString()
+    sum_reply.sum = message.SerializeToString()
+    return sum_reply
+
+
+def set_entry(array: pb.Array, value: float) -> None:
+    values = np.frombuffer(array.data, "<f4").copy()
+    values[3] = value
+    array.data = values.tobytes()
+
+
+def too_short(message: pb.SumMessage, array: pb.Array) -> None:
+    array.CopyFrom(to_array(np.frombuffer(array.data, "<f4")[1:]))
+
+
+LIES: list[tuple[str, Callable[[pb.SumMessage, pb.Array], None], grpc.StatusCode, str]] = [
+    ("wrong shape", too_short, INVALID, "MessageError: an array of <f4 and shape"),
+    ("wrong type", lambda _, a: a.CopyFrom(to_array(np.zeros(a.shape[0]))), INVALID, "MessageError: an array of <f8"),
+    ("NaN", lambda _, a: set_entry(a, np.nan), INVALID, "MessageError: an array came with NaN or infinity"),
+    ("infinity", lambda _, a: set_entry(a, np.inf), INVALID, "MessageError: an array came with NaN or infinity"),
+    ("too large", lambda _, a: set_entry(a, 1e6), INVALID, "DomainError: "),
+    ("cut", lambda _, a: a.MergeFrom(pb.Array(data=a.data[:-4])), INVALID, "MessageError: an array of"),
+    ("another sum", lambda m, _: setattr(m, "session_digest", bytes(32)), INVALID, "SessionMismatch: a message of"),
+    ("another round", lambda m, _: setattr(m, "round", 0), FAILED, "WrongRound: a message of round 0 came in"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "change", "code", "words"), LIES, ids=[lie[0] for lie in LIES])
+def test_a_contribution_that_cannot_be_right_is_refused_before_it_is_added(
+    in_the_sum: Story,
+    name: str,
+    change: Callable[[pb.SumMessage, pb.Array], None],
+    code: grpc.StatusCode,
+    words: str,
+) -> None:
+    honest = decode(pb.Reply, in_the_sum.north.reply(in_the_sum.request))
+    found, said = in_the_sum.refuse(altered(honest, change))
+    assert (found, said[: len(words)]) == (code, words)
+
+
+@pytest.mark.parametrize(
+    ("other", "answered"),
+    [(pb.Reply(sum=b"\xff\xff"), ""), (pb.Reply(prepared=pb.Prepared()), "prepared"), (pb.Reply(), "nothing")],
+    ids=["garbage", "the answer to another question", "nothing"],
+)
+def test_another_kind_of_answer_is_refused(in_the_sum: Story, other: pb.Reply, answered: str) -> None:
+    reply = decode(pb.Reply, in_the_sum.north.reply(in_the_sum.request))
+    reply.ClearField("sum")
+    reply.MergeFrom(other)
+    code, said = in_the_sum.refuse(reply)
+    assert code is INVALID
+    assert (f"north answered {answered}, expected sum" if answered else "do not decode as a SumMessage") in said
+
+
+def test_a_reply_to_an_earlier_request_is_refused(in_the_sum: Story) -> None:
+    for number, reply in enumerate(in_the_sum.sent["north"], start=1):
+        code, said = in_the_sum.refuse(reply)
+        assert code is FAILED
+        assert said.startswith(f"WrongRound: north answered request {number}, which is over")
+
+
+def test_after_all_this_a_good_reply_ends_the_run_with_the_average_of_three(in_the_sum: Story) -> None:
+    story, consortium = in_the_sum, in_the_sum.consortium
+    story.north.deliver(reply := story.north.reply(story.request))
+    story.sent["north"].append(reply)
+    arrays = [decode(pb.Array, decode(pb.SumMessage, decode(pb.Reply, s[-1]).sum).body) for s in story.sent.values()]
+    total = np.sum([from_array(a, dtype="<f4", length=a.shape[0]).astype(np.float64) for a in arrays], axis=0)
+    finish = story.north.next()
+    model = decode(pb.Request, finish).finish.model
+    assert np.array_equal(from_array(model, dtype="<f4", length=len(total) - 1), to_model(total))
+    assert story.operator.trouble("north") == ""
+    story.north.deliver(last := story.north.reply(finish))
+    story.sent["north"].append(last)
+    for name in ("east", "south"):
+        story.sent[name].append(story.hands[name].step())
+    assert consortium.aggregator.wait() == 0
+    expected = [(number, name, story.sent[name][number - 1]) for number in range(1, 6) for name in sorted(NAMES)]
+    assert journal_replies(consortium) == expected
+    assert len(consortium.aggregator.said("accepts")) == 15

@@ -1,0 +1,216 @@
+"""kill -9 at every step of a run, and the same command again: the same model, nothing counted twice, nothing leaked."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from federation.audit import verify_audit
+
+from .conftest import KERNEL_MEAN, NAMES, SHORT, Consortium
+from .evidence import audit_lines, charged_steps, digests, journal_replies, kept_seed, ledger_path, state_files
+from .file_events import at_the_next_write
+from .parties import Event, Party
+
+ConsortiumOf = Callable[..., Consortium]
+Moment = Callable[[Event], str]
+JOBS: dict[str, dict[str, Any]] = {"plain": {}, "ckks": {"warm_start": KERNEL_MEAN, "secure_sum": {"kind": "ckks"}}}
+
+
+@dataclass
+class Disturbed:
+    """A run that was killed again and again, and is over."""
+
+    consortium: Consortium
+    kind: str
+    requests: int
+    model: np.ndarray
+    """Of the undisturbed run."""
+    killed_at: list[str] = field(default_factory=list)
+    ledgers: list[tuple[str, bytes]] = field(default_factory=list)
+    """Of the killed silo, as it was at each kill."""
+    seeds: dict[str, set[bytes]] = field(default_factory=lambda: {name: set() for name in NAMES})
+    """Of the silos' keys, as they were found on their disks during the sums."""
+
+    def kill_once_at(self, name: str, party: Party, moment: Moment) -> None:
+        """At each moment that has a name: kill the party just there, and start it with the same command."""
+
+        def on_event(event: Event) -> None:
+            if name in NAMES and event["event"] == "answers":
+                self.seeds[name].add(kept_seed(self.consortium, name))
+            if (at := moment(event)) and f"{name} {at}" not in self.killed_at:
+                self.killed_at.append(f"{name} {at}")
+                party.kill()
+                if name in NAMES:
+                    self.ledgers.append((name, ledger_path(self.consortium, name).read_bytes()))
+                party.start()
+
+        party.paced, party.on_event = True, on_event
+
+    def run(self) -> "Disturbed":
+        for silo in self.consortium.silos.values():
+            silo.impatient = True
+        self.consortium.start()
+        self.consortium.aggregator.wait_for("finished")
+        for silo in self.consortium.silos.values():
+            silo.wait_for("delivered", number=self.requests)
+        self.consortium.finish()
+        return self
+
+
+@pytest.fixture(scope="module")
+def undisturbed(lasting_consortium_of: ConsortiumOf) -> Callable[[str], tuple[np.ndarray, int]]:
+    """The model of the same job when nobody is killed, and how many requests it takes."""
+
+    @cache
+    def run(kind: str) -> tuple[np.ndarray, int]:
+        consortium = lasting_consortium_of(**JOBS[kind]).start()
+        return consortium.finish(), consortium.aggregator.wait_for("finished")["requests"]
+
+    return run
+
+
+def aggregators_moment(run: Disturbed, *, every: bool) -> Moment:
+    """When it asks, when it has accepted one, two or all of the replies, when it has a model.
+
+    At the last request it is not killed between two replies: a silo whose reply it has by then waits for a minute.
+    """
+    said = run.consortium.aggregator.said
+
+    def moment(event: Event) -> str:
+        match event:
+            case {"event": "asks", "number": int(number)} if every or number % 2:
+                return f"asks {number}"
+            case {"event": "accepts", "number": int(number)} if number < run.requests and (every or not number % 2):
+                return f"accepts {number}" if len(said("accepts", number=number)) == 1 + number % 3 else ""
+            case {"event": "model", "stage": str(stage)}:
+                return f"model {stage}"
+        return ""
+
+    return moment
+
+
+def silos_moment(run: Disturbed, index: int, *, every: bool) -> Moment:
+    """At each request one silo when it is asked, one when its reply is on its disk and has not left, one after that."""
+
+    def moment(event: Event) -> str:
+        number = event.get("number", 0)
+        turn = (index + number) % 3
+        if (event["event"] == "asked" and turn == 0) or (event["event"] == "answers" and turn == 1):
+            return f"{event['event']} {number}"
+        after = event["event"] == "delivered" and turn == 2 and number < run.requests
+        return f"delivered {number}" if after and every else ""
+
+    return moment
+
+
+CASES = [
+    pytest.param(("plain", "aggregator", True), id="plain-aggregator"),
+    pytest.param(("plain", "silos", True), id="plain-silos"),
+    pytest.param(("ckks", "aggregator", False), id="ckks-aggregator"),
+    pytest.param(("ckks", "silos", False), id="ckks-silos"),
+    pytest.param(("ckks", "aggregator", True), id="ckks-aggregator-all", marks=pytest.mark.slow),
+    pytest.param(("ckks", "silos", True), id="ckks-silos-all", marks=pytest.mark.slow),
+]
+
+
+@pytest.fixture(scope="module", params=CASES)
+def disturbed(
+    request: pytest.FixtureRequest,
+    lasting_consortium_of: ConsortiumOf,
+    undisturbed: Callable[[str], tuple[np.ndarray, int]],
+) -> Disturbed:
+    kind, who, every = request.param
+    model, requests = undisturbed(kind)
+    run = Disturbed(lasting_consortium_of(**JOBS[kind]), kind, requests, model)
+    if who == "aggregator":
+        run.kill_once_at("aggregator", run.consortium.aggregator, aggregators_moment(run, every=every))
+    for index, (name, silo) in enumerate(run.consortium.silos.items()):
+        run.kill_once_at(name, silo, silos_moment(run, index, every=every) if who == "silos" else lambda _: "")
+    run.run()
+    per_request = (2 if every else 1) if who == "aggregator" else (3 if every else 2)
+    assert len(run.killed_at) >= per_request * requests - 1
+    return run
+
+
+class TestARunThatIsKilledAtEveryStep:
+    def test_ends_in_the_same_model_bit_for_bit(self, disturbed: Disturbed) -> None:
+        assert np.array_equal(disturbed.consortium.model(), disturbed.model)
+
+    def test_counts_every_reply_once(self, disturbed: Disturbed) -> None:
+        replies = journal_replies(disturbed.consortium)
+        expected = [(number, silo) for number in range(1, disturbed.requests + 1) for silo in sorted(NAMES)]
+        assert [(number, silo) for number, silo, _ in replies] == expected
+        accepted = digests(audit_lines(disturbed.consortium, "aggregator", "accepts"), "number", "silo")
+        for number, silo, reply in replies:
+            digest = {hashlib.sha256(reply).hexdigest()}
+            # A kill between the journal's entry and the audit's line leaves none.
+            assert accepted[number, silo] <= digest
+            answered = digests(audit_lines(disturbed.consortium, silo, "answers"), "number")
+            assert answered[(number,)] == digest
+
+    def test_sends_the_same_bytes_whenever_a_request_comes_again(self, disturbed: Disturbed) -> None:
+        for silo in NAMES:
+            lines = audit_lines(disturbed.consortium, silo, "answers")
+            answered = digests(lines, "number", "what", "request")
+            assert len(answered) == disturbed.requests
+            assert all(len(different) == 1 for different in answered.values())
+
+    def test_charges_a_ledger_at_least_for_what_was_done_and_a_release_once(self, disturbed: Disturbed) -> None:
+        for silo in NAMES:
+            ledger = ledger_path(disturbed.consortium, silo).read_bytes()
+            assert charged_steps(ledger, "phase_1") >= SHORT["local_steps"]
+            assert charged_steps(ledger, "phase_2") >= SHORT["tuning_steps"]
+            assert ledger.count(b"warm_start") == (1 if disturbed.kind == "ckks" else 0)
+        for silo, before in disturbed.ledgers:
+            assert ledger_path(disturbed.consortium, silo).read_bytes().startswith(before)
+
+    def test_leaves_audit_logs_that_verify(self, disturbed: Disturbed) -> None:
+        for party in ("aggregator", *NAMES):
+            assert verify_audit(disturbed.consortium.state(party) / "audit.jsonl").lines > disturbed.requests
+
+    def test_leaves_files_that_nobody_else_can_read(self, disturbed: Disturbed) -> None:
+        for path in state_files(disturbed.consortium):
+            assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
+
+    def test_leaves_no_key(self, disturbed: Disturbed) -> None:
+        contents = [path.read_bytes() for path in state_files(disturbed.consortium) if path.is_file()]
+        for silo, seeds in disturbed.seeds.items():
+            seeds = seeds - {b""}
+            assert len(seeds) == (2 if disturbed.kind == "ckks" else 0), f"one key a sum of {silo}"
+            assert not any(seed in content for seed in seeds for content in contents)
+
+
+def test_a_silo_killed_between_a_charge_and_its_work_pays_again_and_learns_the_same(
+    lasting_consortium_of: ConsortiumOf, undisturbed: Callable[[str], tuple[np.ndarray, int]]
+) -> None:
+    """The release of the kernel mean is paid for once all the same: what leaves in the end is what was charged."""
+    model, requests = undisturbed("ckks")
+    run = Disturbed(lasting_consortium_of(**JOBS["ckks"]), "ckks", requests, model)
+    watched = list[str]()
+
+    def disturb(name: str, party: Party) -> None:
+        def on_event(event: Event) -> None:
+            first_sum = event["event"] == "asked" and event["number"] == 4
+            in_training = event["event"] == "asked" and event["what"] == "train"
+            between_chunks = event["event"] == "training" and event["done"] < event["steps"]
+            moment = f"{name} {event['event']} {event.get('number')} {event.get('done')}"
+            if (first_sum or in_training or between_chunks) and moment not in watched:
+                watched.append(moment)
+                at_the_next_write(ledger_path(run.consortium, name), party.restart)
+
+        party.paced, party.on_event = True, on_event
+
+    for name, silo in run.consortium.silos.items():
+        disturb(name, silo)
+    assert np.array_equal(run.run().consortium.model(), model)
+    assert len(watched) == 3 * 5, "the release, three chunks of phase 1, one of phase 2"
+    ledgers = [ledger_path(run.consortium, silo).read_bytes() for silo in NAMES]
+    assert all(ledger.count(b"warm_start") == 1 for ledger in ledgers)
+    charged = [charged_steps(ledger, "phase_1") for ledger in ledgers]
+    assert min(charged) >= SHORT["local_steps"]
+    assert sum(charged) > 3 * SHORT["local_steps"], "what a kill threw away stays charged"

@@ -1,0 +1,69 @@
+"""A disk that fills up under the aggregator, by a limit of the kernel's on the size of its files."""
+
+import json
+import resource
+from collections.abc import Callable
+
+from federation.audit import verify_audit
+
+from .client import ONE_STEP
+from .conftest import NAMES, Consortium
+from .evidence import journal_replies
+from .parties import Party
+
+
+def limit_files(party: Party, size: int) -> None:
+    """No file of this process grows beyond `size`; what would, fails as on a full disk."""
+    resource.prlimit(party.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+def require_everything_counted_once(consortium: Consortium) -> None:
+    replies = journal_replies(consortium)
+    assert [(number, silo) for number, silo, _ in replies] == [(n, s) for n in range(1, 6) for s in sorted(NAMES)]
+    outcome = json.loads((consortium.state("aggregator") / "outcome.json").read_text())
+    for name in NAMES:
+        sent = sum(row["sent_bytes"] for row in outcome["traffic"] if row["silo"] == name)
+        assert sent == sum(len(reply) for _, silo, reply in replies if silo == name)
+    verify_audit(consortium.state("aggregator") / "audit.jsonl")
+
+
+def test_without_room_for_a_reply_silos_hear_so_and_the_run_ends_well_when_there_is_room_again(
+    consortium_of: Callable[..., Consortium],
+) -> None:
+    consortium = consortium_of(schedule=ONE_STEP)
+    aggregator = consortium.aggregator.start()
+    aggregator.wait_for("serves")
+    limit_files(aggregator, (consortium.state("aggregator") / "journal.sqlite-wal").stat().st_size)
+    for silo in consortium.silos.values():
+        silo.start()
+    for silo in consortium.silos.values():
+        reason = silo.wait_for("waiting")["reason"]
+        assert reason.startswith("Unreachable: the aggregator cannot go on at the moment: RunError: ")
+        assert "free some space or mend access" in reason
+    assert not aggregator.said("accepts")
+    aggregator.wait_for("turned_away", error="RunError")
+    limit_files(aggregator, resource.RLIM_INFINITY)
+    consortium.finish()
+    require_everything_counted_once(consortium)
+    assert len(aggregator.said("accepts")) == 15
+
+
+def test_an_aggregator_that_cannot_keep_a_model_ends_with_words_and_the_same_command_continues(
+    consortium_of: Callable[..., Consortium],
+) -> None:
+    consortium = consortium_of(schedule=ONE_STEP)
+    in_the_way = consortium.state("aggregator") / "models"
+    in_the_way.parent.mkdir()
+    in_the_way.touch()
+    for silo in consortium.silos.values():
+        silo.impatient = True
+    aggregator = consortium.start().aggregator
+    assert aggregator.wait() == 1
+    error = aggregator.wait_for("error", type="RunError")
+    assert "the aggregator cannot write" in error["words"]
+    assert "the same command continues" in error["words"]
+    assert all(silo.alive for silo in consortium.silos.values())
+    in_the_way.unlink()
+    aggregator.start()
+    consortium.finish()
+    require_everything_counted_once(consortium)

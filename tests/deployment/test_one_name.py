@@ -1,0 +1,71 @@
+"""Two processes that are one silo: the second is turned away, and takes over when the first is gone."""
+
+from collections.abc import Callable, Iterator
+
+import grpc
+import pytest
+
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode
+
+from .client import ONE_STEP, Caller, Hand, Pair, refused
+from .conftest import Consortium
+from .parties import Party
+
+
+@pytest.fixture
+def consortium(consortium_of: Callable[..., Consortium]) -> Consortium:
+    consortium = consortium_of(schedule=ONE_STEP)
+    consortium.aggregator.start().wait_for("serves")
+    return consortium
+
+
+@pytest.fixture
+def others(consortium: Consortium) -> Iterator[list[Hand]]:
+    hands = [Hand(consortium, "east"), Hand(consortium, "south")]
+    yield hands
+    for hand in hands:
+        hand.close()
+
+
+def test_a_second_process_is_turned_away_while_the_first_goes_on_and_is_served_when_the_first_has_died(
+    consortium: Consortium, others: list[Hand]
+) -> None:
+    first = consortium.silos["north"].start()
+    first.wait_for("delivered", number=1)
+    with Caller(consortium, Pair.of(consortium.kits / "north")) as second:
+        code, said = refused(lambda: second.attend(others[0].run_id, b"second").next())
+        assert code is grpc.StatusCode.UNAVAILABLE
+        assert said.startswith("RunError: another process attends as north; stop one of the two")
+        for hand in others:
+            hand.step()
+        first.wait_for("delivered", number=2)
+        first.kill()
+        consortium.aggregator.wait_for("left", silo="north")
+        for hand in others:
+            hand.step()
+        taken_over = second.attend(others[0].run_id, b"second")
+        assert decode(pb.Request, taken_over.next()).WhichOneof("body") == "train"
+
+
+def test_a_silo_that_is_turned_away_says_why_and_goes_on_when_the_other_has_left(consortium: Consortium) -> None:
+    with Caller(consortium, Pair.of(consortium.kits / "north")) as other:
+        attending = other.attend(other.offer().run_id)
+        attending.next()
+        silo = consortium.silos["north"].start()
+        assert (
+            "Unreachable: the aggregator cannot go on at the moment: RunError: another process attends as"
+            in (silo.wait_for("waiting")["reason"])
+        )
+        attending.leave()
+        silo.wait_for("delivered", number=1)
+
+
+def test_a_second_process_on_the_same_folder_ends_at_once(consortium: Consortium) -> None:
+    first = consortium.silos["north"].start()
+    first.wait_for("delivered", number=1)
+    second = Party("silo", first.config).start()
+    assert second.wait() == 1
+    error = second.wait_for("error", type="RunError")
+    assert "audit.jsonl is in use by another process" in error["words"]
+    assert first.alive

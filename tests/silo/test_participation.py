@@ -1,0 +1,210 @@
+"""A silo's part in one run: the job as it was offered, checked, agreed to, and kept."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from federation.agreement import Agreement
+from federation.config.job import Job
+from federation.errors import MessageError
+from federation.identity import Identity
+from federation.randomness import SeededRandomness
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode, to_array
+from models.building import initial_model
+from silo.config import SiloConfig
+from silo.data.labelled_images import LabelledImages
+from silo.participation import Participation, take_part
+
+NAMES = ("north", "east", "south")
+SILOS = {name: Identity.create(name) for name in NAMES}
+ROSTER = {name: identity.public for name, identity in SILOS.items()}
+POLICY = {
+    "largest_epsilon": 10, "largest_delta": 1e-4, "fewest_silos": 2, "secure_sums": ["plain"],
+    "tuning_sums": ["plain"], "mechanisms": ["example_level", "none"], "learners": ["gan"], "largest_model": 10**6,
+}  # fmt: skip
+SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 2, "tuning_rounds": 0}
+RUN, SECOND_RUN = b"1" * 32, b"2" * 32
+
+
+class Desk:
+    """Where offers to north arrive."""
+
+    def __init__(self, small_job: Callable[..., Job], data: LabelledImages, state: Path) -> None:
+        self._job, self.data, self.state = small_job, data, state
+        self.made: list[Participation] = []
+
+    def job(self, **sections: Any) -> Job:
+        return self._job(**{"schedule": SHORT, "data": {"kind": "at_silos"}, **sections})
+
+    def offered(
+        self, job: Job | str, run: bytes = RUN, *, policy: dict[str, Any] | None = None, **config: Any
+    ) -> Participation:
+        document = {
+            "name": "north", "aggregator": {"host": "localhost", "port": 1}, "identity": "identity.key",
+            "roster": "roster.yaml", "tls": {"certificate": "c", "key": "k", "authority": "a"}, "state": self.state,
+            "data": {"kind": "digits"}, "policy": {**POLICY, **(policy or {})}, **config,
+        }  # fmt: skip
+        offer = pb.JobOffer(run_id=run, job=job if isinstance(job, str) else job.model_dump_json())
+        for earlier in self.made:
+            earlier.close()
+        self.made.append(
+            take_part(
+                SiloConfig.model_validate(document),
+                offer,
+                self.data,
+                identity=SILOS["north"],
+                roster=ROSTER,
+                randomness=SeededRandomness(1),
+                on_progress=lambda *_: None,
+            )
+        )
+        return self.made[-1]
+
+    def folder(self, run: bytes = RUN) -> Path:
+        return self.state / "runs" / run.hex()
+
+    def train(self, part: Participation, job: Job, run: bytes = RUN) -> None:
+        """From enrolment through the first training."""
+        signed = [pb.Piece(silo=n, data=Agreement(run, job.digest, ROSTER).sign(me)) for n, me in SILOS.items()]
+        model = to_array(initial_model(job, self.data.image_shape, self.data.classes))
+        for number, body in enumerate(
+            (
+                {"enrol": pb.Enrol()},
+                {"begin": pb.Begin(agreements=signed)},
+                {"train": pb.Train(phase="phase_1", model=model)},
+            ),
+            start=1,
+        ):
+            reply = decode(pb.Reply, part.answer(request(job, number, run, **body)))
+            assert reply.WhichOneof("body") != "refusal", reply.refusal
+
+
+@pytest.fixture
+def desk(small_job: Callable[..., Job], digits: LabelledImages, tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk(small_job, digits, tmp_path / "state")
+    yield desk
+    for part in desk.made:
+        part.close()
+
+
+def request(job: Job, number: int = 1, run: bytes = RUN, **body: Any) -> bytes:
+    message = pb.Request(number=number, job_digest=job.digest, run_id=run, **(body or {"enrol": pb.Enrol()}))
+    return message.SerializeToString(deterministic=True)
+
+
+class TestAJobWithinThePolicy:
+    def test_is_agreed_to_signed_and_kept_in_the_runs_folder(self, desk: Desk) -> None:
+        part = desk.offered(job := desk.job())
+        assert part.refused == ""
+        enrolled = decode(pb.Reply, part.answer(request(job))).enrolled
+        assert enrolled.agreement == Agreement(RUN, job.digest, ROSTER).sign(SILOS["north"])
+        assert Job.model_validate(yaml.safe_load((desk.folder() / "job.yaml").read_text())) == job
+        assert (desk.folder() / "job.yaml").stat().st_mode & 0o777 == 0o600
+        assert part.epsilon == 0.0
+        assert part.statement.startswith("north: (0.00, 1e-05)-differential privacy")
+        assert not part.finished
+
+    def test_is_agreed_to_again_after_a_restart_with_the_same_reply(self, desk: Desk) -> None:
+        job = desk.job()
+        first = desk.offered(job).answer(request(job))
+        assert desk.offered(job).answer(request(job)) == first
+
+    def test_may_be_written_otherwise_as_long_as_it_means_the_same(self, desk: Desk) -> None:
+        desk.offered(job := desk.job())
+        assert desk.offered(json.dumps(job.model_dump(mode="json"), sort_keys=True, indent=3)).refused == ""
+
+    def test_without_privacy_has_no_guarantee_and_says_so(self, desk: Desk) -> None:
+        part = desk.offered(desk.job(privacy={"kind": "none"}))
+        assert part.epsilon is None
+        assert part.statement == "north: no guarantee; the job has no privacy"
+
+
+class TestARefusal:
+    def test_answers_every_request_with_the_reason_and_leaves_nothing_that_binds(self, desk: Desk) -> None:
+        part = desk.offered(job := desk.job(), policy={"largest_epsilon": 9})
+        assert part.refused.startswith("PolicyRefused: north's policy does not allow the job small: privacy.epsilon")
+        for message in (request(job), request(job, 7, train=pb.Train(phase="phase_1"))):
+            reply = decode(pb.Reply, part.answer(message))
+            assert reply.request_digest == hashlib.sha256(message).digest()
+            assert (reply.silo, reply.number) == ("north", decode(pb.Request, message).number)
+            assert (reply.refusal.error, f"PolicyRefused: {reply.refusal.message}") == ("PolicyRefused", part.refused)
+        assert "policy.largest_epsilon is 9" in (desk.state / "refusals.log").read_text()
+        assert not desk.folder().exists()
+        assert part.epsilon is None
+        assert not part.finished
+        assert desk.offered(desk.job()).refused == ""  # with the policy changed
+
+    def test_of_a_job_that_changed_under_the_same_run(self, desk: Desk) -> None:
+        desk.offered(job := desk.job())
+        changed = desk.offered(desk.job(seed=job.seed + 1))
+        assert changed.refused.startswith("SessionMismatch: the aggregator offers another job than the one that")
+        assert desk.offered(job).refused == ""
+        assert desk.offered(desk.job(seed=job.seed + 1), SECOND_RUN).refused == ""
+
+    @pytest.mark.parametrize(
+        ("names", "words"),
+        [
+            (["east", "south"], "north is not among the job's silos, east, south"),
+            (["north", "west", "mallory"], "the job names mallory, west, whom this silo's roster does not know"),
+        ],
+    )
+    def test_of_a_job_with_others(self, desk: Desk, names: list[str], words: str) -> None:
+        part = desk.offered(desk.job(silos={"names": names}))
+        assert part.refused.startswith(f"SessionMismatch: {words}")
+
+    def test_of_what_is_no_job(self, desk: Desk) -> None:
+        for junk in ("", "{", '{"epsilon": 3}', "\0", "&a [*a, *a]"):
+            part = desk.offered(junk)
+            assert part.refused.startswith("MessageError: the offered job is not one for this version")
+            reply = decode(pb.Reply, part.answer(request(desk.job())))
+            assert reply.refusal.error == "MessageError"
+
+    def test_of_public_data_that_are_the_silos_own(self, desk: Desk) -> None:
+        part = desk.offered(desk.job(warm_start={"kind": "public", "data": {"kind": "digits"}}))
+        assert "the silos' own data are not public" in part.refused
+
+    def test_for_classes_that_the_silo_has_and_does_not_declare_stays_in_the_silo(self, desk: Desk) -> None:
+        part = desk.offered(job := desk.job(), classes=[0, 1, 2])
+        assert "holds classes [3, 4, 5, 6, 7, 8, 9] that it does not declare" in part.refused
+        reply = decode(pb.Reply, part.answer(request(job)))
+        assert reply.refusal.message == "DataError; the reason is in the silo's own refusals.log"
+
+
+def test_a_run_whose_number_is_no_runs_number_is_not_even_refused(desk: Desk) -> None:
+    """Its folder's name would come from the network."""
+    for run in (b"", b"short", b"x" * 33):
+        with pytest.raises(MessageError, match=f"a run's number has {len(run)} bytes, expected 32"):
+            desk.offered(desk.job(), run)
+    assert not desk.state.exists()
+
+
+class TestWhatEarlierRunsSpent:
+    def test_counts_against_the_policy_in_epsilon_and_delta(self, desk: Desk) -> None:
+        part = desk.offered(job := desk.job())
+        desk.train(part, job)
+        spent = part.epsilon or 0.0
+        assert spent > 0.1
+        tight = {"largest_epsilon": 10 + spent / 2, "largest_delta": 1.5e-5}
+        refused = desk.offered(job, SECOND_RUN, policy=tight).refused
+        assert f"privacy.epsilon is 10 and earlier runs have spent {spent:.4g}, but policy.largest_epsilon" in refused
+        assert "privacy.delta is 1e-05 and earlier runs have spent 1e-05, but policy.largest_delta" in refused
+        wide = {"largest_epsilon": 10 + 2 * spent, "largest_delta": 2e-5}
+        assert desk.offered(job, SECOND_RUN, policy=wide).refused == ""
+
+    def test_in_the_run_itself_is_not_counted_twice(self, desk: Desk) -> None:
+        part = desk.offered(job := desk.job())
+        desk.train(part, job)
+        again = desk.offered(job)
+        assert again.refused == ""
+        assert again.epsilon == part.epsilon
+
+    def test_without_noise_leaves_nothing_for_a_private_job(self, desk: Desk) -> None:
+        open_job = desk.job(privacy={"kind": "none"})
+        desk.train(desk.offered(open_job), open_job)
+        assert "earlier runs have spent inf" in desk.offered(desk.job(), SECOND_RUN).refused

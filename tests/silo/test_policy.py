@@ -1,0 +1,183 @@
+"""The silo's last word: whatever a job asks for in excess is refused, with the words to change it."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from federation.accounting import GaussianRelease
+from federation.config.job import Job
+from federation.config.loading import to_yaml
+from federation.errors import ConfigError, LedgerDamaged, PolicyRefused
+from silo.config import Policy
+from silo.ledger import Budget, Ledger
+from silo.policy import JOB_FILE, check_policy, spent_in
+from silo.state import Checkpoint, SiloState
+
+FRESH = Budget(0.0, 0.0)
+LENGTH = 5000
+CKKS = {"kind": "ckks"}
+FEDAVG = {"kind": "fedavg", "rounds": 2, "batch": 48}
+TWO_PHASE = {"kind": "two_phase", "batch": 48, "local_steps": 60, "tuning_rounds": 2}
+
+
+def policy_of(**changes: Any) -> Policy:
+    """As strict as it can be while it still allows the job of `job_of`."""
+    strict = {
+        "largest_epsilon": 10, "largest_delta": 1e-5, "fewest_silos": 3, "secure_sums": ["ckks"],
+        "tuning_sums": ["plain"], "mechanisms": ["example_level"], "learners": ["gan"], "largest_model": LENGTH,
+    }  # fmt: skip
+    return Policy.model_validate({**strict, **changes})
+
+
+@pytest.fixture
+def job_of(small_job: Callable[..., Job]) -> Callable[..., Job]:
+    def make(**sections: Any) -> Job:
+        return small_job(**{"secure_sum": CKKS, "schedule": TWO_PHASE, **sections})
+
+    return make
+
+
+def check(policy: Policy, job: Job, *, length: int = LENGTH, spent: Budget = FRESH) -> None:
+    check_policy(policy, job, silo="north", model_length=length, spent=spent)
+
+
+def refused(policy: Policy, job: Job, *, length: int = LENGTH, spent: Budget = FRESH) -> str:
+    with pytest.raises(PolicyRefused) as error:
+        check(policy, job, length=length, spent=spent)
+    words = str(error.value)
+    assert words.startswith("north's policy does not allow the job small: ")
+    assert words.endswith("Change the job, or the policy in north's silo.yaml")
+    return words
+
+
+def example_level(**changes: float) -> dict[str, Any]:
+    return {"kind": "example_level", "epsilon": 10, "delta": 1e-5, **changes}
+
+
+def test_a_job_at_every_limit_of_the_policy_is_allowed(job_of: Callable[..., Job]) -> None:
+    check(policy_of(), job_of())
+
+
+def test_every_field_of_the_policy_is_asked_about_here() -> None:
+    asked = {words.split("policy.")[1].split()[0] for _, _, words in EXCESSES}
+    assert asked | {"learners", "largest_model"} == set(Policy.model_fields)
+
+
+EXCESSES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"privacy": example_level(epsilon=10.1)}, {}, "privacy.epsilon is 10.1, but policy.largest_epsilon is 10"),
+    ({"privacy": example_level(delta=2e-5)}, {}, "privacy.delta is 2e-05, but policy.largest_delta is 1e-05"),
+    ({"privacy": {"kind": "none"}}, {}, "privacy.kind is none, but policy.mechanisms allows example_level"),
+    ({"secure_sum": {"kind": "plain"}}, {}, "secure_sum.kind is plain, but policy.secure_sums allows ckks"),
+    ({}, {"tuning_sums": ["ckks"]}, "schedule.tuning_sum.kind is plain, but policy.tuning_sums allows ckks"),
+    ({}, {"fewest_silos": 4},
+     "a sum of the job may be over 3 silos (silos.names, silos.fewest, schedule.fraction), but policy.fewest_silos is 4"),
+    ({"silos": {"names": ["north", "east", "south"], "fewest": 2},
+      "secure_sum": {"kind": "ckks", "threshold": 2}}, {}, "over 2 silos (silos.names, silos.fewest, "
+     "schedule.fraction), but policy.fewest_silos is 3"),
+    ({"schedule": {**FEDAVG, "fraction": 0.5}}, {}, "over 2 silos (silos.names, silos.fewest, schedule.fraction), "
+     "but policy.fewest_silos is 3"),
+    ({"schedule": FEDAVG, "secure_sum": {"kind": "plain"}}, {}, "secure_sum.kind is plain, but policy.secure_sums"),
+    ({"warm_start": {"kind": "leader", "silo": "north"}}, {"fewest_silos": 1},
+     "the sum of warm_start.silo alone is plain, but policy.secure_sums allows ckks"),
+    ({"warm_start": {"kind": "leader", "silo": "north"}}, {"fewest_silos": 2, "secure_sums": ["ckks", "plain"]},
+     "a sum of the job may be over 1 silos (silos.names, silos.fewest, schedule.fraction), but policy.fewest_silos is 2"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sections", "changes", "words"), EXCESSES)
+def test_a_job_that_asks_for_more_is_refused_with_both_fields_and_the_file(
+    job_of: Callable[..., Job], sections: dict[str, Any], changes: dict[str, Any], words: str
+) -> None:
+    assert words in refused(policy_of(**changes), job_of(**sections))
+
+
+def test_a_larger_model_is_refused(job_of: Callable[..., Job]) -> None:
+    words = refused(policy_of(), job_of(), length=LENGTH + 1)
+    assert f"learner makes a model of {LENGTH + 1} parameters, but policy.largest_model is {LENGTH}" in words
+
+
+def test_another_learner_is_refused(job_of: Callable[..., Job]) -> None:
+    """There is one kind of learner so far; a policy that allows only others is what a later version may bring."""
+    policy = policy_of().model_copy(update={"learners": ("something_else",)})
+    assert "learner.kind is gan, but policy.learners allows something_else" in refused(policy, job_of())
+
+
+def test_everything_that_is_too_much_is_said_at_once(job_of: Callable[..., Job]) -> None:
+    job = job_of(privacy=example_level(epsilon=11, delta=1e-4), secure_sum={"kind": "plain"})
+    words = refused(policy_of(fewest_silos=5), job, length=10**6)
+    for field in ("largest_epsilon", "largest_delta", "secure_sums", "fewest_silos", "largest_model"):
+        assert f"policy.{field}" in words
+
+
+def test_the_other_silos_policy_does_not_mind_a_leader(job_of: Callable[..., Job]) -> None:
+    check(policy_of(), job_of(warm_start={"kind": "leader", "silo": "east"}))
+
+
+def test_a_job_without_tuning_rounds_is_not_asked_about_their_sum(job_of: Callable[..., Job]) -> None:
+    check(policy_of(tuning_sums=["ckks"]), job_of(schedule={**TWO_PHASE, "tuning_rounds": 0}))
+
+
+def test_what_earlier_runs_have_spent_counts(job_of: Callable[..., Job]) -> None:
+    policy = policy_of(largest_epsilon=15, largest_delta=3e-5)
+    check(policy, job_of(), spent=Budget(5.0, 2e-5))
+    words = refused(policy, job_of(), spent=Budget(5.1, 2.1e-5))
+    assert "privacy.epsilon is 10 and earlier runs have spent 5.1, but policy.largest_epsilon is 15" in words
+    assert "privacy.delta is 1e-05 and earlier runs have spent 2.1e-05, but policy.largest_delta is 3e-05" in words
+
+
+class TestEarlierRuns:
+    @pytest.fixture
+    def run_of(self, job_of: Callable[..., Job], tmp_path: Path) -> Callable[..., Path]:
+        """A run's folder as a silo leaves it."""
+
+        def make(name: str, *, trained: bool = True, releases: int = 1, **sections: Any) -> Path:
+            job, folder = job_of(**sections), tmp_path / name
+            state = SiloState(folder)
+            (folder / JOB_FILE).write_text(to_yaml(job))
+            if job.privacy.kind == "example_level":
+                budget = Budget(job.privacy.epsilon, job.privacy.delta)
+                with Ledger(folder / "ledger.jsonl", silo="north", budget=budget) as ledger:
+                    for _ in range(releases):
+                        ledger.charge(GaussianRelease(noise_multiplier=5.0), phase="warm_start")
+            if trained:
+                state.save(Checkpoint(3, "phase_1"))
+            return folder
+
+        return make
+
+    def test_cost_what_their_ledgers_say_and_their_deltas(self, run_of: Callable[..., Path]) -> None:
+        one = spent_in([run_of("a")], "north")
+        assert 0 < one.epsilon < 10
+        assert one.delta == 1e-5
+        both = spent_in([run_of("b"), run_of("c", privacy=example_level(delta=1e-6))], "north")
+        assert both.epsilon > 2 * one.epsilon
+        assert both.delta == pytest.approx(1.1e-5)
+
+    def test_cost_nothing_while_nothing_was_made_of_the_data(self, run_of: Callable[..., Path]) -> None:
+        assert spent_in([run_of("a", trained=False, releases=0)], "north") == FRESH
+        assert spent_in([], "north") == FRESH
+
+    def test_cost_what_their_ledgers_say_when_the_networks_were_deleted_too(self, run_of: Callable[..., Path]) -> None:
+        assert spent_in([run_of("a", trained=False)], "north") == spent_in([run_of("b")], "north")
+
+    def test_cost_everything_if_they_had_no_noise(
+        self, run_of: Callable[..., Path], job_of: Callable[..., Job]
+    ) -> None:
+        spent = spent_in([run_of("a", privacy={"kind": "none"})], "north")
+        assert spent == Budget(math.inf, math.inf)
+        assert "earlier runs have spent inf" in refused(policy_of(), job_of(), spent=spent)
+
+    def test_whose_ledger_is_gone_cannot_be_counted(self, run_of: Callable[..., Path]) -> None:
+        folder = run_of("a")
+        (folder / "ledger.jsonl").unlink()
+        with pytest.raises(LedgerDamaged, match="restore the file from a backup"):
+            spent_in([folder], "north")
+
+    def test_whose_job_is_damaged_cannot_be_counted(self, run_of: Callable[..., Path]) -> None:
+        folder = run_of("a")
+        (folder / JOB_FILE).write_text("name: [")
+        with pytest.raises(ConfigError, match=JOB_FILE):
+            spent_in([folder], "north")
