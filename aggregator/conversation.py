@@ -21,6 +21,11 @@ ANSWERS = {"enrol": "enrolled", "begin": "begun", "sketch": "prepared", "train":
 """What a reply holds, by what was asked."""
 
 
+SMALL_BYTES = 2**16
+"""All replies but those of a sum are smaller by far: nobody unpacks more."""
+LONGEST_REFUSAL = 2000
+
+
 @dataclass(frozen=True)
 class Patience:
     """How long silos may stay silent before the run goes on without them, if it can."""
@@ -46,6 +51,8 @@ class Conversation:
         self._job, self._engine, self._journal = job, engine, journal
         self._patience, self._observer = patience, observer
         self._sums = 0
+        self._kept: list[tuple[int, str, bytes]] | None = []
+        """The replies that the journal had to the last request before the run went on; None once it did."""
 
     @property
     def run_id(self) -> bytes:
@@ -71,12 +78,18 @@ class Conversation:
         replies = {silo: self._read(silo, digests[silo], reply) for silo, reply in known.items()}
         for silo, reply in known.items():
             self._count(silo, requests[silo], reply)
+        if known and self._kept is not None:
+            self._kept = [(self.number, silo, reply) for silo, reply in known.items()]
 
         def accept(silo: str, data: bytes) -> None:
             reply = self._read(silo, digests[silo], data)
             if reply.WhichOneof("body") == "refusal":
-                raise SiloRefused(f"{silo} refused: {reply.refusal.message}")
-            check(silo, reply)
+                words = "".join(letter if letter.isprintable() else " " for letter in reply.refusal.message)
+                raise SiloRefused(f"{silo} refused: {words[:LONGEST_REFUSAL]}")
+            try:
+                check(silo, reply)
+            except WrongRound as error:  # it answers this request, so it is not late, but wrong
+                raise MessageError(str(error)) from error
             if silo not in replies:
                 self._journal.record(self.number, silo, digests[silo], data)
                 self._count(silo, requests[silo], data)
@@ -88,6 +101,7 @@ class Conversation:
         missing = {silo: request for silo, request in requests.items() if silo not in known}
         if missing and not self._journal.has_ended(self.number):
             needed = len(requests) if fewest is None else fewest
+            self.go_on()
             size = sum(len(request) for request in missing.values())
             self._observer.asked(self.number, self.asked, list(missing), sorted(set(digests.values())), size)
             seconds = self._patience.training_seconds if self.asked == "train" else self._patience.message_seconds
@@ -101,6 +115,19 @@ class Conversation:
                 f"{self.asked}); the run went on with {', '.join(sorted(replies))}"
             )
         return replies
+
+    def go_on(self) -> None:
+        """All that the journal had is replayed. A kill may have come between its last entries and the observer."""
+        for number, silo, reply in self._kept or ():
+            self._observer.kept(number, silo, hashlib.sha256(reply).digest(), len(reply))
+        self._kept = None
+
+    def traffic(self) -> list[dict[str, str | int]]:
+        """Bytes that went each way, by stage and silo."""
+        return [
+            {"stage": stage, "silo": silo, "sent_bytes": self.sent[stage, silo], "received_bytes": received}
+            for (stage, silo), received in self.received.items()
+        ]
 
     def sum(self, scheme: SecureSum, domain: Domain, roster: tuple[str, ...], present: Collection[str]) -> Sum:
         """One secure sum over what the silos have prepared. Those on the roster who are not `present` are not asked."""
@@ -132,6 +159,8 @@ class Conversation:
         return {silo: encoded[id(body)] for silo, body in bodies.items()}
 
     def _read(self, silo: str, request_digest: bytes, data: bytes) -> pb.Reply:
+        if self.asked != "sum" and len(data) > SMALL_BYTES:
+            raise MessageError(f"{silo} answered with {len(data)} bytes, at most {SMALL_BYTES} answer {self.asked}")
         reply = decode(pb.Reply, data)
         if reply.silo == silo and 0 < reply.number < self.number:
             raise WrongRound(

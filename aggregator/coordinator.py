@@ -17,10 +17,13 @@ from numpy.typing import NDArray
 from aggregator.conversation import Conversation, Patience
 from aggregator.journal import Journal
 from aggregator.observer import Model, Observer, Shape
+from federation.agreement import Agreement
+from federation.config.data import LARGEST_SIDE, MOST_CLASSES
 from federation.config.job import ColdStart, FedAvg, Job, KernelMeanStart, LeaderStart, PublicStart, TwoPhase
 from federation.contributions import model_domain, model_scheme, quorum, sketch_domain, sketch_scheme, to_model
 from federation.engine import Engine
-from federation.errors import MessageError, RunError
+from federation.errors import MessageError, RunError, SignatureInvalid
+from federation.identity import KEY_BYTES
 from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, participants
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import to_array
@@ -77,17 +80,28 @@ class Coordinator:
                 assert_never(self._job.schedule)
         finish, silos = pb.Request(finish=pb.Finish(model=to_array(model))), self._job.silos.names
         self._talk.ask(dict.fromkeys(silos, finish), fewest=0)
+        self._talk.go_on()
         return Outcome(model, self._shape, self._classes, self._talk, self._talk.notes)
 
     def _enrol(self) -> tuple[Shape, int]:
         """Everyone must be there, and hear that everyone agreed to the same job."""
         names = self._job.silos.names
-        replies = self._talk.ask(dict.fromkeys(names, pb.Request(enrol=pb.Enrol())), check=_require_images)
+        replies = self._talk.ask(dict.fromkeys(names, pb.Request(enrol=pb.Enrol())), check=_require_enrolment)
         self._talk.identities = {silo: reply.enrolled.identity for silo, reply in replies.items()}
         kinds = {silo: (tuple(r.enrolled.image_shape), r.enrolled.classes) for silo, r in replies.items()}
         if len(set(kinds.values())) != 1:
-            raise RunError(f"the silos' data differ in shape or classes: {kinds}; resize, or agree on the classes")
+            raise RunError(
+                f"the silos' data differ in shape or classes: {kinds}; resize, or agree on the classes, and begin "
+                "another run"
+            )
         agreements = [pb.Piece(silo=silo, data=replies[silo].enrolled.agreement) for silo in names]
+        try:  # the silos check it against their own rosters; this is to end before they have worked in vain
+            Agreement(self._talk.run_id, self._job.digest, self._talk.identities).check(agreements)
+        except SignatureInvalid as error:
+            raise RunError(
+                f"the silos do not agree on the job and on each other's keys ({error}); hand out one roster to "
+                "everyone, and begin another run"
+            ) from error
         self._talk.ask(dict.fromkeys(names, pb.Request(begin=pb.Begin(agreements=agreements))))
         (channels, height, width), classes = next(iter(kinds.values()))
         self._observer.enrolled((channels, height, width), classes)
@@ -100,9 +114,7 @@ class Coordinator:
             case ColdStart():
                 return cold
             case PublicStart() as start:
-                features = feature_map(job, start, self._shape, self._classes)
-                total = self._public_sum(start, features)
-                return self._computed("fit", partial(self._fit, start, cold, total))
+                return self._computed("fit", partial(self._fit_to_public, start, cold))
             case LeaderStart(silo=leader):
                 return self._trained(WARM_START, 0, cold, (leader,))
             case KernelMeanStart() as start:
@@ -114,6 +126,10 @@ class Coordinator:
                 return self._computed("fit", partial(self._fit, start, cold, noised))
             case _:
                 assert_never(job.warm_start)
+
+    def _fit_to_public(self, start: PublicStart, cold: Model) -> Model:
+        features = feature_map(self._job, start, self._shape, self._classes)
+        return self._fit(start, cold, self._public_sum(start, features))
 
     def _fit(self, start: KernelMeanStart | PublicStart, cold: Model, total: NDArray[np.float64]) -> Model:
         generator = load_generator(self._job, self._shape, self._classes, cold)
@@ -173,10 +189,17 @@ class Coordinator:
         self._observer.stage(stage)
 
 
-def _require_images(silo: str, reply: pb.Reply) -> None:
+def _require_enrolment(silo: str, reply: pb.Reply) -> None:
     shape, classes = list(reply.enrolled.image_shape), reply.enrolled.classes
-    if len(shape) != 3 or min(shape) < 1 or classes < 1:
-        raise MessageError(f"{silo} enrols with images of shape {shape[:4]} in {classes} classes, expected three sizes")
+    if len(shape) != 3 or not 1 <= min(shape) <= max(shape) <= LARGEST_SIDE or not 1 <= classes <= MOST_CLASSES:
+        raise MessageError(
+            f"{silo} enrols with images of shape {shape[:4]} in {classes} classes, expected three sizes up to "
+            f"{LARGEST_SIDE} and up to {MOST_CLASSES} classes"
+        )
+    if len(reply.enrolled.identity) != KEY_BYTES:
+        raise MessageError(
+            f"{silo} enrols with an identity key of {len(reply.enrolled.identity)} bytes, expected {KEY_BYTES}"
+        )
 
 
 def _require_epsilon(silo: str, reply: pb.Reply) -> None:

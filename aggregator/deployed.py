@@ -1,8 +1,10 @@
 """The aggregator as a process of its own: it serves one run of one job, and goes on with it after any stop."""
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from aggregator.admission import Admission
@@ -16,9 +18,10 @@ from aggregator.service import ConsortiumService, serving
 from aggregator.status import Status
 from federation.config.job import Job
 from federation.config.loading import load_config
-from federation.errors import RunError
+from federation.errors import CannotWrite
 from federation.pki.certificates import Revocations, Role
 from federation.storage import make_folder, write_atomically
+from federation.transport.patience import Backoff
 from federation.transport.tls import read_credentials
 from federation.wire import messages_pb2 as pb
 from federation.witness import Witness
@@ -35,31 +38,44 @@ class DeployedAggregator:
         self._config, self._witness = config, witness
         self.job = load_config(Job, config.job)
         self._credentials = read_credentials(config.tls, role=Role.AGGREGATOR)
-        revocations = Revocations(config.revoked, self._credentials.authority)
+        revocations = Revocations(
+            config.revoked, self._credentials.authority, remembered=config.state / "newest_revoked.json"
+        )
         self._admission = Admission(self._credentials.bearer.consortium, self.job.silos.names, revocations)
         make_folder(config.state, mode=0o700)
         self._journal = Journal(config.state / "journal.sqlite", self.job.digest)
         self._mailroom = Mailroom(self.job.silos.names, witness)
         patience = Patience(60 * config.deadlines.training_minutes, 60 * config.deadlines.message_minutes)
         observer = _Watching(self.job, config.state, witness)
-        self._coordinator = Coordinator(self.job, self._mailroom, self._journal, observer, public_sum, patience)
-        self.status = observer.status = Status(self.job, self._coordinator, self._mailroom)
+        self._new_coordinator = partial(
+            Coordinator, self.job, self._mailroom, self._journal, observer, public_sum, patience
+        )
+        self._coordinator = self._new_coordinator()
+        self.status = observer.status = Status(self.job, lambda: self._coordinator, self._mailroom)
 
     def run(self) -> Outcome:
         """Serve the silos until the job is done."""
-        try:
-            return self._run()
-        except OSError as error:
-            raise RunError(
-                f"the aggregator cannot write ({error}); free some space or mend access, and the same command continues"
-            ) from error
-
-    def _run(self) -> Outcome:
         with self._serving():
             try:
-                outcome = self._coordinator.run()
+                return self._until_written()
             finally:
                 self._mailroom.close()
+
+    def _until_written(self) -> Outcome:
+        """A disk that takes nothing sends nobody home: the run is played again from its journal until there is room."""
+        backoff = Backoff()
+        while True:
+            try:
+                return self._run()
+            except (OSError, CannotWrite) as error:
+                reason = f"the aggregator cannot write ({error}); free some space or mend access, and the run goes on"
+                seconds = backoff.seconds()
+                self._witness.show("waiting", reason=reason, seconds=round(seconds, 1))
+                time.sleep(seconds)
+                self._coordinator = self._new_coordinator()
+
+    def _run(self) -> Outcome:
+        outcome = self._coordinator.run()
         generator = load_generator(self.job, outcome.image_shape, outcome.classes, outcome.model)
         write_atomically(self._config.state / GLOBAL_MODEL, generator_file(self.job.learner, generator), mode=0o600)
         write_atomically(self._config.state / OUTCOME_FILE, _summary(outcome), mode=0o600)
@@ -110,6 +126,9 @@ class _Watching(Observer):
     def accepted(self, number: int, silo: str, reply_digest: bytes, size: int) -> None:
         self._witness.record("accepts", number=number, silo=silo, reply=reply_digest.hex(), reply_bytes=size)
 
+    def kept(self, number: int, silo: str, reply_digest: bytes, size: int) -> None:
+        self._witness.record("kept", number=number, silo=silo, reply=reply_digest.hex(), reply_bytes=size)
+
     def silent(self, number: int, silos: Sequence[str]) -> None:
         self._witness.record("goes_on_without", number=number, silos=list(silos))
 
@@ -133,16 +152,11 @@ class _Watching(Observer):
 
 
 def _summary(outcome: Outcome) -> bytes:
-    talk = outcome.conversation
-    traffic = [
-        {"stage": stage, "silo": silo, "sent_bytes": talk.sent[stage, silo], "received_bytes": received}
-        for (stage, silo), received in talk.received.items()
-    ]
     document = {
         "image_shape": outcome.image_shape,
         "classes": outcome.classes,
         "parameters": outcome.model.size,
         "notes": outcome.notes,
-        "traffic": traffic,
+        "traffic": outcome.conversation.traffic(),
     }
     return (json.dumps(document, indent=2) + "\n").encode()

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from federation.errors import RunError
+from federation.errors import CannotWrite, RunError
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS job (digest BLOB NOT NULL, run_id BLOB NOT NULL);
@@ -34,7 +34,7 @@ def _explained(path: Path) -> Iterator[None]:
             raise RunError(f"{path} is in use by another process; a run goes on in one process at a time") from error
         if "not a database" in str(error) or "malformed" in str(error):
             raise RunError(f"{path} is damaged ({error}); restore it from a backup, or begin another run") from error
-        raise RunError(f"{path}: {error}; free some space or mend access, and the same command continues") from error
+        raise CannotWrite(f"{path}: {error}; free some space or mend access, and the run goes on") from error
 
 
 class Journal:

@@ -109,16 +109,17 @@ class Mailroom:
                 self._changed.wait()
         return None
 
+    def require_asked(self, silo: str) -> None:
+        """`WrongRound` unless this silo is being asked and has not answered yet."""
+        with self._changed:
+            self._asking_of(silo)
+
     def deliver(self, silo: str, reply: bytes) -> None:
-        """Bring a reply. It is refused unless this silo is being asked and has not answered yet."""
+        """Bring a reply."""
         presence = self.silos[silo]
         with self._changed:
             presence.last_seen = time.time()
-            asking = self._asking
-            if asking is None or silo not in asking.pending:
-                raise WrongRound(
-                    f"{silo} is not being asked: its reply came already, or too late; it goes on with the next request"
-                )
+            asking = self._asking_of(silo)
             if silo in asking.busy:  # perhaps to fail for want of room: only a new connection is asked again
                 raise RunError(f"a reply of {silo} is being written down just now; dial again in a moment")
             asking.busy.add(silo)
@@ -126,6 +127,8 @@ class Mailroom:
             asking.accept(silo, reply)
         except SiloRefused as refusal:
             asking.failure = refusal
+        except WrongRound:  # it comes late, and is in no trouble
+            raise
         except (ProtocolError, RunError, OSError) as error:
             self.note_trouble(silo, error)
             raise
@@ -138,6 +141,13 @@ class Mailroom:
             with self._changed:
                 asking.busy.discard(silo)
                 self._changed.notify_all()
+
+    def _asking_of(self, silo: str) -> _Asking:
+        if self._asking is None or silo not in self._asking.pending:
+            raise WrongRound(
+                f"{silo} is not being asked: its reply came already, or too late; it goes on with the next request"
+            )
+        return self._asking
 
     def note_trouble(self, silo: str, error: Exception) -> None:
         """What is wrong with the silo's reply, for whoever asks for the status until a good one comes."""

@@ -21,6 +21,9 @@ class Observer:
     def accepted(self, number: int, silo: str, reply_digest: bytes, size: int) -> None:
         """A reply is in the journal."""
 
+    def kept(self, number: int, silo: str, reply_digest: bytes, size: int) -> None:
+        """The journal had this reply after a restart. Whether it was `accepted` before, a kill may have left open."""
+
     def silent(self, number: int, silos: Sequence[str]) -> None:
         """The run goes on without these."""
 

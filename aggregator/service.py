@@ -1,5 +1,6 @@
 """The aggregator on the network: what silos and operators can call."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,15 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from aggregator.admission import Admission
 from aggregator.mailroom import Mailroom
 from federation.audit import LONGEST_TEXT
-from federation.errors import CertificateError, MessageError, ProtocolError, RunError, SiloSealError, WrongRound
+from federation.errors import (
+    CannotWrite,
+    CertificateError,
+    MessageError,
+    ProtocolError,
+    RunError,
+    SiloSealError,
+    WrongRound,
+)
 from federation.transport.chunks import only_message, to_chunks
 from federation.transport.tls import SERVER_OPTIONS, Credentials
 from federation.wire import messages_pb2 as pb
@@ -40,6 +49,8 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
     ) -> None:
         self._offer, self._mailroom, self._admission = offer, mailroom, admission
         self._report, self._witness, self._limit = report, witness, limit
+        self._lock = threading.Lock()
+        self._delivering = dict[str, grpc.ServicerContext]()
 
     def Offer(self, request: pb.OfferRequest, context: grpc.ServicerContext) -> pb.JobOffer:  # noqa: N802 (gRPC's name)
         """Which job this is."""
@@ -69,12 +80,14 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
         """A reply of the calling silo."""
         with self._answering(context):
             silo = self._admission.silo(context)
-            try:
-                reply = only_message(request_iterator, limit=self._limit)
-            except MessageError as error:
-                self._mailroom.note_trouble(silo, error)
-                raise
-            self._mailroom.deliver(silo, reply)
+            self._mailroom.require_asked(silo)  # before anything is read
+            with self._only_delivery(silo, context):
+                try:
+                    reply = only_message(request_iterator, limit=self._limit)
+                except MessageError as error:
+                    self._mailroom.note_trouble(silo, error)
+                    raise
+                self._mailroom.deliver(silo, reply)
             return pb.Receipt()
 
     def Status(self, request: pb.StatusRequest, context: grpc.ServicerContext) -> pb.StatusReport:  # noqa: N802
@@ -88,6 +101,20 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
             self._admission.bearer(context)
 
     @contextmanager
+    def _only_delivery(self, silo: str, context: grpc.ServicerContext) -> Iterator[None]:
+        """A silo's newest delivery ends those before it: however many it begins, they take one thread and buffer."""
+        with self._lock:
+            earlier, self._delivering[silo] = self._delivering.get(silo), context
+        if earlier is not None:
+            earlier.cancel()
+        try:
+            yield
+        finally:
+            with self._lock:
+                if self._delivering.get(silo) is context:
+                    del self._delivering[silo]
+
+    @contextmanager
     def _answering(self, context: grpc.ServicerContext) -> Iterator[None]:
         try:
             yield
@@ -97,7 +124,7 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
                 self._witness.record("turned_away", peer=context.peer(), error=type(error).__name__, words=words)
             _abort(context, error)
         except OSError as error:
-            _abort(context, RunError(f"the aggregator cannot write ({error}); mend it, and the run goes on"))
+            _abort(context, CannotWrite(f"the aggregator cannot write ({error}); mend it, and the run goes on"))
 
 
 class _Health(health.HealthServicer):  # type: ignore[misc]  # no types
@@ -115,11 +142,14 @@ class _Health(health.HealthServicer):  # type: ignore[misc]  # no types
         return super().Check(request, context)
 
     def Watch(  # noqa: N802
-        self, request: health_pb2.HealthCheckRequest, context: grpc.ServicerContext
-    ) -> Iterator[health_pb2.HealthCheckResponse]:
-        """The same, whenever it changes."""
+        self,
+        request: health_pb2.HealthCheckRequest,
+        context: grpc.ServicerContext,
+        send_response_callback: Callable[[health_pb2.HealthCheckResponse | None], None] | None = None,
+    ) -> None:
+        """The same, whenever it changes. gRPC gives a callback, so that whoever watches takes no thread."""
         self._service.require_known(context)
-        yield from super().Watch(request, context)
+        super().Watch(request, context, send_response_callback)
 
 
 def _abort(context: grpc.ServicerContext, error: SiloSealError) -> NoReturn:

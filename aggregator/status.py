@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from collections.abc import Callable
 
 from aggregator.conversation import Conversation
 from aggregator.coordinator import Coordinator
@@ -9,11 +10,13 @@ from aggregator.mailroom import Mailroom
 from federation.config.job import FedAvg, Job
 from federation.wire import messages_pb2 as pb
 
+MOST_NOTES = 100
+
 
 class Status:
     """Any thread may ask."""
 
-    def __init__(self, job: Job, coordinator: Coordinator, mailroom: Mailroom) -> None:
+    def __init__(self, job: Job, coordinator: Callable[[], Coordinator], mailroom: Mailroom) -> None:
         self._job, self._coordinator, self._mailroom = job, coordinator, mailroom
         self._began = time.monotonic()
         self.epsilon: dict[str, float] = {}
@@ -21,7 +24,8 @@ class Status:
 
     def report(self) -> pb.StatusReport:
         """As of now."""
-        talk, schedule = self._coordinator.conversation, self._job.schedule
+        coordinator, schedule = self._coordinator(), self._job.schedule
+        talk = coordinator.conversation
         return pb.StatusReport(
             job=self._job.name,
             run_id=talk.run_id,
@@ -29,11 +33,11 @@ class Status:
             phase=talk.stage,
             request=talk.number,
             asked=talk.asked,
-            round=self._coordinator.round,
+            round=coordinator.round,
             rounds=schedule.rounds if isinstance(schedule, FedAvg) else schedule.tuning_rounds,
             seconds=time.monotonic() - self._began,
             silos=self._silos(talk),
-            notes=list(talk.notes),
+            notes=talk.notes[-MOST_NOTES:],
         )
 
     def _silos(self, talk: Conversation) -> list[pb.SiloStatus]:

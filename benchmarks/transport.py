@@ -108,7 +108,8 @@ def serve_both(kits: Path, mib: int, out: Connection) -> None:
     path = kits / "aggregator" / "aggregator.yaml"
     config = placed(load_config(AggregatorConfig, path), path.parent)
     credentials = read_credentials(config.tls, role=Role.AGGREGATOR)
-    admission = Admission("transport", ("silo-0",), Revocations(config.revoked, credentials.authority))
+    revocations = Revocations(config.revoked, credentials.authority, remembered=config.state / "newest_revoked.json")
+    admission = Admission("transport", ("silo-0",), revocations)
     payload, mailroom = bytes(mib * MIB), Mailroom(("silo-0",), Unseen())
     service = ConsortiumService(
         pb.JobOffer(run_id=RUN), mailroom, admission, pb.StatusReport, Unseen(), limit=2 * mib * MIB

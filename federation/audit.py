@@ -5,10 +5,13 @@ SHA-256 of the chain of the line before (of `START` for the first) followed by t
 line that was altered, removed, repeated or moved no longer fits. Lines removed from the end leave a chain that holds,
 so FILE.head, written after each line, says how many lines there are and how the chain ends.
 
-This shows accidents, and the changes of anyone who cannot write both files. Whoever can write both, the owner of the
-machine above all, can compute every hash again and forge a log that verifies, or put older copies of both back. Against
-that, keep copies elsewhere: the head of an older copy must be found in the chain of a newer log, and the log of the
-other side names the same digests. The times are those of the machine's clock. What was never recorded leaves no trace.
+This shows accidents, and the changes of anyone who cannot write both files, but for one: a single line more, with a
+right hash, at the end of FILE looks like one whose head a crash kept from being written. It is no error, and verifying
+says that the last line is not in the head; when the log is opened again it goes on behind that line. Whoever can write
+both files, the owner of the machine above all, can compute every hash again and forge a log that verifies, or put older
+copies of both back. Against that, keep copies elsewhere: the head of an older copy must be found in the chain of a
+newer log, and the log of the other side names the same digests. The times are those of the machine's clock. What was
+never recorded leaves no trace.
 """
 
 import math
@@ -54,6 +57,8 @@ class Verified:
     last_chain: str
     size: int
     """Bytes of the whole lines; a torn one may lie behind them."""
+    in_head: bool
+    """Whether the head counts the last line too: else it is being written, or a crash or another hand added it."""
 
 
 def _now() -> datetime:
@@ -137,12 +142,13 @@ def verify_audit(path: Path) -> Verified:
             f"{path}: found {end.lines} lines, but {head_path(path)} counts {head.lines}: the last "
             f"{head.lines - end.lines} were removed; restore the file from a backup"
         )
-    if (now := _read_head(path)).lines < end.lines - 1:
+    now = _read_head(path)
+    if now.lines < end.lines - 1:
         raise AuditDamaged(
             f"{path}: found {end.lines} lines, but {head_path(path)} counts {now.lines}: lines were added by another "
             "hand, or the head is an older one; restore both files from a backup"
         )
-    return Verified(end.lines, first, last, end.chain, end.size)
+    return Verified(end.lines, first, last, end.chain, end.size, in_head=now.lines >= end.lines)
 
 
 def entries(path: Path) -> Iterator[Entry]:

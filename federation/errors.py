@@ -25,6 +25,7 @@
     ├── AuditDamaged            an audit log that was altered, or lost lines
     └── RunError                a run folder that cannot be used, or a run that cannot go on
         ├── SiloRefused         a silo that will not do what it was asked
+        ├── CannotWrite         a full or unreachable disk, which may pass
         └── Unreachable         a party that cannot be reached, which may pass
 
 A message says what was found, what was expected and what to do. It never holds a secret or a vector.
@@ -129,6 +130,10 @@ class RunError(SiloSealError):
 
 class SiloRefused(RunError):
     """A silo that will not do what it was asked; its reason is in its own words."""
+
+
+class CannotWrite(RunError):
+    """A disk that is full or cannot be reached. It may pass: nothing is lost, and the work goes on when it can."""
 
 
 class Unreachable(RunError):

@@ -1,5 +1,6 @@
 """Who a silo is: an Ed25519 key of its own, whose public half everyone on the roster knows."""
 
+import os
 from pathlib import Path
 from typing import Self
 
@@ -40,14 +41,15 @@ class Identity(Secret):
     def read(cls, name: str, path: Path) -> Self:
         """The key in this file, which must be there."""
         try:
-            content = path.read_bytes()
+            with path.open("rb") as file:
+                mode, content = os.fstat(file.fileno()).st_mode, file.read()
         except OSError as error:
             raise RunError(f"{path} cannot be read ({error.strerror}); restore it from a backup") from error
         if len(content) != KEY_BYTES:
             raise RunError(
                 f"{path} holds {len(content)} bytes, expected an Ed25519 key of {KEY_BYTES}; restore it from a backup"
             )
-        if path.stat().st_mode & 0o077:
+        if mode & 0o077:
             raise RunError(f"{path} can be read by others than its owner; `chmod 600` it, if nobody else has read it")
         return cls(name, Ed25519PrivateKey.from_private_bytes(content))
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import grpc
 
+from federation import errors
 from federation.errors import CertificateError, MessageError, RunError, Unreachable, WrongRound
 from federation.pki.certificates import Role
 from federation.transport.chunks import from_chunks, to_chunks
@@ -66,13 +67,18 @@ class AggregatorClient:
                     raise WrongRound(f"the aggregator is elsewhere: {words}") from error
                 case grpc.StatusCode.INVALID_ARGUMENT:
                     raise MessageError(f"the aggregator refuses what this silo sent: {words}") from error
-                case grpc.StatusCode.UNAVAILABLE if "RunError" in words or "Unreachable" in words:
+                case grpc.StatusCode.UNAVAILABLE if _is_a_run_error(words.partition(":")[0]):  # and not gRPC's own
                     raise Unreachable(f"the aggregator cannot go on at the moment: {words}") from error
                 case grpc.StatusCode.UNAVAILABLE | grpc.StatusCode.CANCELLED | grpc.StatusCode.DEADLINE_EXCEEDED:
                     address = self._config.aggregator
                     raise diagnose(address.host, address.port, self._config.tls, words) from error
                 case code:
                     raise RunError(f"the aggregator answered with {code.name}: {words}; see its log") from error
+
+
+def _is_a_run_error(name: str) -> bool:
+    found = getattr(errors, name, None)
+    return isinstance(found, type) and issubclass(found, RunError)
 
 
 def clocks_differ(offer: pb.JobOffer) -> str:

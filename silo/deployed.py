@@ -17,7 +17,7 @@ from federation.witness import Witness
 from silo.client import AggregatorClient, clocks_differ
 from silo.config import SiloConfig
 from silo.data.loading import load
-from silo.participation import Participation, take_part
+from silo.participation import Participation, take_part, unended
 from silo.training.trainer import TrainingProgress
 
 FAREWELL_SECONDS = 60.0
@@ -54,8 +54,10 @@ class DeployedSilo:
         self.standing = Standing()
 
     def serve(self) -> Participation:
-        """Take part until the run is over."""
+        """Take part until the run is over. After a kill between its last reply and its end there is a farewell, too."""
         backoff, finished_at = Backoff(), float("inf")
+        if offer := unended(self._config):
+            self._participation(offer)
         while True:
             try:
                 reason = self._connected(backoff)
@@ -64,6 +66,8 @@ class DeployedSilo:
             if self._run is not None and self._run[1].finished:
                 finished_at = min(finished_at, time.monotonic())
                 if not reason or time.monotonic() - finished_at > FAREWELL_SECONDS:
+                    self._witness.record("leaves", run=self._run[0].hex(), epsilon=self._run[1].epsilon)
+                    self._run[1].leave()
                     return self._run[1]
             seconds = backoff.seconds()
             self._witness.show("waiting", reason=reason, seconds=round(seconds, 1))
@@ -96,7 +100,7 @@ class DeployedSilo:
             return self._run[1]
         self.close()
         self._run = None
-        if warning := clocks_differ(offer):
+        if offer.time and (warning := clocks_differ(offer)):
             self._witness.record("clocks_differ", words=warning)
         run = take_part(
             self._config,

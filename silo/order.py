@@ -1,6 +1,6 @@
 """Which request a silo answers next: one of its own job and run, in order, and no work before everyone agreed."""
 
-from federation.errors import SessionMismatch, WrongRound
+from federation.errors import MessageError, SessionMismatch, WrongRound
 from federation.wire import messages_pb2 as pb
 
 
@@ -16,10 +16,15 @@ def require_next(message: pb.Request, last: pb.LastReply, *, silo: str, job_dige
             f"request {message.number} came after request {last.number} was answered: the aggregator's journal is gone "
             "or older than this silo; restore it, or begin another run"
         )
-    if last.number == 0 and kind not in ("enrol", None):
+    if kind is None:
+        raise MessageError("the request holds nothing this version knows; update the silo")
+    if last.number == 0 and kind != "enrol":
         raise WrongRound(
             f"{silo} has no memory of this run, which is under way: its folder is new or was removed; what it spent "
             "would be forgotten, so restore the folder from a backup or begin another run"
         )
-    if (last.number == 1) != (kind == "begin") and kind not in ("enrol", None):
+    # Request 1 enrols, request 2 begins, and nothing else comes before both, whatever numbers an aggregator leaves out.
+    earliest = {"enrol": 1, "begin": 2}.get(kind, 3)
+    in_place = message.number == earliest or message.number > earliest == 3
+    if not in_place or last.number < earliest - 1:
         raise WrongRound("a job begins, once, when this silo has seen that everyone agreed to it")

@@ -24,6 +24,7 @@ from silo.policy import JOB_FILE, check_policy, spent_in
 from silo.public_start import require_not_own
 from silo.refusals import refusal
 from silo.runtime import Silo
+from silo.state import SiloState
 from silo.training.trainer import TrainingProgress
 
 RUN_ID_BYTES = 32
@@ -32,20 +33,29 @@ RUN_ID_BYTES = 32
 class Participation:
     """Answers the requests of one run: with the silo's work, or with the reason why it takes no part."""
 
-    def __init__(self, silo: Silo | None, name: str, refused: pb.Refusal, words: str) -> None:
-        self._silo, self._name, self._refused = silo, name, refused
+    def __init__(self, name: str, run: Path, silo: Silo | None, refused: pb.Refusal, words: str) -> None:
+        self._name, self._run, self._silo, self._refused = name, run, silo, refused
         self.refused = words
         """Why the silo takes no part, in full; empty if it does."""
-        self.finished = False
+        self.finished = silo is not None and has_finished(run)
 
     def answer(self, request: bytes) -> bytes:
-        """The reply to one request."""
-        if self._silo is None:
-            reply = pb.Reply(silo=self._name, request_digest=hashlib.sha256(request).digest(), refusal=self._refused)
-            reply.number = decode(pb.Request, request).number
+        """The reply to one request. Agreements of another run, which everyone may have signed, do not count in this."""
+        message = decode(pb.Request, request)
+        if self._silo is None or message.run_id.hex() != self._run.name:
+            other = pb.Refusal(
+                error=SessionMismatch.__name__, message="the request belongs to another run than the offer"
+            )
+            refused = self._refused if self._silo is None else other
+            digest = hashlib.sha256(request).digest()
+            reply = pb.Reply(silo=self._name, number=message.number, request_digest=digest, refusal=refused)
             return reply.SerializeToString(deterministic=True)
         answer = self._silo.answer(request)
-        self.finished = decode(pb.Reply, answer).WhichOneof("body") == "finished"
+        kind = decode(pb.Reply, answer).WhichOneof("body")
+        if kind == "begun":  # everyone is in this run now: no sum of an earlier one goes on
+            for run in _others(self._run):
+                SiloState(run).abandon_sum()
+        self.finished = kind == "finished"
         return answer
 
     @property
@@ -59,6 +69,10 @@ class Participation:
         """The guarantee, in a line that a person can quote."""
         ledger = None if self._silo is None else self._silo.ledger
         return f"{self._name}: no guarantee; the job has no privacy" if ledger is None else ledger.statement()
+
+    def leave(self) -> None:
+        """The silo has done its part, and its process ends by itself."""
+        SiloState(self._run).leave()
 
     def close(self) -> None:
         """Release the files."""
@@ -76,7 +90,10 @@ def take_part(
     randomness: Randomness,
     on_progress: Callable[[str, TrainingProgress], None],
 ) -> Participation:
-    """Look at the offer, and take part or refuse. A refusal says why, and leaves no trace that would bind the silo."""
+    """Look at the offer, and take part or refuse. A refusal says why, and leaves no trace that would bind the silo.
+
+    An offer may be hostile: whatever it makes fail ends in a refusal, and never the process.
+    """
     if len(offer.run_id) != RUN_ID_BYTES:
         raise MessageError(f"a run's number has {len(offer.run_id)} bytes, expected {RUN_ID_BYTES}")
     folder = config.state / "runs" / offer.run_id.hex()
@@ -85,9 +102,8 @@ def take_part(
         _require_known(job, config, roster)
         if job.warm_start.kind == "public":
             require_not_own(job.warm_start, own=config.data)
-        others = [run for run in sorted(folder.parent.glob("*")) if run != folder and (run / JOB_FILE).exists()]
         length = initial_model(job, data.image_shape, data.classes).size
-        spent = spent_in(others, config.name)
+        spent = spent_in(_others(folder), config.name)
         check_policy(config.policy, job, silo=config.name, model_length=length, spent=spent)
         silo = Silo(
             job,
@@ -105,11 +121,30 @@ def take_part(
         except BaseException:
             silo.close()
             raise
-    except SiloSealError as error:
+    except (SiloSealError, ValueError, ArithmeticError, RuntimeError, MemoryError) as error:
         make_folder(config.state, mode=0o700)
         words = f"{type(error).__name__}: {error}"
-        return Participation(None, config.name, refusal(error, config.state / "refusals.log"), words)
-    return Participation(silo, config.name, pb.Refusal(), "")
+        return Participation(config.name, folder, None, refusal(error, config.state / "refusals.log"), words)
+    return Participation(config.name, folder, silo, pb.Refusal(), "")
+
+
+def unended(config: SiloConfig) -> pb.JobOffer | None:
+    """What was offered in a run whose last reply this silo gave, but was killed before it could end by itself."""
+    for run in (config.state / "runs").glob("*"):
+        if (run / JOB_FILE).exists() and has_finished(run) and not SiloState(run).has_left():
+            return pb.JobOffer(run_id=bytes.fromhex(run.name), job=load_config(Job, run / JOB_FILE).model_dump_json())
+    return None
+
+
+def has_finished(run: Path) -> bool:
+    """Whether the silo has given its last reply in the run of this folder."""
+    last = SiloState(run).load_reply()
+    return bool(decode(pb.Reply, last.reply).WhichOneof("body") == "finished")
+
+
+def _others(run: Path) -> list[Path]:
+    """The silo's other runs."""
+    return [other for other in sorted(run.parent.glob("*")) if other != run and (other / JOB_FILE).exists()]
 
 
 def _agreed_job(folder: Path, offer: pb.JobOffer) -> Job:

@@ -63,14 +63,21 @@ def _privacy(policy: Policy, job: Job, spent: Budget) -> list[str]:
     found = _allowed("privacy.kind", job.privacy.kind, "mechanisms", policy.mechanisms)
     if not isinstance(job.privacy, ExampleLevel):
         return found
-    for name, asked, before, largest in (
-        ("epsilon", job.privacy.epsilon, spent.epsilon, policy.largest_epsilon),
-        ("delta", job.privacy.delta, spent.delta, policy.largest_delta),
+    # What is told of earlier runs is rounded up: to the digit it tells the sampling rate, and so the size of the data.
+    told = _rounded_up(spent.epsilon, policy.largest_epsilon)
+    for name, asked, before, shown, largest in (
+        ("epsilon", job.privacy.epsilon, spent.epsilon, told, policy.largest_epsilon),
+        ("delta", job.privacy.delta, spent.delta, spent.delta, policy.largest_delta),
     ):
         if asked + before > largest * (1 + 1e-9):
-            earlier = f" and earlier runs have spent {before:.4g}" if before else ""
+            earlier = f" and earlier runs have spent up to {shown:.4g}" if before else ""
             found.append(f"privacy.{name} is {asked:g}{earlier}, but policy.largest_{name} is {largest:g}")
     return found
+
+
+def _rounded_up(spent: float, largest: float) -> float:
+    """To a twentieth of the most that is allowed."""
+    return math.ceil(20 * spent / largest) / 20 * largest if math.isfinite(spent) else spent
 
 
 def _sums(policy: Policy, job: Job, silo: str) -> list[str]:

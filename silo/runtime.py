@@ -18,7 +18,6 @@ from federation.config.job import ExampleLevel, Job
 from federation.contributions import require_precision
 from federation.errors import (
     DataError,
-    MessageError,
     SiloSealError,
     WrongRound,
 )
@@ -81,6 +80,7 @@ class Silo:
             randomness=randomness,
         )
         self._side: tuple[bytes, SiloSide] | None = None
+        self._interrupted = False
         self._one_at_a_time = threading.Lock()
         self._at = Checkpoint(0, "", tensors=self._trainer.state())
 
@@ -90,14 +90,17 @@ class Silo:
         charges = 0 if self.ledger is None else len(self.ledger.charges)
         self._state.require_whole(self._at, charges)
         self._trainer.load_state(self._at.tensors)
+        self._interrupted = False
 
     def answer(self, request: bytes) -> bytes:
         """The reply to one request. What the silo refuses is a reply too, with the reason in words."""
         with self._one_at_a_time:
+            if self._interrupted:
+                self.resume()
             try:
                 return self._answer(request)
-            except BaseException:
-                self._side = None  # nothing left the silo: a sum goes on from what is on the disk
+            except BaseException:  # a full disk: nothing left the silo, which goes on from what is on the disk
+                self._side, self._interrupted = None, True
                 raise
 
     def _answer(self, request: bytes) -> bytes:
@@ -108,6 +111,7 @@ class Silo:
             body.number = message.number
             last = self._state.load_reply()
             if (message.number, digest) == (last.number, last.request_digest):
+                self._state.mark_answered(last.number)
                 return last.reply
             require_next(message, last, silo=self.name, job_digest=self._job.digest)
             self._randomness.begin(f"request {message.number}")
@@ -160,8 +164,6 @@ class Silo:
                 self._learner.load(self._received(message.finish.model))
                 self._keep_model("global.safetensors")
                 reply.finished.CopyFrom(pb.Finished())
-            case _:
-                raise MessageError("the request holds nothing this version knows; update the silo")
 
     def _agreement(self, message: pb.Request) -> Agreement:
         roster = {name: self._roster[name] for name in self._job.silos.names}
@@ -243,8 +245,9 @@ class Silo:
 
     def _save(self, checkpoint: Checkpoint) -> None:
         charges = 0 if self.ledger is None else len(self.ledger.charges)
-        self._at = replace(checkpoint, charges=charges, tensors=self._trainer.state())
-        self._state.save(self._at)
+        checkpoint = replace(checkpoint, charges=charges, tensors=self._trainer.state())
+        self._state.save(checkpoint)
+        self._at = checkpoint
 
     def _privacy(self) -> Privacy | None:
         if self.ledger is None or not isinstance(self._job.privacy, ExampleLevel):

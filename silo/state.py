@@ -48,6 +48,7 @@ class SiloState:
         self._reply = folder / "reply.bin"
         self._answered = folder / "answered"
         """The last reply's number once more: an old copy of the reply alone must not pass for the last one."""
+        self._left = folder / "left"
 
     def exists(self) -> bool:
         """Whether the silo has worked in this run before."""
@@ -56,6 +57,14 @@ class SiloState:
     def has_trained(self) -> bool:
         """Whether anything was prepared from the data in this run."""
         return self._checkpoint.exists()
+
+    def has_left(self) -> bool:
+        """Whether the silo's process ended by itself when the run was over."""
+        return self._left.exists()
+
+    def leave(self) -> None:
+        """The process ends by itself. The next one waits for another run."""
+        write_atomically(self._left, b"", mode=_PRIVATE)
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Replace the checkpoint."""
@@ -121,7 +130,19 @@ class SiloState:
         """Keep a reply before it leaves, and with it, or not at all, the state in which it leaves the sum under way."""
         content = last.SerializeToString(deterministic=True)
         write_atomically(self._reply, hashlib.sha256(content).digest() + content, mode=_PRIVATE)
-        write_atomically(self._answered, _sortable(last.number), mode=_PRIVATE)
+        self.mark_answered(last.number)
+
+    def mark_answered(self, number: int) -> None:
+        """Once more, before a kept reply leaves: what interrupted the first time must not add up."""
+        if not self._answered.exists() or self._answered.read_bytes() != _sortable(number):
+            write_atomically(self._answered, _sortable(number), mode=_PRIVATE)
+
+    def abandon_sum(self) -> None:
+        """Forget the side of a sum that never ended, and with it every key: nobody goes on with this run."""
+        last = self.load_reply()
+        if last.side:
+            last.side = b""
+            self.save_reply(last)
 
     def load_reply(self) -> pb.LastReply:
         """The last reply; number 0 before the first."""

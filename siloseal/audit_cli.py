@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from federation.audit import Entry, Value, entries, verify_audit
+from federation.audit import Entry, Value, entries, head_path, verify_audit
 
 audit = typer.Typer(no_args_is_help=True, help="Check and read the audit log of a silo or of the aggregator.")
 
@@ -21,12 +21,18 @@ def verify(file: File, as_json: Json = False) -> None:
     found = verify_audit(file)
     if as_json:
         times = {"first_time": found.first_time, "last_time": found.last_time}
-        print(json.dumps({"file": str(file), "lines": found.lines, **times, "head": found.last_chain}, indent=2))
+        ends = {"head": found.last_chain, "last_line_in_head": found.in_head}
+        print(json.dumps({"file": str(file), "lines": found.lines, **times, **ends}, indent=2))
     elif not found.lines:
         print(f"{file}: no lines yet")
     else:
         lines = "1 line" if found.lines == 1 else f"{found.lines} lines"
         print(f"{file}: {lines} from {found.first_time} to {found.last_time}, unbroken, head {found.last_chain}")
+        if not found.in_head:
+            print(
+                f"the last line is not in {head_path(file)}: a crash came between, or another hand added it; while the "
+                "log is in use, ask again"
+            )
 
 
 @audit.command()

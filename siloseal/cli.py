@@ -145,10 +145,17 @@ def main() -> NoReturn:
         from siloseal.console import Console
 
         Console(quiet=True, json=False).error(error)
-        if "--json" in sys.argv:  # a program that reads the output gets one document whatever happens
-            print(json.dumps({"error": str(error)}))
+        _tell_programs(str(error))
         sys.exit(2 if isinstance(error, ConfigError) else 1)
     except OSError as error:
-        print(f"error: {error}; nothing is lost: mend it, and the same command continues", file=sys.stderr)
+        words = f"{error}; nothing is lost: mend it, and the same command continues"
+        print(f"error: {words}", file=sys.stderr)
+        _tell_programs(words)
         sys.exit(1)
     sys.exit(0)
+
+
+def _tell_programs(words: str) -> None:
+    """Whoever reads the output with `--json` gets one document whatever happens."""
+    if "--json" in sys.argv:
+        print(json.dumps({"error": words}))

@@ -11,7 +11,16 @@ from typing import Self
 
 from rich.console import Console as Terminal
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -40,7 +49,7 @@ class Console:
         self._over = threading.Event()
         self._bars = Progress(
             SpinnerColumn(finished_text="[green]✓"), TextColumn("{task.description}"), BarColumn(bar_width=28),
-            TextColumn("{task.percentage:>3.0f}%"), TimeElapsedColumn(), TimeRemainingColumn(compact=True),
+            TaskProgressColumn("{task.percentage:>3.0f}%"), TimeElapsedColumn(), TimeRemainingColumn(compact=True),
             TextColumn("{task.fields[note]}", style="dim", markup=False),
             console=self._err, disable=quiet or not self._err.is_terminal, refresh_per_second=8,
         )  # fmt: skip

@@ -9,10 +9,11 @@ from threadpoolctl import threadpool_limits
 from aggregator.config import AggregatorConfig
 from aggregator.coordinator import Outcome
 from aggregator.deployed import DeployedAggregator
-from federation.audit import AuditLog
+from federation.audit import AuditLog, head_path
 from federation.config.data import AtSilos
 from federation.config.loading import load_config
 from federation.config.section import placed
+from federation.errors import AuditDamaged
 from federation.randomness import Randomness, SecureRandomness
 from federation.storage import make_folder
 from silo.config import SiloConfig
@@ -53,4 +54,21 @@ def run_silo(path: Path, *, json_lines: bool, quiet: bool, randomness: Randomnes
 
 def _feed(state: Path, who: str, *, json_lines: bool, quiet: bool) -> Feed:
     make_folder(state, mode=0o700)
+    _require_its_log(state)
     return Feed(AuditLog(state / AUDIT_FILE, who=who), json_lines=json_lines, quiet=quiet)
+
+
+def _require_its_log(state: Path) -> None:
+    """A new log begins only in a new folder. Log and head are on the disk before anything else is written there."""
+    log = state / AUDIT_FILE
+    if head_path(log).exists() or (log.exists() and log.stat().st_size > 0):
+        return  # what may be wrong with them, the log says when it is opened
+    if found := [name for name in ("journal.sqlite", "runs") if _holds_something(state / name)]:
+        raise AuditDamaged(
+            f"{log} and its head are gone, but {found[0]} beside them shows that there was a log; restore both from a "
+            "backup: a new log would hide what happened before it"
+        )
+
+
+def _holds_something(path: Path) -> bool:
+    return any(path.iterdir()) if path.is_dir() else path.exists()

@@ -3,6 +3,7 @@
 import json
 import sys
 import threading
+from contextlib import suppress
 from datetime import datetime
 from types import TracebackType
 from typing import Self
@@ -25,7 +26,7 @@ class Feed:
 
     def show(self, event: str, **facts: Fact) -> None:
         """One line."""
-        with self._lock:
+        with self._lock, suppress(OSError):  # nobody listens any more: what counts is in the audit log
             if self._json:
                 print(json.dumps({"event": event, **facts}), flush=True)
             elif not self._quiet:

@@ -28,11 +28,7 @@ class Finished:
 
 def from_outcome(job: Job, outcome: Outcome) -> Finished:
     """Of a run in this process."""
-    talk = outcome.conversation
-    traffic = [
-        TrafficMetric(stage=stage, silo=silo, sent_bytes=talk.sent[stage, silo], received_bytes=received)
-        for (stage, silo), received in talk.received.items()
-    ]
+    traffic = [TrafficMetric.model_validate(entry) for entry in outcome.conversation.traffic()]
     generator = load_generator(job, outcome.image_shape, outcome.classes, outcome.model)
     return Finished(generator, outcome.model.size, outcome.image_shape, outcome.classes, traffic, [*outcome.notes])
 

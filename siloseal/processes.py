@@ -58,17 +58,29 @@ class Processes:
     def _read(self, party: str) -> None:
         process = self._running[party]
         assert process.stdout is not None  # noqa: S101 (a pipe was asked for)
-        with process.stdout as lines:
-            for line in lines:
-                if line.endswith("\n"):  # a party that is stopped may leave half a line
-                    self._on_event(party, json.loads(line))
-        process.wait()
-        self._on_event(party, {"event": "ended", "code": process.returncode})
+        try:
+            with process.stdout as lines:
+                for line in lines:
+                    if (event := _event_in(line)) is not None:
+                        self._on_event(party, event)
+        finally:  # whatever happens in here, somebody waits for this
+            process.wait()
+            self._on_event(party, {"event": "ended", "code": process.returncode})
 
 
+def _event_in(line: str) -> Event | None:
+    """None for half a line, of a party that was stopped, and for what a library prints."""
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and "event" in event else None
+
+
+_LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
 
 
 def _die_with_parent() -> None:
     """In the child, before it begins: if the parent is killed, nobody is left behind who would hold its files."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -22,11 +22,11 @@ provision_app = typer.Typer(
     cls=KitsByDefault,
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    subcommand_metavar="CONFIG --out DIR | COMMAND [ARGS]...",
+    subcommand_metavar="CONFIG [--out DIR] | COMMAND [ARGS]...",
     help="""Make a folder for each party of a consortium: certificates, keys, configs and what to do first.
 
-**Start here:** copy `configs/consortium.yaml`, then `siloseal provision CONFIG --out kits`. Again, it adds what is new
-and keeps every key. A silo that shows its keys to nobody begins with `siloseal provision request`.""",
+**Start here:** copy `configs/consortium.yaml`, then `siloseal provision CONFIG`. Again, it adds what is new and keeps
+every key. A silo that shows its keys to nobody begins with `siloseal provision request`.""",
 )
 
 Kits = Annotated[Path, typer.Option(help="The folder that `siloseal provision CONFIG --out` wrote.")]
@@ -36,7 +36,7 @@ Bearer = Annotated[str, typer.Argument(help="A silo's name, or aggregator, or op
 @provision_app.command(DEFAULT)
 def kits_(
     config: Annotated[Path, typer.Argument(help="The consortium's YAML file; see configs/.", metavar="CONFIG")],
-    out: Annotated[Path, typer.Option(help="The folder of the kits.")],
+    out: Annotated[Path, typer.Option(help="The folder of the kits.")] = Path("kits"),
 ) -> None:
     """Make all kits, or bring them up to date. The word `kits` may be left out."""
     from siloseal.provisioning.kits import provision
@@ -60,7 +60,7 @@ def request(
 @provision_app.command()
 def renew(
     name: Bearer,
-    kits: Kits,
+    kits: Kits = Path("kits"),
     valid_days: Annotated[
         int | None, typer.Option(min=1, max=3650, help="How long. By default as long as the last one.")
     ] = None,
@@ -72,8 +72,14 @@ def renew(
 
 
 @provision_app.command()
-def revoke(name: Bearer, kits: Kits) -> None:
-    """Take back every certificate of a party, for good."""
+def revoke(
+    name: Bearer,
+    kits: Kits = Path("kits"),
+    serial: Annotated[
+        str | None, typer.Option(help="Only the certificate with this serial number.", metavar="HEX")
+    ] = None,
+) -> None:
+    """Take back every certificate of a party, or one of them, for good."""
     from siloseal.provisioning import renewal
 
-    print("\n".join(renewal.revoke(name, kits)))
+    print("\n".join(renewal.revoke(name, kits, serial)))

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import yaml
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -12,7 +13,7 @@ from rich.text import Text
 from federation.config.deployment import Tls
 from federation.config.loading import load_config
 from federation.config.section import placed
-from federation.errors import CertificateError, ConfigError
+from federation.errors import CertificateError
 from federation.pki.certificates import Role
 from federation.transport.diagnosis import diagnose
 from federation.transport.tls import CLIENT_OPTIONS, read_credentials
@@ -24,6 +25,8 @@ from siloseal.metrics import phase_title
 from siloseal.provisioning.consortium import OperatorConfig
 
 CALL_SECONDS = 10.0
+ONLY_SILOS = {"policy", "identity"}
+"""Keys of a silo.yaml that no operator.yaml has."""
 
 
 def ask_status(path: Path) -> pb.StatusReport:
@@ -43,15 +46,20 @@ def ask_status(path: Path) -> pb.StatusReport:
 
 def _caller(path: Path) -> tuple[Address, Tls, Role]:
     folder = path.resolve().parent
-    try:
-        operator = placed(load_config(OperatorConfig, path), folder)
-    except ConfigError as error:
-        try:
-            silo = placed(load_config(SiloConfig, path), folder)
-        except ConfigError:
-            raise error from None
+    if _is_of_a_silo(path):
+        silo = placed(load_config(SiloConfig, path), folder)
         return silo.aggregator, silo.tls, Role.SILO
+    operator = placed(load_config(OperatorConfig, path), folder)
     return operator.aggregator, operator.tls, Role.OPERATOR
+
+
+def _is_of_a_silo(path: Path) -> bool:
+    """So that its mistakes are explained as those of the file that it is meant to be."""
+    try:
+        found = yaml.safe_load(path.read_bytes())
+    except (OSError, yaml.YAMLError, ValueError, RecursionError):
+        return False  # `load_config` says what is wrong with it
+    return isinstance(found, dict) and not ONLY_SILOS.isdisjoint(found)
 
 
 def as_document(report: pb.StatusReport) -> dict[str, Any]:

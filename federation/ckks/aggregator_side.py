@@ -17,6 +17,8 @@ from federation.ckks.seed_shares import join_shares
 from federation.ckks.statements import (
     COMMIT_KEY,
     OPEN,
+    REVEAL_KEY,
+    UPLOAD,
     check_ciphertext_commitments,
     check_key_commitments,
     check_key_shares,
@@ -26,8 +28,8 @@ from federation.ckks.statements import (
     read_pieces,
     require_half,
 )
-from federation.ckks.wire import add_bytes, check_polynomials
-from federation.errors import DomainError, QuorumLost, WrongRound
+from federation.ckks.wire import add_bytes, check_polynomials, polynomial_bytes
+from federation.errors import DomainError, MessageError, QuorumLost, WrongRound
 from federation.secure_sum import Sum
 from federation.session import Session
 from federation.wire import messages_pb2 as pb
@@ -68,6 +70,8 @@ class CkksAggregator:
         number = self._under_way()
         if silo not in self._asked:
             raise DomainError(f"{silo} answered, but was not asked; {', '.join(self._asked)} were")
+        if len(reply) > (largest := self._largest_reply(number)):  # all of it would be kept and carried to everyone
+            raise MessageError(f"{silo} answered round {number + 1} with {len(reply)} bytes, at most {largest} do")
         session, body = self._session, self._body(number, reply)
         match number:
             case statements.COMMIT_KEY:
@@ -91,6 +95,17 @@ class CkksAggregator:
                 check_silence_signatures(session, {silo: body}, self._missing)
             case statements.RECOVER:
                 read_pieces(body, known=self._missing, fewest=len(self._missing))
+
+    def _largest_reply(self, number: int) -> int:
+        """The polynomials of the round, and beside them digests, signatures, and something sealed for each silo."""
+        ring, parameters = ring_of(self._parameters.degree), self._parameters
+        whole, divided = polynomial_bytes(ring), polynomial_bytes(ring, divided=True)
+        polynomials = {
+            REVEAL_KEY: parameters.keys * whole,
+            UPLOAD: parameters.groups * whole + parameters.messages * divided,
+            OPEN: parameters.messages * divided,
+        }
+        return polynomials.get(number, 0) + 256 * (1 + len(self._session.roster))
 
     def advance(self, replies: Mapping[str, bytes]) -> Mapping[str, bytes] | Sum:
         number, self._round = self._under_way(), None

@@ -13,18 +13,25 @@ from pydantic import Field, model_validator
 from federation.config.section import Section
 
 MOST_CLASSES = 10_000
+LARGEST_SIDE = 4096
 HeldOut = Annotated[float, Field(gt=0, lt=1)]
 
 
 class _Source(Section):
     side: int | None = Field(
-        default=None, ge=1, le=4096, description="resize every image to side x side, by bilinear interpolation"
+        default=None, ge=1, le=LARGEST_SIDE, description="resize every image to side x side, by bilinear interpolation"
     )
     margin: int = Field(
-        default=0, ge=0, description="of the side, so many black pixels around each resized image, as MNIST has 4"
+        default=0,
+        ge=0,
+        le=2048,
+        description="of the side, so many black pixels around each resized image, as MNIST has 4",
     )
     limit: int | None = Field(
-        default=None, ge=1, description="keep at most this many training and this many held-out images, stratified"
+        default=None,
+        ge=1,
+        le=10**12,
+        description="keep at most this many training and this many held-out images, stratified",
     )
 
     @property
@@ -62,7 +69,7 @@ class ClassFolders(_Source):
 
     kind: Literal["folder"] = Field(default="folder", description="a folder of class folders")
     path: Path = Field(description="the folder of class folders; may hold environment variables, ${NAME}")
-    side: int = Field(ge=1, le=4096, description="resize every image to side x side, by bilinear interpolation")
+    side: int = Field(ge=1, le=LARGEST_SIDE, description="resize every image to side x side, by bilinear interpolation")
     colour: Literal["grey", "rgb"] = Field(default="grey", description="one channel or three")
     class_names: tuple[str, ...] | None = Field(
         default=None,

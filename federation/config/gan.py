@@ -30,6 +30,7 @@ class GanConfig(Section):
     discriminator_warmup: int = Field(
         default=0,
         ge=0,
+        le=10_000_000,
         description="discriminator steps before the first generator step; a cold discriminator ruins a good generator",
     )
     accuracy_threshold: float = Field(
@@ -39,11 +40,17 @@ class GanConfig(Section):
         description="the generator steps only while the discriminator recognises more than this part of its fakes",
     )
     most_discriminator_steps: int = Field(
-        default=20, ge=1, description="the generator steps after this many discriminator steps whatever the accuracy"
+        default=20,
+        ge=1,
+        le=10_000_000,
+        description="the generator steps after this many discriminator steps whatever the accuracy",
     )
     generator_learning_rate: float = Field(default=1e-3, gt=0, le=1, description="Adam's step size for the generator")
     generator_half_life_steps: int | None = Field(
-        default=None, ge=1, description="halve the generator's step size every so many of its steps; by default never"
+        default=None,
+        ge=1,
+        le=10_000_000,
+        description="halve the generator's step size every so many of its steps; by default never",
     )
     average_decay: float = Field(
         default=0.998, ge=0, lt=1, description="how slowly the averaged generator, the one that is shared, follows"

@@ -18,6 +18,7 @@ from federation.session import RealDomain
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 Steps = Annotated[int, Field(ge=1, le=10_000_000)]
+Batch = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
 class Silos(Section):
@@ -108,7 +109,9 @@ class KernelMeanStart(_Fit):
     """The noised sum of random features of labelled data: exactly additive, so summing it costs no accuracy."""
 
     kind: Literal["kernel_mean"] = Field(description="fit the first generator to a noised sum of random features")
-    epsilon: float = Field(gt=0, description="what this one release may cost; part of the job's epsilon, not on top")
+    epsilon: float = Field(
+        gt=0, le=1000, description="what this one release may cost; part of the job's epsilon, not on top"
+    )
 
 
 WarmStart = Annotated[ColdStart | PublicStart | LeaderStart | KernelMeanStart, Field(discriminator="kind")]
@@ -118,7 +121,7 @@ class TwoPhase(Section):
     """Train locally and aggregate once; then tune in cheap rounds."""
 
     kind: Literal["two_phase"] = Field(description="the two phases of SiloSeal")
-    batch: int = Field(ge=1, description="expected examples of a Poisson batch, in both phases")
+    batch: Batch = Field(description="expected examples of a Poisson batch, in both phases")
     local_steps: Steps = Field(description="discriminator steps of each silo before the one aggregation")
     tuning_rounds: int = Field(default=10, ge=0, le=10_000, description="rounds of phase 2; they drift after about 20")
     tuning_steps: Steps = Field(default=10, description="discriminator steps a silo takes in one tuning round")
@@ -141,8 +144,8 @@ class FedAvg(Section):
     kind: Literal["fedavg"] = Field(description="plain federated averaging")
     rounds: int = Field(ge=1, le=100_000, description="rounds of averaging")
     fraction: float = Field(default=1.0, gt=0, le=1, description="C: the part of the silos that a round asks")
-    local_epochs: float = Field(default=1.0, gt=0, description="E: passes over a silo's data in one round")
-    batch: int = Field(ge=1, description="B: expected examples of a Poisson batch")
+    local_epochs: float = Field(default=1.0, gt=0, le=10_000, description="E: passes over a silo's data in one round")
+    batch: Batch = Field(description="B: expected examples of a Poisson batch")
 
     def crowd(self, silos: int) -> int:
         """How many of them a round asks."""
@@ -175,7 +178,9 @@ class Job(Section):
     warm_start: WarmStart = Field(description="where the silos start from")
     schedule: Annotated[TwoPhase | FedAvg, Field(discriminator="kind")] = Field(description="the course of the job")
     secure_sum: SecureSumConfig = Field(description="the sum of the warm start and of phase 1")
-    largest_silo: int = Field(default=100_000, ge=1, description="no silo holds more examples; sizes stay below it")
+    largest_silo: int = Field(
+        default=100_000, ge=1, le=10**12, description="no silo holds more examples; sizes stay below it"
+    )
     largest_weight: float = Field(default=64.0, ge=1, le=1e6, description="no weight of a model is larger in magnitude")
     evaluation: Evaluation = Field(default=Evaluation(), description="what is measured on held-out data")
 

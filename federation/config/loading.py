@@ -1,14 +1,17 @@
 """From a YAML file to a job, with errors that name file, line, field, what was found and what would be right."""
 
 import difflib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from federation.config.deployment import Host
+from federation.config.job import Name
 from federation.errors import ConfigError
 
 C = TypeVar("C", bound=BaseModel)
@@ -17,7 +20,12 @@ Location = tuple[int | str, ...]
 _EXPECTED = {  # what the checker's own words do not tell whoever writes YAML
     "tuple_type": "expected a list, in [brackets] or one item a line after dashes",
     "model_type": "expected `key: value` lines or {braces}",
-    "string_pattern_mismatch": "expected at most 64 of a-z, A-Z, 0-9, _ and -, beginning with a letter or digit",
+}
+_PATTERNS = {  # the same for texts that must look a certain way
+    TypeAdapter(Name).json_schema()["pattern"]: (
+        "at most 64 of a-z, A-Z, 0-9, _ and -, beginning with a letter or digit"
+    ),
+    TypeAdapter(Host).json_schema()["pattern"]: "a host's name or an IP address, and nothing else",
 }
 
 
@@ -86,8 +94,17 @@ def _explain(kind: type[BaseModel], root: yaml.Node, name: str, details: ErrorDe
             return f"{name}:{line}: {details['msg'].removeprefix('Value error, ')}"
         return f"{name}:{line}: {field}: {details['msg'].removeprefix('Value error, ')}"
     wanted = _description(kind, details["loc"])
-    expected = _EXPECTED.get(details["type"]) or details["msg"][0].lower() + details["msg"][1:]
+    expected = _expected(details)
     return f"{name}:{line}: {field}: found {details['input']!r}; {expected}{f' ({wanted})' if wanted else ''}"
+
+
+def _expected(details: ErrorDetails) -> str:
+    if details["type"] == "string_pattern_mismatch":
+        pattern = details["ctx"]["pattern"]
+        if digits := re.fullmatch(r"\^\[0-9a-f\]\{(\d+)\}\$", pattern):
+            return f"expected {digits[1]} hexadecimal digits, 0-9 and a-f"
+        return f"expected {_PATTERNS.get(pattern, f'a text that matches {pattern}')}"
+    return _EXPECTED.get(details["type"]) or details["msg"][0].lower() + details["msg"][1:]
 
 
 def _place(root: yaml.Node, location: Location) -> tuple[list[int | str], int]:

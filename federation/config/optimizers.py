@@ -27,7 +27,7 @@ class DpAdamConfig(_Moments):
         description="standard divides the moments by 1 - beta^t, constant by 1 - beta: larger steps for the first "
         "hundred or so, then smaller ones",
     )
-    stabiliser: float = Field(default=1e-8, gt=0, description="Adam's epsilon: keeps the division finite")
+    stabiliser: float = Field(default=1e-8, gt=0, le=1, description="Adam's epsilon: keeps the division finite")
 
 
 class DpSgdConfig(_Optimizer):
@@ -44,6 +44,7 @@ class DpAdamBcConfig(_Moments):
     variance_floor: float | None = Field(
         default=None,
         gt=0,
+        le=1e6,
         description="the least second moment after the subtraction (gamma'); too small a floor makes steps explode; "
         "by default the noise's own variance",
     )

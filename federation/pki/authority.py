@@ -9,7 +9,8 @@ Its folder is all that it has:
 """
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -36,6 +37,7 @@ from federation.pki.certificates import (
     require_pair,
 )
 from federation.pki.keys import new_private_key, parse_private_key, public_bytes, require_p256
+from federation.pki.lock import locked
 from federation.secret import Secret
 from federation.storage import make_folder, sync_folder, write_atomically
 
@@ -99,16 +101,20 @@ class Authority(Secret):
     @classmethod
     def load(cls, folder: Path) -> Self:
         """The authority in this folder, with key, certificate and list checked against each other."""
-        if not (folder / CERTIFICATE).exists():
-            raise CertificateError(
-                f"{folder} holds no authority: {CERTIFICATE} is missing; give the folder that `siloseal provision` "
-                "wrote, or restore it from a backup"
-            )
+        _require_there(folder)
         certificate, key = read_certificate(folder / CERTIFICATE), read_private_key(folder / KEY)
         require_pair(certificate, key)
         authority = cls(folder, certificate, parse_private_key(key, str(folder / KEY)))
         authority.crl()
         return authority
+
+    @classmethod
+    @contextmanager
+    def opened(cls, folder: Path) -> Iterator[Self]:
+        """The same, for this process alone as long as it lasts: of two changes at once, one could be lost."""
+        _require_there(folder)
+        with locked(folder):
+            yield cls.load(folder)
 
     def issue(
         self,
@@ -180,8 +186,8 @@ class Authority(Secret):
         if any(one.revoked and public_bytes(one.public_key) == wanted for one in self.issued()):
             raise CertificateError(
                 f"the key of {name} had a certificate that was revoked, so it may be in other hands; make a new key: "
-                f"remove the key file from the kit of {name} and run `siloseal provision CONFIG` again, or have "
-                f"{name} send a new request"
+                f"remove the key file from the kit of {name} and run `siloseal provision CONFIG --out "
+                f"{self._folder.parent}` again, or have {name} send a new request"
             )
 
     def _revocations(self) -> x509.CertificateRevocationList:
@@ -204,6 +210,14 @@ class Authority(Secret):
         except CertificateError as error:
             raise CertificateError(f"{path}: {error}") from error
         return pem
+
+
+def _require_there(folder: Path) -> None:
+    if not (folder / CERTIFICATE).exists():
+        raise CertificateError(
+            f"{folder} holds no authority: {CERTIFICATE} is missing; give the folder that `siloseal provision` wrote, "
+            "or restore it from a backup"
+        )
 
 
 def _require_name(name: str) -> None:

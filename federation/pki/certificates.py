@@ -6,6 +6,7 @@ this consortium, and whether the authority has taken the certificate back since.
 
 import os
 import re
+import threading
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -17,6 +18,7 @@ from cryptography.x509.oid import NameOID
 
 from federation.errors import CertificateError, RunError
 from federation.pki.keys import parse_private_key, public_bytes, public_key_of, require_p256
+from federation.pki.newest_list import NewestList
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """A name of a consortium or of a party, as config files allow it; no other may reach a URI or a file's name."""
@@ -129,17 +131,21 @@ class Revocations:
     """The authority's list of certificates taken back, as a file that may be replaced while it is in use.
 
     A list that cannot be read or trusted lets nobody in: if it counted as empty, deleting it would undo every
-    revocation. When the next list was due is not asked, because it comes by hand and late is better than never.
+    revocation. An older list than the newest in use so far, whose number is in the file `remembered`, lets nobody in
+    either. When the next list was due is not asked, because it comes by hand and late is better than never.
     """
 
-    def __init__(self, path: Path, authority_pem: bytes) -> None:
+    def __init__(self, path: Path, authority_pem: bytes, *, remembered: Path) -> None:
         self._path, self._authority = path, parse_certificate(authority_pem)
+        self._newest = NewestList(remembered, self._authority)
         self._read: tuple[bytes, x509.CertificateRevocationList] | None = None
+        self._one_at_a_time = threading.Lock()
         self._current()
 
     def require_not_revoked(self, bearer: Bearer) -> None:
         """`CertificateError` if the list names this certificate, or cannot be read."""
-        revoked = self._current().get_revoked_certificate_by_serial_number(bearer.serial)
+        with self._one_at_a_time:
+            revoked = self._current().get_revoked_certificate_by_serial_number(bearer.serial)
         if revoked is not None:
             raise CertificateError(
                 f"the certificate of {bearer} was revoked on {_instant(revoked.revocation_date_utc)}; the authority "
@@ -155,15 +161,15 @@ class Revocations:
                 f"{self._path} cannot be read ({error.strerror}), expected the authority's list of revoked "
                 "certificates; copy aggregator/revoked.pem from the kits: without it nobody is let in"
             ) from error
-        known = self._read
-        if known is not None and known[0] == content:
-            return known[1]
+        if self._read is not None and self._read[0] == content:
+            return self._read[1]
         found = parse_revocations(content, self._authority, self._path)
-        if known is not None and number_of(found) < number_of(known[1]):
+        if number_of(found) < self._newest.number:
             raise CertificateError(
-                f"{self._path} is list {number_of(found)}, but list {number_of(known[1])} was there before; an older "
+                f"{self._path} is list {number_of(found)}, but list {self._newest.number} was there before; an older "
                 "one would undo revocations: copy the newest from the authority"
             )
+        self._newest.remember(number_of(found))
         self._read = content, found
         return found
 

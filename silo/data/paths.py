@@ -15,7 +15,13 @@ def expand(path: Path) -> Path:
     An unset variable is refused rather than left in place (as `os.path.expandvars` does) or taken as empty, either of
     which would end in a puzzling "no such file" about a path that nobody wrote.
     """
-    return Path(_VARIABLE.sub(lambda found: _value(found[1] or found[2], path), str(path))).expanduser()
+    try:
+        expanded = Path(_VARIABLE.sub(lambda found: _value(found[1] or found[2], path), str(path))).expanduser()
+    except RuntimeError as error:
+        raise DataError(f"the path {path} names the home of a user whom this machine does not know") from error
+    if "\0" in str(expanded):
+        raise DataError(f"the path {str(expanded)!r} holds a character that no file's name has; write it anew")
+    return expanded
 
 
 def _value(variable: str, path: Path) -> str:

@@ -10,9 +10,10 @@ from federation.config.data import MOST_CLASSES, DataSource
 from federation.config.deployment import Host, Port, Tls
 from federation.config.job import Job, Name
 from federation.config.loading import load_config
-from federation.config.section import Section, placed
+from federation.config.section import Section
 from federation.errors import ConfigError
 from silo.config import Address, Policy
+from silo.data.paths import expand
 
 RESERVED = ("authority", "aggregator", "operator")
 """Folders of the kits that are no silo's."""
@@ -82,12 +83,14 @@ class OperatorConfig(Section):
 
 def read_consortium(path: Path) -> Consortium:
     """The consortium in this file, with its paths placed and its silos those of its job; or `ConfigError`."""
-    consortium = placed(load_config(Consortium, path), path.parent)
+    consortium = load_config(Consortium, path)
     silos = tuple(
-        member if member.request is None else member.model_copy(update={"request": path.parent / member.request})
+        member
+        if member.request is None
+        else member.model_copy(update={"request": path.parent / expand(member.request)})
         for member in consortium.silos
     )
-    consortium = consortium.model_copy(update={"silos": silos})
+    consortium = consortium.model_copy(update={"job": path.parent / expand(consortium.job), "silos": silos})
     jobs, ours = set(load_config(Job, consortium.job).silos.names), {member.name for member in silos}
     if jobs != ours:
         raise ConfigError(

@@ -35,6 +35,11 @@ def identity_of(kit: Kit, name: str, authority: Authority, known: Mapping[str, s
     path = kit.folder / IDENTITY_KEY
     fresh = not key_path(kit.folder, Role.SILO).exists() and not standing(authority, name)
     if not path.exists() and name in known and not fresh:
+        kit.notes.append(
+            f"{path.name} is not here: {name} has it. If it is lost or in other hands, run `siloseal provision revoke "
+            f"{name} --kits {kit.folder.parent}`, remove {key_path(path.parent, Role.SILO).name} here if it is there, "
+            "and then run this again: only then a new one is made"
+        )
         return known[name]
     (kit.kept if path.exists() else kit.made).append(IDENTITY_KEY)
     return Identity.in_file(name, path).public.hex()
@@ -61,7 +66,20 @@ def certify(
     kit.write(f"{role}.crt", newest.pem)
     if newest.bearer.not_after < datetime.now(UTC):
         kit.notes.append(f"{role}.crt has expired; run `siloseal provision renew {name} --kits {kit.folder.parent}`")
+    _note_other_keys(kit, authority, name, public_key)
     return newest
+
+
+def _note_other_keys(kit: Kit, authority: Authority, name: str, key: ec.EllipticCurvePublicKey) -> None:
+    """Whoever changed keys may think that the old one opens no door any more."""
+    now = datetime.now(UTC)
+    for one in standing(authority, name):
+        if public_bytes(one.public_key) != public_bytes(key) and one.bearer.not_after >= now:
+            kit.notes.append(
+                f"{name} has a certificate for another key too, valid until {one.bearer.not_after:%Y-%m-%d}. If nobody "
+                f"needs it, take it back: `siloseal provision revoke {name} --serial {one.bearer.serial:x} "
+                f"--kits {kit.folder.parent}`"
+            )
 
 
 def _own_key(kit: Kit, authority: Authority, role: Role, name: str) -> ec.EllipticCurvePublicKey:

@@ -7,9 +7,11 @@ from federation.errors import CertificateError, ConfigError
 from federation.pki.authority import CERTIFICATE, REVOKED, Authority
 from federation.pki.certificates import Role, read_private_key
 from federation.pki.keys import public_key_of, require_p256
+from federation.pki.lock import locked
 from federation.roster import Roster, read_roster
 from federation.storage import make_folder
 from siloseal.provisioning import start_pages
+from siloseal.provisioning.addresses import note_other_address
 from siloseal.provisioning.config_files import aggregator_yaml, operator_yaml, roster_yaml, silo_yaml
 from siloseal.provisioning.consortium import RESERVED, Consortium, Member, read_consortium
 from siloseal.provisioning.credentials import certify, identity_of, key_path, standing
@@ -29,9 +31,15 @@ def provision(config: Path, out: Path) -> list[str]:
     consortium = read_consortium(config)
     job, members = consortium.job.read_bytes(), consortium.silos
     requests = {each.name: read_request(each.request, each.name) for each in members if each.request is not None}
-    authority, root = _open_authority(consortium.name, out)
-    _require_trusted_keys(consortium, requests, authority, out)
+    new = _create_authority(consortium.name, out)
+    with Authority.opened(out / AUTHORITY) as authority:
+        root = _authority_kit(authority, consortium.name, out, new=new)
+        _require_trusted_keys(consortium, requests, authority, out)
+        return _fill(root, consortium, requests, authority, job)
 
+
+def _fill(root: Kit, consortium: Consortium, requests: Requests, authority: Authority, job: bytes) -> list[str]:
+    out, members = root.folder.parent, consortium.silos
     silos = {member.name: Kit(out / member.name) for member in members}
     roster = _settle_roster(root, silos, requests, authority).encode()
     aggregator, operator = Kit(out / AGGREGATOR), Kit(out / OPERATOR)
@@ -45,32 +53,39 @@ def provision(config: Path, out: Path) -> list[str]:
     return [line for kit in (root, aggregator, *silos.values(), operator) for line in kit.lines()]
 
 
-def _open_authority(name: str, out: Path) -> tuple[Authority, Kit]:
+def _create_authority(name: str, out: Path) -> bool:
+    """Unless it is there."""
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file, expected a folder for the kits; give another --out")
-    folder, files = out / AUTHORITY, ["ca.key", CERTIFICATE, REVOKED]
-    if folder.exists():
-        authority = Authority.load(folder)
-        if authority.name != name:
-            raise ConfigError(
-                f"{folder} is the authority of {authority.name}, but the consortium is {name}; give another --out"
-            )
-        root = Kit(folder)
-        root.kept += files
-        return authority, root
+    if (out / AUTHORITY).exists():
+        return False
     if others := sorted(path.parent.name for path in out.glob(f"*/{CERTIFICATE}")):
         raise CertificateError(
             f"{out} has kits ({', '.join(others)}) but no authority, and a new one would make them useless; put the "
             f"folder {AUTHORITY} back, or give another --out"
         )
     make_folder(out, mode=0o700)
-    authority, root = Authority.create(name, folder), Kit(folder)
+    with locked(out):  # there is no authority yet whose folder could be locked
+        Authority.create(name, out / AUTHORITY)
+    return True
+
+
+def _authority_kit(authority: Authority, name: str, out: Path, *, new: bool) -> Kit:
+    folder, files = out / AUTHORITY, ("ca.key", CERTIFICATE, REVOKED)
+    if authority.name != name:
+        raise ConfigError(
+            f"{folder} is the authority of {authority.name}, but the consortium is {name}; give another --out"
+        )
+    root = Kit(folder)
+    if not new:
+        root.kept += files
+        return root
     root.made += files
     root.notes += [
         "whoever has ca.key can become anybody: keep this folder offline, with a backup",
         "a kit that was handed over no longer needs its *.key files here; delete them, and they are not made again",
     ]
-    return authority, root
+    return root
 
 
 def _require_trusted_keys(consortium: Consortium, requests: Requests, authority: Authority, out: Path) -> None:
@@ -110,6 +125,7 @@ def _fill_aggregator(kit: Kit, consortium: Consortium, authority: Authority, ros
     kit.write(ROSTER, roster)
     kit.write("job.yaml", job)
     kit.write_once("aggregator.yaml", aggregator_yaml(consortium).encode)
+    note_other_address(kit, "aggregator.yaml", consortium.aggregator)
     kit.write(PAGE, start_pages.aggregator_page(consortium, mine.bearer.not_after).encode())
 
 
@@ -123,6 +139,7 @@ def _fill_silo(
     kit.write(CERTIFICATE, authority.certificate)
     kit.write(ROSTER, roster)
     kit.write_once("silo.yaml", silo_yaml(consortium, member).encode)
+    note_other_address(kit, "silo.yaml", consortium.aggregator)
     kit.write(PAGE, start_pages.silo_page(consortium, member, mine.bearer.not_after).encode())
     if request is not None:
         kit.notes.append(f"made for request {request.fingerprint}; ask {member.name} whether it is theirs")
@@ -132,6 +149,7 @@ def _fill_operator(kit: Kit, consortium: Consortium, authority: Authority) -> No
     mine = certify(kit, authority, Role.OPERATOR, OPERATOR, valid_days=consortium.valid_days)
     kit.write(CERTIFICATE, authority.certificate)
     kit.write_once("operator.yaml", operator_yaml(consortium).encode)
+    note_other_address(kit, "operator.yaml", consortium.aggregator)
     kit.write(PAGE, start_pages.operator_page(consortium, mine.bearer.not_after).encode())
 
 

@@ -1,4 +1,4 @@
-"""A new certificate for a key, and the end of all certificates of a name."""
+"""A new certificate for a key, and the end of one certificate or of all of a name."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -6,26 +6,26 @@ from pathlib import Path
 from federation.errors import ConfigError
 from federation.pki.authority import REVOKED, Authority, Issued
 from federation.pki.certificates import Role, bearer_of, read_private_key
-from federation.pki.keys import public_key_of
+from federation.pki.keys import public_bytes, public_key_of
 from siloseal.provisioning.credentials import key_path
 from siloseal.provisioning.kit import Kit
 from siloseal.provisioning.kits import AGGREGATOR, AUTHORITY
 
 
 def renew(name: str, kits: Path, valid_days: int | None = None) -> list[str]:
-    """A certificate for the same key, as long as the last one unless told; what a person is told."""
-    authority, all_issued = _issued_to(name, kits)
-    last = ([one for one in all_issued if not one.revoked] or all_issued)[-1]
-    role, path = last.bearer.role, key_path(kits / name, last.bearer.role)
-    lifetime = max(1, (last.bearer.not_after - last.bearer.not_before).days)
-    pem = authority.issue(
-        role,
-        name,
-        public_key_of(read_private_key(path)) if path.exists() else last.public_key,
-        valid_days=valid_days or lifetime,
-        hosts=last.hosts,
-    )
-    Kit(kits / name).write(f"{role}.crt", pem)
+    """A certificate for the same key and hosts, as long as the last one unless told; what a person is told."""
+    with Authority.opened(kits / AUTHORITY) as authority:
+        last = _in_use(_issued_to(name, authority), kits / name)
+        role, path = last.bearer.role, key_path(kits / name, last.bearer.role)
+        lifetime = max(1, (last.bearer.not_after - last.bearer.not_before).days)
+        pem = authority.issue(
+            role,
+            name,
+            public_key_of(read_private_key(path)) if path.exists() else last.public_key,
+            valid_days=valid_days or lifetime,
+            hosts=last.hosts,
+        )
+        Kit(kits / name).write(f"{role}.crt", pem)
     until, past = bearer_of(pem).not_after, last.bearer.not_after < datetime.now(UTC)
     old = "expired on" if past else "stays valid, unless `siloseal provision revoke` takes back both, until"
     return [
@@ -34,25 +34,26 @@ def renew(name: str, kits: Path, valid_days: int | None = None) -> list[str]:
     ]
 
 
-def revoke(name: str, kits: Path) -> list[str]:
-    """Take back every certificate of this name; what a person is told.
+def revoke(name: str, kits: Path, serial: str | None = None) -> list[str]:
+    """Take back every certificate of this name, or the one with this serial number; what a person is told.
 
     Expired ones too: they open no door, but a key that was stolen must not be renewed.
     """
-    authority, all_issued = _issued_to(name, kits)
-    taken = [one for one in all_issued if not one.revoked]
-    for one in taken:
-        authority.revoke(one.bearer.serial)
-    Kit(kits / AGGREGATOR).write(REVOKED, authority.crl())
+    with Authority.opened(kits / AUTHORITY) as authority:
+        all_issued = _issued_to(name, authority)
+        meant = all_issued if serial is None else [_with_serial(serial, name, all_issued)]
+        taken = [one for one in meant if not one.revoked]
+        for one in taken:
+            authority.revoke(one.bearer.serial)
+        Kit(kits / AGGREGATOR).write(REVOKED, authority.crl())
     role = all_issued[-1].bearer.role
     lines = [
-        f"{name}: {len(taken)} certificates revoked, {len(all_issued) - len(taken)} were already",
+        f"{name}: {len(taken)} certificates revoked, {len(meant) - len(taken)} were already",
         f"copy {kits / AGGREGATOR / REVOKED} to the aggregator's machine: it is read again without a restart",
-        f"to let {name} in again, remove {role}.key (and identity.key, if that may be in other hands too) from "
-        f"{kits / name} and run `siloseal provision CONFIG`; first a new request, if it keeps its own keys",
+        _what_is_left(name, kits, meant, all_issued),
     ]
     if role is Role.AGGREGATOR:
-        until = max(one.bearer.not_after for one in all_issued)
+        until = max(one.bearer.not_after for one in meant)
         lines[1] = (
             f"silos have no list of revoked certificates: they believe this one until {until:%Y-%m-%d}. If its key is "
             "in other hands, provision into a new folder, which makes another authority, and hand out all kits anew"
@@ -60,10 +61,49 @@ def revoke(name: str, kits: Path) -> list[str]:
     return lines
 
 
-def _issued_to(name: str, kits: Path) -> tuple[Authority, list[Issued]]:
-    authority = Authority.load(kits / AUTHORITY)
+def _what_is_left(name: str, kits: Path, meant: list[Issued], all_issued: list[Issued]) -> str:
+    left = [one for one in all_issued if not one.revoked and one not in meant]
+    keys = {public_bytes(one.public_key) for one in meant}
+    if same := [one for one in left if public_bytes(one.public_key) in keys]:
+        serials = ", ".join(f"{one.bearer.serial:x}" for one in same)
+        return (
+            f"its key gets no other certificate, but some for it stand ({serials}): if the key is in other hands, run "
+            f"`siloseal provision revoke {name} --kits {kits}`, which takes back all"
+        )
+    if left:
+        return f"{len(left)} of {name} for other keys stand"
+    role = all_issued[-1].bearer.role
+    if role is not Role.SILO:
+        keys_to_remove, else_first = f"{role}.key", ""
+    else:
+        keys_to_remove = f"{role}.key (and identity.key, if that may be in other hands too)"
+        else_first = "; first a new request, if it keeps its own keys"
+    return (
+        f"to let {name} in again, remove {keys_to_remove} from {kits / name} and then run `siloseal provision CONFIG "
+        f"--out {kits}`{else_first}"
+    )
+
+
+def _issued_to(name: str, authority: Authority) -> list[Issued]:
     found = authority.issued(name)
     if not found:
         known = sorted({one.bearer.name for one in authority.issued()})
         raise ConfigError(f"no certificate was ever issued to {name}; known here: {', '.join(known)}")
-    return authority, found
+    return found
+
+
+def _in_use(all_issued: list[Issued], kit: Path) -> Issued:
+    """The one in the kit, if it stands; else the newest that does. A newer one may be for hosts of another time."""
+    path = kit / f"{all_issued[-1].bearer.role}.crt"
+    stand = [one for one in all_issued if not one.revoked]
+    here = path.read_bytes() if path.exists() else b""
+    return next((one for one in stand if one.pem == here), (stand or all_issued)[-1])
+
+
+def _with_serial(serial: str, name: str, all_issued: list[Issued]) -> Issued:
+    wanted = serial.lower().replace(":", "").lstrip("0")  # other tools write colons, capitals and a zero in front
+    found = next((one for one in all_issued if f"{one.bearer.serial:x}" == wanted), None)
+    if found is None:
+        known = ", ".join(f"{one.bearer.serial:x}" for one in all_issued)
+        raise ConfigError(f"--serial is {serial!r}, which no certificate of {name} has; give one of {known}")
+    return found

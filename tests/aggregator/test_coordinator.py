@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 
 from aggregator.conversation import Conversation, Patience
+from aggregator.coordinator import Coordinator
 from aggregator.journal import Journal
 from aggregator.observer import Observer
+from federation.agreement import Agreement
 from federation.config.job import Job
 from federation.engine import Accept, Engine, LocalEngine
-from federation.errors import DomainError, MessageError, RunError
+from federation.errors import DomainError, MessageError, RunError, SiloRefused
+from federation.identity import Identity
 from federation.wire import messages_pb2 as pb
 
 JOB = bytes(32)
@@ -50,6 +53,77 @@ def conversation(job: Job, engine: Engine, journal: Journal) -> Conversation:
 
 def enrolment() -> dict[str, pb.Request]:
     return {silo: pb.Request(enrol=pb.Enrol()) for silo in ("north", "east", "south")}
+
+
+class Remembering(Observer):
+    """What it was told of replies."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, int, str]] = []
+
+    def accepted(self, number: int, silo: str, reply_digest: bytes, size: int) -> None:
+        self.told.append(("accepted", number, silo))
+
+    def kept(self, number: int, silo: str, reply_digest: bytes, size: int) -> None:
+        self.told.append(("kept", number, silo))
+
+
+def test_what_the_journal_had_last_is_told_once_when_a_run_goes_on(
+    small_job: Callable[..., Job], tmp_path: Path
+) -> None:
+    """A kill may have come between the journal's entry and the observer, at the last request only."""
+    job = small_job()
+    told = []
+    for requests in (1, 2, 4):  # each time as after a kill
+        journal, observer = Journal(tmp_path / "journal.sqlite", job.digest), Remembering()
+        talk = Conversation(job, Answering(enrolled), journal, Patience(), observer)
+        for _ in range(requests):
+            talk.ask(enrolment())
+        journal.close()
+        told.append([(event, number) for event, number, silo in observer.told if silo == "north"])
+    assert told == [
+        [("accepted", 1)],
+        [("kept", 1), ("accepted", 2)],
+        [("kept", 2), ("accepted", 3), ("accepted", 4)],
+    ]
+
+
+def test_enrolments_that_do_not_fit_together_end_a_run_before_anybody_works(
+    small_job: Callable[..., Job], tmp_path: Path
+) -> None:
+    """East says another key than the one that it signs with."""
+    job = small_job()
+    silos = {name: Identity.create(name) for name in job.silos.names}
+    keys = {name: silo.public for name, silo in silos.items()}
+    asked = list[str | None]()
+
+    def answer(silo: str, request: pb.Request) -> bytes:
+        asked.append(request.WhichOneof("body"))
+        agreement = Agreement(request.run_id, job.digest, keys).sign(silos[silo])
+        identity = Identity.create("east").public if silo == "east" else keys[silo]
+        return reply_to(
+            request,
+            silo,
+            enrolled=pb.Enrolled(image_shape=[1, 8, 8], classes=10, identity=identity, agreement=agreement),
+        )
+
+    journal = Journal(tmp_path / "journal.sqlite", job.digest)
+    coordinator = Coordinator(job, Answering(answer), journal, Observer(), lambda *_: np.zeros(0))
+    with pytest.raises(RunError, match="the silos do not agree on the job and on each other's keys"):
+        coordinator.run()
+    journal.close()
+    assert set(asked) == {"enrol"}
+
+
+def test_a_refusal_is_shown_as_far_as_a_terminal_can_show_it(small_job: Callable[..., Job], tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.sqlite", (job := small_job()).digest)
+    words = "\x1b[2Jno " + "x" * 5000
+    engine = Answering(lambda silo, request: reply_to(request, silo, refusal=pb.Refusal(message=words)))
+    with pytest.raises(SiloRefused) as error:
+        conversation(job, engine, journal).ask(enrolment())
+    journal.close()
+    assert str(error.value).startswith("north refused:  [2Jno xxx")
+    assert len(str(error.value)) < 3 * 2100
 
 
 def test_a_request_is_asked_once_in_the_life_of_a_run(small_job: Callable[..., Job], tmp_path: Path) -> None:

@@ -68,6 +68,10 @@ class Caller:
     def deliver_chunks(self, chunks: Iterable[pb.Chunk]) -> None:
         self._stub.Deliver(iter(chunks), timeout=CALL_SECONDS)
 
+    def begin_delivery(self, chunks: Iterator[pb.Chunk]) -> Any:
+        """The call, without waiting for its end."""
+        return self._stub.Deliver.future(chunks, timeout=CALL_SECONDS)
+
     def deliver_raw(self, *messages: bytes) -> None:
         """Bytes in the place of chunks."""
         self.channel.stream_unary("/siloseal.Consortium/Deliver")(iter(messages), timeout=CALL_SECONDS)
@@ -82,6 +86,10 @@ class Caller:
     def health(self) -> int:
         answer = health_pb2_grpc.HealthStub(self.channel).Check(health_pb2.HealthCheckRequest(), timeout=CALL_SECONDS)
         return int(answer.status)
+
+    def watch(self) -> Any:
+        """The call of gRPC's health checking that lasts."""
+        return health_pb2_grpc.HealthStub(self.channel).Watch(health_pb2.HealthCheckRequest(), timeout=CALL_SECONDS)
 
     def close(self) -> None:
         self.channel.close()

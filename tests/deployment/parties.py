@@ -48,10 +48,12 @@ def _main(
     from federation.errors import SiloSealError
     from federation.randomness import SeededRandomness
     from federation.transport import patience
+    from silo import deployed
     from siloseal.deployment import run_aggregator, run_silo
 
     if impatient:
         patience.FIRST_SECONDS = patience.LONGEST_SECONDS = 0.2
+        deployed.FAREWELL_SECONDS = 1.0
     os.dup2(out.fileno(), 1)
     sys.stdout = os.fdopen(1, "w", buffering=1)
     if go_on is not None:
@@ -82,7 +84,8 @@ class Party:
         self.paced = False
         """Whether the process waits, whenever it says something, until `on_event` returns: it is disturbed just there."""
         self.impatient = False
-        """Whether it dials again within a fifth of a second always, so that many kills take little time."""
+        """Whether it dials again within a fifth of a second always, and says farewell within one, so that many kills take
+        little time."""
 
     def start(self) -> "Party":
         ours, theirs = os.pipe()

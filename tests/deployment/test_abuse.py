@@ -1,5 +1,6 @@
 """Bytes that no honest silo sends, over real TLS, to one aggregator that stays up through all of it."""
 
+import threading
 from collections.abc import Callable, Iterator
 
 import grpc
@@ -13,6 +14,7 @@ from federation.wire.codec import decode
 from .client import ONE_STEP, Attending, Caller, Hand, Pair, refused
 from .conftest import Consortium
 from .evidence import audit_lines
+from .parties import PATIENCE_SECONDS
 
 INVALID, FAILED = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED_PRECONDITION
 UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
@@ -110,8 +112,21 @@ def of_east(reply: bytes) -> list[pb.Chunk]:
 
 
 def with_an_endless_name(reply: bytes) -> list[pb.Chunk]:
-    """As long as the limit allows; the status and the receipt must not choke on it."""
     return list(to_chunks(_changed(reply, silo="x" * 10**6)))
+
+
+def with_a_long_name(reply: bytes) -> list[pb.Chunk]:
+    """The status and the receipt must not choke on it."""
+    return list(to_chunks(_changed(reply, silo="x" * 60_000)))
+
+
+def with_endless_images(reply: bytes) -> list[pb.Chunk]:
+    """A byte on the wire is eight in memory: it is refused before it is unpacked."""
+    return list(to_chunks(_changed(reply, enrolled=pb.Enrolled(image_shape=[1] * 10**5))))
+
+
+def with_half_a_key(reply: bytes) -> list[pb.Chunk]:
+    return list(to_chunks(_changed(reply, enrolled=pb.Enrolled(identity=bytes(16)))))
 
 
 def with_flat_images(reply: bytes) -> list[pb.Chunk]:
@@ -142,7 +157,10 @@ LIES: list[tuple[Lie, str]] = [
     (garbage, "50 bytes do not decode as a Reply"),
     (an_empty_reply, "north was asked request 1, but north answered request 0"),
     (of_east, "north was asked request 1, but east answered request 1"),
-    (with_an_endless_name, "north was asked request 1, but xxxx"),
+    (with_an_endless_name, "bytes, at most 65536 answer enrol"),
+    (with_endless_images, "bytes, at most 65536 answer enrol"),
+    (with_a_long_name, "north was asked request 1, but xxxx"),
+    (with_half_a_key, "north enrols with an identity key of 16 bytes, expected 32"),
     (with_flat_images, "north enrols with images of shape [1, 8, 8, 8] in 10 classes"),
     (of_another_number, "north was asked request 1, but north answered request 2"),
     (of_the_wrong_kind, "north answered finished, expected enrolled"),
@@ -189,6 +207,27 @@ def test_a_delivery_that_is_broken_off_counts_for_nothing(
 
     assert refused(lambda: north.deliver_chunks(broken()))[0] is grpc.StatusCode.UNKNOWN
     assert not next(one.answered for one in operator.status().silos if one.silo == "north")
+
+
+def test_deliveries_that_say_nothing_take_nobody_elses_place(
+    consortium: Consortium, north: Hand, request_to_north: bytes, operator: Caller
+) -> None:
+    """More of them than the aggregator has threads; the newest of a silo counts, and the good one that comes then."""
+    over = threading.Event()
+
+    def silence() -> Iterator[pb.Chunk]:
+        over.wait(PATIENCE_SECONDS)
+        yield from ()
+
+    ended = [north.begin_delivery(silence()) for _ in range(30)]
+    assert operator.status().request == 1
+    with Caller(consortium, Pair.of(consortium.kits / "east")) as east:
+        assert east.offer().run_id == north.run_id
+    code, said = refused(lambda: north.deliver_chunks(garbage(b"")))
+    assert (code, said.split(":")[0]) == (INVALID, "MessageError")
+    codes = [call.exception(PATIENCE_SECONDS).code() for call in ended]
+    assert set(codes) == {grpc.StatusCode.CANCELLED}
+    over.set()
 
 
 def test_an_attendance_of_another_run_or_of_no_process_is_refused(consortium: Consortium, north: Hand) -> None:

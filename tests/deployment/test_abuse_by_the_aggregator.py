@@ -88,6 +88,22 @@ def test_work_before_everyone_agreed_is_refused_however_it_is_asked_for(
     assert liar.ask(2, begin=pb.Begin(agreements=signed(consortium, *NAMES))).WhichOneof("body") == "begun"
 
 
+def test_no_numbers_and_no_earlier_run_lead_past_the_agreement_of_all(
+    consortium: Consortium, liar: Liar, north: Party
+) -> None:
+    job, agreements = consortium.job, signed(consortium, *NAMES)
+    assert refusal(liar.ask(5, enrol=pb.Enrol()))[0] == "WrongRound"
+    earlier = bytes(32)
+    error, words = refusal(liar.ask(1, run_id=earlier, enrol=pb.Enrol()))
+    assert (error, words) == ("SessionMismatch", "the request belongs to another run than the offer")
+    assert liar.ask(1, enrol=pb.Enrol()).WhichOneof("body") == "enrolled"
+    assert refusal(liar.ask(2, enrol=pb.Enrol()))[0] == "WrongRound"
+    for number in (2, 3, 9):
+        assert refusal(liar.ask(number, train=train(job)))[0] == "WrongRound"
+    assert refusal(liar.ask(3, begin=pb.Begin(agreements=agreements)))[0] == "WrongRound"
+    assert liar.ask(2, begin=pb.Begin(agreements=agreements)).WhichOneof("body") == "begun"
+
+
 def test_another_job_under_the_same_run_is_refused_at_once_and_after_a_restart(
     consortium: Consortium, liar: Liar, north: Party
 ) -> None:
@@ -96,7 +112,7 @@ def test_another_job_under_the_same_run_is_refused_at_once_and_after_a_restart(
     error, words = refusal(liar.ask(2, job=other, begin=pb.Begin(agreements=signed(consortium, *NAMES))))
     assert (error, words) == ("SessionMismatch", "the request belongs to another job than the one this silo agreed to")
     error, words = refusal(liar.ask(2, run_id=bytes(32), begin=pb.Begin()))
-    assert (error, words) == ("SessionMismatch", "the request belongs to another run than the one this silo agreed to")
+    assert (error, words) == ("SessionMismatch", "the request belongs to another run than the offer")
     liar.offer.job = other.model_dump_json()
     north.restart()
     liar.wait_for_attendance(2)

@@ -169,6 +169,21 @@ def test_an_attendance_that_was_open_when_it_was_revoked_gets_no_further_request
         hand.close()
 
 
+def test_after_a_restart_an_older_list_of_revoked_certificates_is_refused(another: Consortium) -> None:
+    path = another.kits / "aggregator" / "revoked.pem"
+    older, pair = path.read_bytes(), issued(another)
+    revoke(another, pair)
+    another.aggregator.start().wait_for("serves")
+    another.aggregator.kill()
+    newest = path.read_bytes()
+    path.write_bytes(older)
+    assert f"{path} is list 1, but list 2 was there before" in ended_with(another.aggregator)
+    path.write_bytes(newest)
+    another.aggregator.start().wait_for("serves", count=2)
+    with Caller(another, pair) as caller:
+        assert refused(caller.offer)[0] is UNAUTHENTICATED
+
+
 class TestASilo:
     """A real process."""
 

@@ -104,6 +104,20 @@ def test_parties_killed_in_the_middle_of_an_upload_and_of_a_download_go_on(
     assert len(audit_lines(consortium, "aggregator", "serves")) == 2
 
 
+def test_the_other_side_killed_in_the_middle_of_an_upload_and_of_a_download_goes_on(
+    consortium_of: ConsortiumOf, undisturbed: np.ndarray
+) -> None:
+    consortium = consortium_of(**LARGE)
+    east, aggregator = consortium.silos["east"], consortium.aggregator
+    with through_proxies(consortium) as proxies:
+        in_the_middle_of_an_upload(consortium.silos["north"], proxies["north"], aggregator.restart)
+        in_the_middle_of_a_download(aggregator, proxies["east"], east.restart)
+        consortium.start()
+        assert np.array_equal(ended(consortium), undisturbed)
+    assert len(audit_lines(consortium, "east", "takes_part")) == 2
+    assert len(audit_lines(consortium, "aggregator", "serves")) == 2
+
+
 def test_connections_cut_in_the_middle_of_an_upload_and_of_a_download_are_made_again(
     consortium_of: ConsortiumOf, undisturbed: np.ndarray
 ) -> None:

@@ -68,7 +68,7 @@ def test_a_silo_stopped_in_training_is_left_out_once_also_after_a_restart_of_the
     consortium_of: ConsortiumOf,
 ) -> None:
     consortium = consortium_of(silos=TWO_OF_THREE)
-    patient_for(consortium, 3)
+    patient_for(consortium, 5)
     north, aggregator = consortium.silos["north"], consortium.aggregator
 
     def restart() -> None:
@@ -190,7 +190,7 @@ def test_silos_that_stop_at_any_message_of_an_encrypted_sum_are_left_out_or_reco
     ckks = {"kind": "ckks", "threshold": 2}
     schedule = {**SHORT, "local_steps": 10, "tuning_rounds": len(SILENT) - 1, "tuning_sum": ckks}
     consortium = consortium_of(silos=TWO_OF_THREE, secure_sum=ckks, schedule=schedule)
-    patient_for(consortium, 3)
+    patient_for(consortium, 5)
     truth = Truth(consortium)
     for name in NAMES:
         Stopping(consortium, name, truth)

@@ -1,11 +1,12 @@
 """What operators see of a run: status, health, numbers for Prometheus, and two audit logs that confirm each other."""
 
 import json
+import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from urllib.error import URLError
 from urllib.request import urlopen
 
 import grpc
@@ -13,7 +14,7 @@ import pytest
 import yaml
 from grpc_health.v1 import health_pb2
 
-from federation.audit import entries, verify_audit
+from federation.audit import AuditLog, entries, head_path, verify_audit
 from federation.pki.authority import Authority
 from federation.pki.certificates import bearer_of
 from siloseal.cli import main
@@ -115,6 +116,20 @@ class TestStatus:
         assert (code, out) == (1, "")
         assert "the aggregator turns you away" in err
         assert "the certificate of the silo south of three was revoked on" in " ".join(err.split())
+
+    def test_explains_a_mistake_in_a_silos_file_as_that_of_a_silos_file(
+        self, finished: Consortium, siloseal: Command
+    ) -> None:
+        text = (finished.kits / "north" / "silo.yaml").read_text()
+        assert "\nroster: " in text
+        (path := finished.kits / "north" / "typo.yaml").write_text(text.replace("\nroster: ", "\nrooster: "))
+        code, out, _ = siloseal("status", "--json", "--config", path)
+        assert code == 2
+        said = {line.split(": ", 1)[1] for line in json.loads(out)["error"].splitlines()}
+        assert said == {
+            "roster is missing; add it (everyone's public identity keys)",
+            "rooster is not a known key; did you mean roster?",
+        }
 
     def test_without_an_aggregator_says_that_none_listens(self, finished: Consortium, siloseal: Command) -> None:
         code, out, err = siloseal("status", "--json", "--config", finished.kits / "operator" / "operator.yaml")
@@ -220,7 +235,63 @@ class TestAuditLogs:
                     assert len(texts) <= len(NAMES), name
                     assert all(len(text) <= DIGEST_CHARACTERS for text in texts), name
 
+    @pytest.mark.parametrize("party", ["aggregator", "north"])
+    def test_that_were_removed_are_missed_and_no_new_one_begins(self, finished: Consortium, party: str) -> None:
+        process = {"aggregator": finished.aggregator, **finished.silos}[party]
+        log, shows = finished.state(party) / "audit.jsonl", {"aggregator": "journal.sqlite", "north": "runs"}[party]
+        removed = {path: path.read_bytes() for path in (log, head_path(log))}
+        try:
+            for left in (None, b""):
+                for path in removed:
+                    path.unlink(missing_ok=True)
+                if left is not None:
+                    log.write_bytes(left)
+                assert process.start().wait() == 1
+                words = process.wait_for("error", type="AuditDamaged")["words"]
+                assert f"{log} and its head are gone, but {shows} beside them" in words
+                assert "restore both from a backup" in words
+                assert not head_path(log).exists()
+        finally:
+            for path, content in removed.items():
+                path.write_bytes(content)
+
+
+@pytest.mark.parametrize("killed", ["before the head", "before the first line"])
+def test_an_aggregator_that_was_killed_while_its_log_began_starts_again(
+    consortium_of: Callable[..., Consortium], killed: str
+) -> None:
+    consortium = consortium_of(schedule=ONE_STEP)
+    state = consortium.state("aggregator")
+    state.mkdir(mode=0o700)
+    if killed == "before the head":
+        (state / "audit.jsonl").touch(mode=0o600)
+    else:
+        AuditLog(state / "audit.jsonl", who="aggregator").close()
+        (state / "journal.sqlite").touch(mode=0o600)
+    consortium.aggregator.start().wait_for("serves")
+    assert next(entries(state / "audit.jsonl")).event == "serves"
+
+
+@pytest.mark.parametrize(("party", "begins"), [("aggregator", "serves"), ("north", "waiting")])
+def test_a_supervisors_sigterm_stops_a_process_with_words(
+    consortium_of: Callable[..., Consortium], party: str, begins: str
+) -> None:
+    consortium = consortium_of(schedule=ONE_STEP)
+    process = {"aggregator": consortium.aggregator, **consortium.silos}[party]
+    command = [sys.executable, "-m", "siloseal", process.role, "--config", str(process.config), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        try:
+            assert begins in (json.loads(line)["event"] for line in running.stdout)
+            running.send_signal(signal.SIGTERM)
+            _, errors = running.communicate(timeout=60)
+        finally:
+            running.kill()
+    assert errors.splitlines()[-1] == "stopped; the same command continues where it stopped"
+    assert running.returncode == 130
+    verify_audit(consortium.state(party) / "audit.jsonl")
+
 
 def test_when_the_run_is_over_nothing_listens_any_more(finished: Consortium) -> None:
-    with pytest.raises(URLError):
-        urlopen(f"https://127.0.0.1:{finished.port}", timeout=30)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", finished.port), timeout=30)

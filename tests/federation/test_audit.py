@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from federation.audit import START, AuditLog, Verified, entries, head_path, verify_audit
+from federation.chained_file import encode_line, link
 from federation.errors import AuditDamaged, DataError, RunError
 
 LINES = 6
@@ -51,7 +52,7 @@ def test_a_line_says_who_what_and_when_and_its_hash_can_be_computed_by_hand(path
         chain = hashlib.sha256(chain.encode() + without_chain).hexdigest()
         assert fields["chain"] == chain
     size, time = path.stat().st_size, "2026-03-04T05:06:07.089Z"
-    assert verify_audit(path) == Verified(LINES, time, time, chain, size)
+    assert verify_audit(path) == Verified(LINES, time, time, chain, size, in_head=True)
     assert json.loads(head_path(path).read_text()) == {"lines": LINES, "chain": chain}
 
 
@@ -158,12 +159,24 @@ def test_a_crash_between_line_and_head_is_no_damage_but_two_lines_more_are(path:
     older = head_path(path).read_bytes()
     lines = write_log(path, 1)
     head_path(path).write_bytes(older)
-    assert verify_audit(path).lines == 5
+    found = verify_audit(path)
+    assert (found.lines, found.in_head) == (5, False)
     AuditLog(path, who="north").close()
     assert json.loads(head_path(path).read_text())["lines"] == 5
+    assert verify_audit(path).in_head
     lines = write_log(path, 1)
     head_path(path).write_bytes(older)
     assert "found 6 lines, but" in refused(path, lines)
+
+
+def test_one_line_that_another_hand_added_to_the_log_alone_is_told_from_the_others(path: Path) -> None:
+    lines = write_log(path)
+    assert verify_audit(path).in_head
+    fields = {**json.loads(lines[-1]), "n": LINES + 1, "epsilon": 0.0}
+    chain = link(fields.pop("chain"), fields)
+    path.write_bytes(b"".join([*lines, encode_line({**fields, "chain": chain})]))
+    found = verify_audit(path)
+    assert (found.lines, found.last_chain, found.in_head) == (LINES + 1, chain, False)
 
 
 def test_a_log_that_is_opened_again_goes_on(path: Path) -> None:
@@ -185,7 +198,7 @@ def test_a_log_is_open_once_at_a_time_for_its_owner_alone(path: Path) -> None:
     with AuditLog(path, who="north") as log:
         with pytest.raises(RunError, match="in use"):
             AuditLog(path, who="north")
-        assert verify_audit(path) == Verified(0, None, None, START, 0)
+        assert verify_audit(path) == Verified(0, None, None, START, 0, in_head=True)
         log.record("started")
     assert [file.stat().st_mode & 0o777 for file in (path, head_path(path))] == [0o600, 0o600]
 

@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from aggregator.config import AggregatorConfig
 from federation.config.job import Job
 from federation.config.loading import load_config, parse_config, to_yaml
+from federation.config.section import Section
 from federation.errors import ConfigError
+from federation.roster import Roster
 
 GOOD = """\
 name: small
@@ -98,6 +101,28 @@ def test_a_mistake_is_explained(old: str, new: str, expected: list[str]) -> None
     for part in expected:
         assert part in str(caught.value)
     assert "pydantic" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        (
+            Roster,
+            "consortium: a b",
+            "x.yaml:1: consortium: found 'a b'; expected at most 64 of a-z, A-Z, 0-9, _ and -,",
+        ),
+        (Roster, "identities: {north: ab}", "x.yaml:1: identities.north: found 'ab'; expected 64 hexadecimal digits"),
+        (
+            AggregatorConfig,
+            "host: http://a.org",
+            "x.yaml:1: host: found 'http://a.org'; expected a host's name or an IP",
+        ),
+    ],
+)
+def test_what_a_text_must_look_like_fits_the_field(kind: type[Section], text: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(kind, text, name="x.yaml")
+    assert expected in str(caught.value)
 
 
 def test_an_encrypted_sum_of_one_silo_is_refused() -> None:

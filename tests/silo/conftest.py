@@ -46,9 +46,12 @@ class Bench:
 
     def enrol(self) -> None:
         self.ask(-1, enrol=pb.Enrol())
+        assert self.ask(0, begin=pb.Begin(agreements=self.agreements())).WhichOneof("body") == "begun"
+
+    def agreements(self) -> list[pb.Piece]:
+        """What everyone signs."""
         agreement = Agreement(RUN, self.job.digest, KEYS)
-        signed = [pb.Piece(silo=name, data=agreement.sign(identity)) for name, identity in IDENTITIES.items()]
-        assert self.ask(0, begin=pb.Begin(agreements=signed)).WhichOneof("body") == "begun"
+        return [pb.Piece(silo=name, data=agreement.sign(identity)) for name, identity in IDENTITIES.items()]
 
     def start(self, seed: int = 1) -> Silo:
         silo = Silo(

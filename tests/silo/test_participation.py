@@ -11,15 +11,19 @@ import yaml
 
 from federation.agreement import Agreement
 from federation.config.job import Job
+from federation.contributions import model_domain, model_scheme
 from federation.errors import MessageError
 from federation.identity import Identity
+from federation.phases import PHASE_1
 from federation.randomness import SeededRandomness
+from federation.session import Session
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, to_array
 from models.building import initial_model
 from silo.config import SiloConfig
 from silo.data.labelled_images import LabelledImages
-from silo.participation import Participation, take_part
+from silo.participation import Participation, take_part, unended
+from silo.state import SiloState
 
 NAMES = ("north", "east", "south")
 SILOS = {name: Identity.create(name) for name in NAMES}
@@ -45,17 +49,13 @@ class Desk:
     def offered(
         self, job: Job | str, run: bytes = RUN, *, policy: dict[str, Any] | None = None, **config: Any
     ) -> Participation:
-        document = {
-            "name": "north", "aggregator": {"host": "localhost", "port": 1}, "identity": "identity.key",
-            "roster": "roster.yaml", "tls": {"certificate": "c", "key": "k", "authority": "a"}, "state": self.state,
-            "data": {"kind": "digits"}, "policy": {**POLICY, **(policy or {})}, **config,
-        }  # fmt: skip
+        read = self.config(policy=policy, **config)
         offer = pb.JobOffer(run_id=run, job=job if isinstance(job, str) else job.model_dump_json())
         for earlier in self.made:
             earlier.close()
         self.made.append(
             take_part(
-                SiloConfig.model_validate(document),
+                read,
                 offer,
                 self.data,
                 identity=SILOS["north"],
@@ -65,6 +65,14 @@ class Desk:
             )
         )
         return self.made[-1]
+
+    def config(self, *, policy: dict[str, Any] | None = None, **config: Any) -> SiloConfig:
+        document = {
+            "name": "north", "aggregator": {"host": "localhost", "port": 1}, "identity": "identity.key",
+            "roster": "roster.yaml", "tls": {"certificate": "c", "key": "k", "authority": "a"}, "state": self.state,
+            "data": {"kind": "digits"}, "policy": {**POLICY, **(policy or {})}, **config,
+        }  # fmt: skip
+        return SiloConfig.model_validate(document)
 
     def folder(self, run: bytes = RUN) -> Path:
         return self.state / "runs" / run.hex()
@@ -175,6 +183,89 @@ class TestARefusal:
         reply = decode(pb.Reply, part.answer(request(job)))
         assert reply.refusal.message == "DataError; the reason is in the silo's own refusals.log"
 
+    @pytest.mark.parametrize(
+        "section",
+        [
+            {"warm_start": {"kind": "public", "data": {"kind": "npz", "path": "a\0b"}}},
+            {"warm_start": {"kind": "public", "data": {"kind": "npz", "path": "~nobody-of-this-name/b"}}},
+            {"schedule": {**SHORT, "batch": 10**400}},
+            {"schedule": {"kind": "fedavg", "rounds": 1, "batch": 48, "local_epochs": 1e308}},
+            {"largest_silo": 10**400},
+            {"learner": {"kind": "gan", "generator_half_life_steps": 10**400}},
+        ],
+        ids=lambda section: next(iter(section)),
+    )
+    def test_of_numbers_and_paths_that_nothing_could_work_with(self, desk: Desk, section: dict[str, Any]) -> None:
+        document = {**json.loads(desk.job().model_dump_json()), **section}
+        assert desk.offered(json.dumps(document)).refused.startswith(("MessageError: ", "DataError: "))
+
+    def test_of_an_offer_that_makes_a_library_fail_leaves_the_silo_alive(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: object, **__: object) -> None:
+            raise RuntimeError("cannot allocate memory for 9 of my examples")
+
+        monkeypatch.setattr("silo.participation.initial_model", fail)
+        part = desk.offered(job := desk.job())
+        assert part.refused == "RuntimeError: cannot allocate memory for 9 of my examples"
+        refusal = decode(pb.Reply, part.answer(request(job))).refusal
+        assert refusal.message == "RuntimeError; the reason is in the silo's own refusals.log"
+
+
+def test_what_everyone_agreed_to_in_another_run_does_not_count_in_this(desk: Desk) -> None:
+    part = desk.offered(job := desk.job())
+    desk.train(part, job)
+    part = desk.offered(job, SECOND_RUN, policy={"largest_epsilon": 20})
+    refusal = decode(pb.Reply, part.answer(request(job, 1, RUN))).refusal
+    assert (refusal.error, refusal.message) == ("SessionMismatch", "the request belongs to another run than the offer")
+    assert not (desk.folder(SECOND_RUN) / "reply.bin").exists()
+
+
+class TestTheEndOfARun:
+    def finish(self, desk: Desk, part: Participation, job: Job) -> None:
+        desk.train(part, job)
+        model = to_array(initial_model(job, desk.data.image_shape, desk.data.classes))
+        assert not part.finished
+        reply = decode(pb.Reply, part.answer(request(job, 4, finish=pb.Finish(model=model))))
+        assert reply.WhichOneof("body") == "finished"
+
+    def test_is_remembered_after_a_kill_until_the_process_has_ended_by_itself(self, desk: Desk) -> None:
+        part = desk.offered(job := desk.job())
+        assert unended(desk.config()) is None
+        self.finish(desk, part, job)
+        assert part.finished
+        offer = unended(desk.config())
+        assert offer is not None
+        assert offer.run_id == RUN
+        again = desk.offered(offer.job)
+        assert (again.refused, again.finished) == ("", True)
+        again.leave()
+        assert unended(desk.config()) is None
+
+    def test_takes_the_keys_of_a_run_that_was_given_up_with_it(self, desk: Desk) -> None:
+        """They go when everyone is in the next run, and not when somebody merely offers one."""
+        ckks = {"secure_sum": {"kind": "ckks"}}
+        policy = {"secure_sums": ["ckks"], "largest_epsilon": 20}
+        part = desk.offered(job := desk.job(**ckks), policy=policy)
+        desk.train(part, job)
+        scheme = model_scheme(job, PHASE_1)
+        length = initial_model(job, desk.data.image_shape, desk.data.classes).size
+        session = Session(
+            bytes(32), NAMES, model_domain(job, length), scheme.name, 3, tuple(ROSTER[name] for name in NAMES)
+        )
+        (message,) = set(scheme.aggregator(session).open().values())
+        commit_key = request(job, 4, sum=pb.Sum(session=session.to_wire(), message=message))
+        assert decode(pb.Reply, part.answer(commit_key)).WhichOneof("body") == "sum"
+        seed = decode(pb.CkksSiloState, SiloState(desk.folder()).load_reply().side).seed
+        part = desk.offered(job, SECOND_RUN, policy=policy)
+        assert seed in (desk.folder() / "reply.bin").read_bytes()
+        desk.train(part, job, SECOND_RUN)
+        assert not any(seed in path.read_bytes() for path in desk.state.rglob("*") if path.is_file())
+        part = desk.offered(job, policy={**policy, "largest_epsilon": 40, "largest_delta": 1e-3})
+        assert decode(pb.Reply, part.answer(commit_key)).WhichOneof("body") == "sum", "what has left may leave again"
+        reveal_key = request(job, 5, sum=pb.Sum(session=session.to_wire(), message=message))
+        assert decode(pb.Reply, part.answer(reveal_key)).refusal.error == "WrongRound"
+
 
 def test_a_run_whose_number_is_no_runs_number_is_not_even_refused(desk: Desk) -> None:
     """Its folder's name would come from the network."""
@@ -190,10 +281,11 @@ class TestWhatEarlierRunsSpent:
         desk.train(part, job)
         spent = part.epsilon or 0.0
         assert spent > 0.1
-        tight = {"largest_epsilon": 10 + spent / 2, "largest_delta": 1.5e-5}
+        tight = {"largest_epsilon": 15, "largest_delta": 1.5e-5}
         refused = desk.offered(job, SECOND_RUN, policy=tight).refused
-        assert f"privacy.epsilon is 10 and earlier runs have spent {spent:.4g}, but policy.largest_epsilon" in refused
-        assert "privacy.delta is 1e-05 and earlier runs have spent 1e-05, but policy.largest_delta" in refused
+        assert "privacy.epsilon is 10 and earlier runs have spent up to 10.5, but policy.largest_epsilon" in refused
+        assert f"{spent:.4g}" not in refused, "the exact number tells how much data the silo has"
+        assert "privacy.delta is 1e-05 and earlier runs have spent up to 1e-05, but policy.largest_delta" in refused
         wide = {"largest_epsilon": 10 + 2 * spent, "largest_delta": 2e-5}
         assert desk.offered(job, SECOND_RUN, policy=wide).refused == ""
 
@@ -207,4 +299,4 @@ class TestWhatEarlierRunsSpent:
     def test_without_noise_leaves_nothing_for_a_private_job(self, desk: Desk) -> None:
         open_job = desk.job(privacy={"kind": "none"})
         desk.train(desk.offered(open_job), open_job)
-        assert "earlier runs have spent inf" in desk.offered(desk.job(), SECOND_RUN).refused
+        assert "earlier runs have spent up to inf" in desk.offered(desk.job(), SECOND_RUN).refused

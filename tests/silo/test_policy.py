@@ -124,8 +124,10 @@ def test_what_earlier_runs_have_spent_counts(job_of: Callable[..., Job]) -> None
     policy = policy_of(largest_epsilon=15, largest_delta=3e-5)
     check(policy, job_of(), spent=Budget(5.0, 2e-5))
     words = refused(policy, job_of(), spent=Budget(5.1, 2.1e-5))
-    assert "privacy.epsilon is 10 and earlier runs have spent 5.1, but policy.largest_epsilon is 15" in words
-    assert "privacy.delta is 1e-05 and earlier runs have spent 2.1e-05, but policy.largest_delta is 3e-05" in words
+    assert "privacy.epsilon is 10 and earlier runs have spent up to 5.25, but policy.largest_epsilon is 15" in words
+    assert (
+        "privacy.delta is 1e-05 and earlier runs have spent up to 2.1e-05, but policy.largest_delta is 3e-05" in words
+    )
 
 
 class TestEarlierRuns:
@@ -168,7 +170,7 @@ class TestEarlierRuns:
     ) -> None:
         spent = spent_in([run_of("a", privacy={"kind": "none"})], "north")
         assert spent == Budget(math.inf, math.inf)
-        assert "earlier runs have spent inf" in refused(policy_of(), job_of(), spent=spent)
+        assert "earlier runs have spent up to inf" in refused(policy_of(), job_of(), spent=spent)
 
     def test_whose_ledger_is_gone_cannot_be_counted(self, run_of: Callable[..., Path]) -> None:
         folder = run_of("a")

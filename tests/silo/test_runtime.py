@@ -17,6 +17,7 @@ from federation.session import RealDomain
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, from_array, to_array, unwrap
 from silo.runtime import Silo
+from silo.state import Checkpoint
 
 Bench = Any  # of conftest.py
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 8, "tuning_rounds": 2, "tuning_steps": 3}
@@ -100,9 +101,100 @@ def test_a_request_of_another_job_is_refused(bench: Bench, small_job: Callable[.
     assert decode(pb.Reply, bench.silo.answer(other)).refusal.error == "SessionMismatch"
 
 
+def test_kills_between_a_reply_and_its_mark_do_not_add_up(bench: Bench, tmp_path: Path) -> None:
+    """Each time the silo has its reply on the disk and not yet the number beside it."""
+    bench.silo.close()
+    bench.folder = tmp_path / "another"
+    bench.silo = bench.start()
+    for request in (
+        bench.request(-1, enrol=pb.Enrol()),
+        bench.request(0, begin=pb.Begin(agreements=bench.agreements())),
+        bench.train_request(1, "phase_1"),
+    ):
+        bench.silo._state.mark_answered = die
+        with pytest.raises(Killed):
+            bench.silo.answer(request)
+        bench.restart()
+        assert decode(pb.Reply, bench.silo.answer(request)).WhichOneof("body") != "refusal"
+
+
+class Killed(BaseException):
+    """No error that anything handles."""
+
+
+def die(*_: object) -> None:
+    raise Killed
+
+
+def full_after(bench: Bench, checkpoints: int) -> None:
+    """The disk takes so many more checkpoints, refuses one, and has room again."""
+    save, written = bench.silo._state.save, list[Checkpoint]()
+
+    def maybe_full(checkpoint: Checkpoint) -> None:
+        written.append(checkpoint)
+        if len(written) == checkpoints + 1:
+            raise OSError(28, "No space left on device")
+        save(checkpoint)
+
+    bench.silo._state.save = maybe_full
+
+
+@pytest.mark.parametrize("checkpoints", [0, 1, 2, 3])
+def test_a_full_disk_in_training_costs_a_charge_and_nothing_else(
+    bench_of: Callable[..., Bench], tmp_path: Path, checkpoints: int
+) -> None:
+    """The same process goes on from what is on the disk, to the same model."""
+    bench = bench_of(schedule={**SHORT, "local_steps": 30, "tuning_rounds": 30})
+    bench.train(1)
+    undisturbed = bench.silo._learner.vector().clone()
+    bench.silo.close()
+    bench.folder = tmp_path / "another"
+    bench.silo = bench.start()
+    bench.enrol()
+    full_after(bench, checkpoints)
+    with pytest.raises(OSError, match="No space left"):
+        bench.train(1)
+    assert bench.train(1).WhichOneof("body") == "prepared"
+    assert torch.equal(bench.silo._learner.vector(), undisturbed)
+    assert bench.silo.ledger is not None
+    assert len(bench.silo.ledger.charges) == 3 + (checkpoints > 0)
+
+
+def test_a_kill_after_a_full_disk_finds_a_state_that_fits_the_ledger(bench: Bench) -> None:
+    full_after(bench, 0)
+    with pytest.raises(OSError, match="No space left"):
+        bench.train(1)
+    bench.silo._learner.public_step = die
+    with pytest.raises(Killed):
+        bench.train(1)
+    bench.restart()
+    assert bench.train(1).WhichOneof("body") == "prepared"
+
+
 def test_an_older_request_is_refused(bench: Bench) -> None:
-    bench.ask(5, enrol=pb.Enrol())
-    assert bench.ask(4, enrol=pb.Enrol()).refusal.error == "WrongRound"
+    bench.train(5)
+    refusal = bench.train(4).refusal
+    assert refusal.error == "WrongRound"
+    assert "request 6 came after request 7" in refusal.message
+
+
+@pytest.mark.parametrize("kind", ["enrol", "begin"])
+def test_a_run_is_enrolled_in_and_begun_once(bench: Bench, kind: str) -> None:
+    body = {"enrol": pb.Enrol()} if kind == "enrol" else {"begin": pb.Begin(agreements=bench.agreements())}
+    assert bench.ask(1, **body).refusal.error == "WrongRound"
+
+
+@pytest.mark.parametrize("enrolments", [(5,), (1, 2), (2,), (1, 3)], ids=str)
+def test_no_numbers_lead_past_the_agreement_of_all(bench: Bench, tmp_path: Path, enrolments: tuple[int, ...]) -> None:
+    bench.silo.close()
+    bench.folder = tmp_path / "another"
+    bench.silo = bench.start()
+    for number in enrolments:
+        bench.ask(number - 2, enrol=pb.Enrol())
+    for number in range(2, 8):
+        assert bench.train(number - 2).refusal.error == "WrongRound"
+    assert bench.silo.ledger is not None
+    assert bench.silo.ledger.charges == []
 
 
 def test_an_empty_request_is_refused(bench: Bench) -> None:
@@ -115,7 +207,10 @@ def test_a_model_of_the_wrong_size_is_refused(bench: Bench) -> None:
 
 
 def test_enrolment_tells_the_shape_and_not_the_size(bench: Bench) -> None:
-    reply = bench.ask(1, enrol=pb.Enrol())
+    bench.silo.close()
+    bench.folder = bench.folder / "another"
+    bench.silo = bench.start()
+    reply = bench.ask(-1, enrol=pb.Enrol())
     assert (list(reply.enrolled.image_shape), reply.enrolled.classes) == ([1, 8, 8], 10)
     assert {field.name for field, _ in reply.enrolled.ListFields()} == {
         "image_shape",
@@ -135,9 +230,6 @@ def test_only_the_silo_may_read_its_state(bench: Bench) -> None:
 def test_training_that_a_crash_interrupted_goes_on_from_its_checkpoint(bench_of: Callable[..., Bench]) -> None:
     """The first chunk is kept; the second, charged and lost, stays charged: over-counted, never under-counted."""
     bench = bench_of(schedule={**SHORT, "local_steps": 80, "tuning_rounds": 30})
-
-    class Killed(BaseException):
-        pass
 
     def die_in_the_second_chunk(*_: object) -> None:
         learner = bench.silo._learner

@@ -46,7 +46,24 @@ def test_verify_says_in_one_line_that_the_log_is_unbroken(siloseal: Call, log: P
         0, f"audit.jsonl: 3 lines from {TIME} to {TIME}, unbroken, head {chain}\n", "",
     )  # fmt: skip
     shown = json.loads(siloseal("audit", "verify", "audit.jsonl", "--json")[1])
-    assert shown == {"file": "audit.jsonl", "lines": 3, "first_time": TIME, "last_time": TIME, "head": chain}
+    assert shown == {
+        "file": "audit.jsonl", "lines": 3, "first_time": TIME, "last_time": TIME, "head": chain,
+        "last_line_in_head": True,
+    }  # fmt: skip
+
+
+def test_verify_says_when_the_head_does_not_know_the_last_line(siloseal: Call, log: Path) -> None:
+    older = head_path(log).read_bytes()
+    with AuditLog(log, who="north") as again:
+        again.record("left")
+    head_path(log).write_bytes(older)
+    code, out, error = siloseal("audit", "verify", "audit.jsonl")
+    assert (code, error) == (0, "")
+    first, second = out.splitlines()
+    assert first.startswith("audit.jsonl: 4 lines")
+    assert second.startswith("the last line is not in audit.jsonl.head: a crash came between, or another hand added it")
+    code, out, _ = siloseal("audit", "verify", "audit.jsonl", "--json")
+    assert (code, json.loads(out)["last_line_in_head"]) == (0, False)
 
 
 def test_verify_works_while_the_log_is_open(siloseal: Call, tmp_path: Path) -> None:

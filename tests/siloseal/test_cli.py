@@ -177,6 +177,17 @@ def test_a_program_gets_one_json_document_for_an_error_too(here: Callable[..., R
     assert "nmae is not a known key" in json.loads(ran.stdout)["error"]
 
 
+def test_a_program_gets_one_json_document_also_if_the_disk_is_to_blame(tmp_path: Path) -> None:
+    tls = "{certificate: a.crt, key: a.key, authority: ca.crt}"
+    text = f"port: 8443\njob: job.yaml\ntls: {tls}\nrevoked: revoked.pem\nstate: /proc/nowhere/state\n"
+    (tmp_path / "aggregator.yaml").write_text(text)
+    ran = siloseal("aggregator", "--config", tmp_path / "aggregator.yaml", "--json")
+    assert ran.returncode == 1
+    assert json.loads(ran.stdout)["error"] in ran.stderr
+    assert "/proc/nowhere" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
 def test_plan_refuses_public_data_of_another_shape(
     here: Callable[..., Ran], small_job: Callable[..., Job], tmp_path: Path
 ) -> None:

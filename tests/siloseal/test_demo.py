@@ -46,6 +46,7 @@ def test_the_federation_draws_all_digits_and_no_silo_alone_does(tmp_path: Path) 
     assert summary["accuracy"]["final"] >= 0.72
     assert summary["accuracy"]["final"] >= summary["best_silo_accuracy"] + 0.20
     assert summary["epsilon"] <= 10
+    assert summary["seconds"] <= 180, "on two cores that have nothing else to do"
     assert summary["delta"] == 1e-5
     assert all(len(silo["labels"]) == 5 for silo in summary["silos"])
     assert (tmp_path / "demo" / "report.html").exists()
@@ -84,6 +85,25 @@ def test_a_demo_that_is_killed_goes_on_and_ends_with_its_report(small_job: Calla
     assert summary.epsilon is not None
     assert summary.epsilon <= 10
     check_ledgers(run_dir)
+
+
+def test_a_demo_that_ended_while_it_was_scored_goes_on_without_the_silos(
+    small_job: Callable[..., Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = small_job(schedule={**SHORT, "local_steps": 10})
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with Console(quiet=True, json=False) as console:
+        with monkeypatch.context() as patch:
+            patch.setattr("siloseal.runs._score_silos", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                run_demo(job, tmp_path / "run", console)
+        summary = run_demo(job, tmp_path / "run", console)
+    assert list(summary.accuracy) == ["warm_start", "phase_1", "round_1", "final"]
+    assert summary.accuracy["final"] == summary.accuracy["round_1"]
+    assert read_run(tmp_path / "run").summary == summary
 
 
 def test_a_party_that_ends_badly_ends_the_demo_with_its_words(

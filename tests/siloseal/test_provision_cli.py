@@ -1,5 +1,6 @@
 """`siloseal provision` as a person types it."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -35,7 +36,7 @@ def provision(
 def test_help_shows_the_short_form_and_every_command(provision: Callable[..., Ran]) -> None:
     for arguments in (["--help"], []):
         shown = provision(*arguments)
-        for word in ("CONFIG --out DIR", "request", "renew", "revoke", "configs/consortium.yaml"):
+        for word in ("CONFIG [--out DIR]", "request", "renew", "revoke", "configs/consortium.yaml"):
             assert word in shown.stdout + shown.stderr
     assert "--valid-days" in provision("renew", "--help").stdout
     assert "--out" in provision("kits", "--help").stdout
@@ -48,6 +49,7 @@ def test_help_shows_the_short_form_and_every_command(provision: Callable[..., Ra
         ("--out", "kits", "configs/consortium.yaml"),
         ("--out=kits/", "configs/consortium.yaml"),
         ("kits", "configs/consortium.yaml", "--out", "kits"),
+        ("configs/consortium.yaml",),
     ],
     ids=" ".join,
 )
@@ -76,16 +78,52 @@ def test_a_consortiums_life(provision: Callable[..., Ran], tmp_path: Path) -> No
     assert "new request" in provision("renew", "east", "--kits", "kits").stderr
 
 
+@pytest.mark.parametrize("name", ["north", "aggregator", "operator"])
+def test_the_command_on_the_first_page_works_as_it_is_written(
+    provision: Callable[..., Ran], tmp_path: Path, name: str
+) -> None:
+    provision("configs/consortium.yaml")
+    page = (tmp_path / "kits" / name / "START.md").read_text()
+    (command,) = re.findall(r"`siloseal provision (renew [^`]*)`", page)
+    ran = provision(*command.split())
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert f"hand it to {name}" in ran.stdout
+
+
+def test_after_a_revocation_the_commands_that_are_named_work_as_they_are_written(
+    provision: Callable[..., Ran], tmp_path: Path
+) -> None:
+    provision("configs/consortium.yaml", "--out", "elsewhere")
+    told = provision("revoke", "east", "--kits", "elsewhere").stdout
+    refused = provision("renew", "east", "--kits", "elsewhere").stderr
+    (tmp_path / "elsewhere/east/silo.key").unlink()
+    for text in (told, " ".join(refused.split())):
+        (command,) = re.findall(r"`siloseal provision (CONFIG[^`]*)`", text)
+        ran = provision(*command.replace("CONFIG", "configs/consortium.yaml").split())
+        assert (ran.returncode, ran.stderr) == (0, "")
+    assert (tmp_path / "elsewhere/east/silo.key").exists()
+    assert not (tmp_path / "kits").exists()
+
+
+def test_one_certificate_is_revoked_by_its_serial_number(provision: Callable[..., Ran], tmp_path: Path) -> None:
+    provision("configs/consortium.yaml")
+    (path,) = (tmp_path / "kits/authority/issued").glob("east.*.pem")
+    ran = provision("revoke", "east", "--serial", path.name.split(".")[1])
+    assert (ran.returncode, "east: 1 certificates revoked" in ran.stdout) == (0, True)
+    ran = provision("revoke", "east", "--serial", "12ab")
+    assert (ran.returncode, "no certificate of east has" in ran.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (("missing.yaml", "--out", "kits"), ["missing.yaml", "cannot be read"]),
         (("renw", "--out", "kits"), ["renw", "cannot be read"]),
-        (("configs/consortium.yaml",), ["--out"]),
         (("configs/consortium.yaml", "--out", "configs/consortium.yaml"), ["is a file"]),
         (("configs/digits.yaml", "--out", "kits"), ["digits.yaml", "is not a known key"]),
         (("renew", "east", "--kits", "nowhere"), ["nowhere/authority holds no authority"]),
         (("revoke", "east", "--kits", "nowhere"), ["nowhere/authority holds no authority"]),
+        (("renew", "east"), ["kits/authority holds no authority"]),
         (("renew", "east", "--kits", "kits", "--valid-days", "0"), ["--valid-days"]),
         (("request", "--name", "a b", "--out", "x"), ["--name is 'a b'"]),
         (("request", "--name", "east", "--out", "configs/consortium.yaml"), ["is a file"]),

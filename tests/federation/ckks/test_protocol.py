@@ -226,3 +226,20 @@ def test_a_silo_joins_no_session_with_another_key_as_its_own(table: Table) -> No
     object.__setattr__(table.session, "identities", keys)
     with pytest.raises(DomainError, match="identity key"):
         table.silo("east")
+
+
+@pytest.mark.parametrize("round", range(7))
+def test_a_reply_with_more_in_it_than_its_round_has_is_refused_before_anyone_else_gets_it(
+    table: Table, round: int
+) -> None:
+    """Unknown fields decode, and signatures do not cover them."""
+    junk = pb.Reply(refusal=pb.Refusal(message="x" * 2000)).SerializeToString()  # a field that no statement has
+
+    def pad(number: int, silo: str, reply: bytes) -> bytes:
+        if (number, silo) != (round, "east"):
+            return reply
+        body = unwrap(table.session, round=2 * number + 1, data=reply)
+        return wrap(table.session, round=2 * number + 1, body=body + junk)
+
+    with pytest.raises(MessageError, match=rf"east answered round {round + 1} with \d+ bytes, at most \d+ do"):
+        table.run(from_silo=pad, silent={"north": OPEN} if round > OPEN else {})

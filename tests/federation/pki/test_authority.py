@@ -144,6 +144,17 @@ def test_an_authority_is_never_overwritten(authority: Authority, tmp_path: Path)
         Authority.create("hospitals", tmp_path / "authority")
 
 
+def test_it_is_open_once_at_a_time_and_the_lock_leaves_no_file_behind(authority: Authority, tmp_path: Path) -> None:
+    folder = tmp_path / "authority"
+    before = sorted(folder.iterdir())
+    for _ in range(2):
+        with Authority.opened(folder) as opened:
+            silo(opened, "west", now=NOW - timedelta(days=1))
+            with pytest.raises(RunError, match=r"authority is in use by another process"):
+                Authority.opened(folder).__enter__()
+    assert sorted(folder.iterdir()) == before
+
+
 def test_what_a_killed_creation_left_is_replaced(tmp_path: Path) -> None:
     (tmp_path / ".authority.part").mkdir()
     (tmp_path / ".authority.part" / "ca.key").write_bytes(KEY)

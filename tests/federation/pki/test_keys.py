@@ -1,5 +1,6 @@
 """Private keys: which files and kinds are refused."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
 
 from federation.errors import CertificateError, RunError
+from federation.identity import Identity
 from federation.pki.authority import Authority
 from federation.pki.certificates import Role, read_private_key
 from federation.pki.keys import new_private_key, require_p256
@@ -31,6 +33,19 @@ def test_a_key_that_others_can_read_is_refused(path: Path, mode: int) -> None:
     path.chmod(mode)
     with pytest.raises(RunError, match="chmod 600"):
         read_private_key(path)
+
+
+@pytest.mark.parametrize("read", [read_private_key, lambda path: Identity.read("north", path)], ids=["TLS", "identity"])
+def test_the_mode_that_counts_is_that_of_the_file_which_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], object]
+) -> None:
+    """Another file that is put in its place meanwhile does not speak for it."""
+    (path := tmp_path / "open").write_bytes(KEY if read is read_private_key else bytes(32))
+    (closed := tmp_path / "closed").touch(mode=0o600)
+    status = closed.stat()
+    monkeypatch.setattr(Path, "stat", lambda *_, **__: status)
+    with pytest.raises(RunError, match="chmod 600"):
+        read(path)
 
 
 def test_a_missing_key_is_named(tmp_path: Path) -> None:

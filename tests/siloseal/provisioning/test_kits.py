@@ -101,7 +101,7 @@ def test_the_aggregators_file_loads_and_its_files_are_there(kits: Path, config: 
     loaded = placed(load_config(AggregatorConfig, path), path.parent)
     assert (loaded.host, loaded.port) == ("0.0.0.0", 8443)  # noqa: S104 (what the file says)
     require_pair(read_certificate(loaded.tls.certificate), read_private_key(loaded.tls.key))
-    Revocations(loaded.revoked, loaded.tls.authority.read_bytes())
+    Revocations(loaded.revoked, loaded.tls.authority.read_bytes(), remembered=loaded.state / "newest.json")
     assert loaded.job.read_bytes() == config.with_name("hospitals.yaml").read_bytes()
     assert set(load_config(Job, loaded.job).silos.names) == set(SILOS)
 

@@ -8,12 +8,14 @@ from unittest.mock import Mock
 
 import pytest
 
-from federation.errors import CertificateError, ConfigError
+from federation.errors import CertificateError, ConfigError, RunError
 from federation.pki.authority import Authority
 from federation.pki.certificates import Role, read_private_key, require_pair
 from federation.pki.keys import new_private_key, public_key_of
+from federation.pki.lock import locked
 from federation.roster import read_roster
 from siloseal.provisioning.kits import provision
+from siloseal.provisioning.renewal import renew, revoke
 
 SILOS = {"north", "east", "south"}
 
@@ -35,7 +37,9 @@ def test_what_owners_edited_stays_and_what_they_lost_comes_back(kits: Path, agai
         path.write_text("mine: now\n")
     (kits / "south" / "START.md").unlink()
     (kits / "south" / "silo.crt").unlink()
-    assert "  made    silo.crt, START.md" in again()
+    said = again()
+    assert "  made    silo.crt, START.md" in said
+    assert said.count("was kept, but cannot be used: ") == 3
     assert {path.read_text() for path in edited} == {"mine: now\n"}
     require_pair((kits / "south/silo.crt").read_bytes(), read_private_key(kits / "south/silo.key"))
     assert len(Authority.load(kits / "authority").issued("south")) == 1
@@ -67,6 +71,7 @@ def test_keys_that_were_handed_over_are_not_made_again(kits: Path, again: Callab
     assert not any(path.exists() for path in keys)
     assert (kits / "east/roster.yaml").read_bytes() == roster
     assert "silo.key is not here: east has it" in said
+    assert "identity.key is not here: east has it" in said
     assert "revoke aggregator" in said
     assert len(Authority.load(kits / "authority").issued()) == 5
 
@@ -95,6 +100,36 @@ def test_another_host_gives_a_new_certificate_for_the_same_key(
     require_pair((kits / "aggregator/aggregator.crt").read_bytes(), key)
     authority = Authority.load(kits / "authority")
     assert {one.hosts for one in authority.issued("aggregator")} == {("localhost",), ("a.example.org",)}
+
+
+def test_files_that_are_kept_with_another_address_are_named(kits: Path, config: Path, again: Callable[[], str]) -> None:
+    assert "was kept and" not in again()
+    text = config.read_text().replace("host: localhost", "host: a.example.org").replace("port: 8443", "port: 9443")
+    config.write_text(text)
+    lines = again().splitlines()
+    dials = "was kept and dials localhost:8443, the consortium says a.example.org:9443; change it there"
+    assert lines.count(f"  note    silo.yaml {dials}") == 3
+    assert lines.count(f"  note    operator.yaml {dials}") == 1
+    listens = "was kept and listens at 0.0.0.0:8443, the consortium says 0.0.0.0:9443; change it there"
+    assert lines.count(f"  note    aggregator.yaml {listens}") == 1
+    for path in kits.glob("*/[!r]*.yaml"):
+        path.write_text(path.read_text().replace("localhost", "a.example.org").replace("8443", "9443"))
+    assert "was kept and" not in again()
+
+
+def test_two_at_once_are_refused(kits: Path, again: Callable[[], str]) -> None:
+    for act in (again, lambda: renew("east", kits), lambda: revoke("east", kits)):
+        with Authority.opened(kits / "authority"), pytest.raises(RunError, match="authority is in use by another"):
+            act()
+    assert len(Authority.load(kits / "authority").issued()) == 5
+    again()
+
+
+def test_two_at_once_make_one_authority(config: Path, tmp_path: Path) -> None:
+    (tmp_path / "kits").mkdir()
+    with locked(tmp_path / "kits"), pytest.raises(RunError, match="kits is in use by another process"):
+        provision(config, tmp_path / "kits")
+    assert list((tmp_path / "kits").iterdir()) == []
 
 
 def test_who_left_is_named_until_revoked_and_remembered(

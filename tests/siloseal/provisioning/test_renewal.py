@@ -37,6 +37,21 @@ def test_a_renewal_is_a_new_certificate_for_the_same_key(kits: Path, name: str, 
     assert len({one.hosts for one in issued}) == 1
 
 
+def test_a_renewal_is_for_the_host_of_the_certificate_in_use(
+    kits: Path, config: Path, again: Callable[[], str]
+) -> None:
+    text = config.read_text()
+    config.write_text(text.replace("host: localhost", "host: a.example.org"))
+    again()
+    config.write_text(text)
+    again()
+    renew("aggregator", kits)
+    assert Authority.load(kits / "authority").issued("aggregator")[-1].hosts == ("localhost",)
+    (kits / "aggregator/aggregator.crt").unlink()
+    renew("aggregator", kits)
+    assert Authority.load(kits / "authority").issued("aggregator")[-1].hosts == ("localhost",)
+
+
 def test_a_renewal_may_last_another_time(kits: Path) -> None:
     renew("east", kits, valid_days=7)
     assert days_left((kits / "east/silo.crt").read_bytes()) == pytest.approx(7, abs=0.1)
@@ -69,7 +84,8 @@ def test_provisioning_after_a_renewal_keeps_the_new_certificate(kits: Path, agai
 
 
 def test_a_revocation_takes_back_every_certificate_of_the_name_and_no_other(kits: Path) -> None:
-    running = Revocations(kits / "aggregator/revoked.pem", (kits / "aggregator/ca.crt").read_bytes())
+    ours = kits / "aggregator"
+    running = Revocations(ours / "revoked.pem", (ours / "ca.crt").read_bytes(), remembered=ours / "state/newest.json")
     bearers = [bearer_of((kits / "east/silo.crt").read_bytes())]
     renew("east", kits)
     bearers.append(bearer_of((kits / "east/silo.crt").read_bytes()))
@@ -138,6 +154,44 @@ def test_after_a_revocation_a_removed_identity_is_made_anew_too(kits: Path, agai
     assert "roster.yaml has changed" in again()
     after = read_roster(kits / "north/roster.yaml").identities
     assert {name for name in after if after[name] != before[name]} == {"east"}
+
+
+def test_an_identity_that_is_removed_too_late_stays_and_a_note_says_what_to_do(
+    kits: Path, again: Callable[[], str]
+) -> None:
+    before = read_roster(kits / "north/roster.yaml").identities
+    revoke("east", kits)
+    (kits / "east/silo.key").unlink()
+    assert "identity.key is not here" not in again()
+    (kits / "east/identity.key").unlink()
+    said = again()
+    assert read_roster(kits / "north/roster.yaml").identities == before
+    assert f"in other hands, run `siloseal provision revoke east --kits {kits}`, remove silo.key here" in said
+    revoke("east", kits)
+    (kits / "east/silo.key").unlink()
+    again()
+    assert read_roster(kits / "north/roster.yaml").identities["east"] != before["east"]
+
+
+def test_one_certificate_is_taken_back_and_the_others_stand(kits: Path) -> None:
+    renew("east", kits)
+    first, second = Authority.load(kits / "authority").issued("east")
+    said = "\n".join(revoke("east", kits, f"0{first.bearer.serial:X}"))
+    assert [one.revoked for one in Authority.load(kits / "authority").issued("east")] == [True, False]
+    assert "east: 1 certificates revoked, 0 were already" in said
+    assert f"some for it stand ({second.bearer.serial:x})" in said
+    assert (kits / "aggregator/revoked.pem").read_bytes() == (kits / "authority/revoked.pem").read_bytes()
+    assert "0 certificates revoked, 1 were already" in revoke("east", kits, f"{first.bearer.serial:x}")[0]
+
+
+@pytest.mark.parametrize("serial", ["", "xyz", "-1", "ff"])
+def test_a_serial_number_that_the_name_never_had_is_refused(kits: Path, serial: str) -> None:
+    (east,) = Authority.load(kits / "authority").issued("east")
+    with pytest.raises(ConfigError, match=f"no certificate of east has; give one of {east.bearer.serial:x}"):
+        revoke("east", kits, serial)
+    with pytest.raises(ConfigError, match="no certificate of north has"):
+        revoke("north", kits, f"{east.bearer.serial:x}")
+    assert not any(one.revoked for one in Authority.load(kits / "authority").issued())
 
 
 def test_a_silo_with_its_own_keys_is_renewed_and_after_a_revocation_sends_a_new_request(

@@ -21,6 +21,7 @@ from federation.pki.certificates import read_private_key, require_pair
 from federation.roster import read_roster
 from silo.config import SiloConfig
 from siloseal.provisioning.kits import provision
+from siloseal.provisioning.renewal import revoke
 from siloseal.provisioning.request import _CONTEXT, Request, make_request, read_request
 
 
@@ -99,6 +100,36 @@ def test_the_same_request_again_keeps_the_certificate_and_a_new_one_gets_another
     provision(config, kit.parent)
     require_pair((kit / "silo.crt").read_bytes(), read_private_key(west / "silo.key"))
     assert len(Authority.load(kit.parent / "authority").issued("west")) == 2
+
+
+def test_the_certificate_of_an_older_request_is_named_until_it_is_taken_back(
+    config: Path, kit: Path, west: Path
+) -> None:
+    (old,) = Authority.load(kit.parent / "authority").issued("west")
+    assert "for another key" not in "\n".join(provision(config, kit.parent))
+    for path in west.iterdir():
+        path.unlink()
+    make_request("west", west)
+    command = f"siloseal provision revoke west --serial {old.bearer.serial:x} --kits {kit.parent}"
+    for _ in range(2):
+        said = "\n".join(provision(config, kit.parent))
+        assert said.count("west has a certificate for another key too") == said.count(f"`{command}`") == 1
+    assert "1 of west for other keys stand" in revoke("west", kit.parent, f"{old.bearer.serial:x}")[-1]
+    assert "for another key" not in "\n".join(provision(config, kit.parent))
+    require_pair((kit / "silo.crt").read_bytes(), read_private_key(west / "silo.key"))
+
+
+@pytest.mark.parametrize("place", ["~", "$WHERE", "${WHERE}"])
+def test_a_path_may_begin_with_a_variable_or_a_home_folder(
+    config: Path, west: Path, change: Callable[..., None], add_silo: Callable[..., None],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("HOME", str(west.parent))
+    monkeypatch.setenv("WHERE", str(west.parent))
+    add_silo("west", request=f"{place}/west/request.yaml")
+    change(lambda consortium, _: consortium.update(job=f"{place}/hospitals.yaml"))
+    provision(config, tmp_path / "kits")
+    require_pair((tmp_path / "kits/west/silo.crt").read_bytes(), read_private_key(west / "silo.key"))
 
 
 def test_keys_are_never_overwritten(west: Path) -> None:
