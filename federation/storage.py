@@ -1,7 +1,12 @@
-"""Files that a crash cannot tear: the old content or the new, never a mixture."""
+"""Files that a crash cannot tear: the old content or the new, never a mixture. And folders of one process at a time."""
 
+import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from federation.errors import RunError
 
 
 def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
@@ -36,5 +41,21 @@ def sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """`RunError` while another process is here. The lock leaves no file behind, and a kill releases it."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunError(
+                f"{folder} is in use by another process; let it end, and give the same command again"
+            ) from None
+        yield
     finally:
         os.close(handle)

@@ -1,8 +1,5 @@
 """Where a run lives. The same command again continues an interrupted run; a finished one is never overwritten."""
 
-import fcntl
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from federation.config.job import Job
@@ -37,17 +34,6 @@ def silo_folder(run_dir: Path, silo: str) -> Path:
     """Where a silo's ledger and models of this run lie; a deployed silo has a folder for each run it took part in."""
     home = run_dir / "silos" / silo
     return next(iter(sorted((home / "runs").glob("*"))), home)
-
-
-@contextmanager
-def only_here(folder: Path) -> Iterator[None]:
-    """A run goes on in one process at a time: two would mix their files."""
-    with (folder / "run.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunError(f"{folder} is being run by another process; wait for it, or choose another folder") from None
-        yield
 
 
 def _has_files(folder: Path) -> bool:

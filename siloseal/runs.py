@@ -15,7 +15,7 @@ from federation.contributions import require_precision
 from federation.phases import plan_silo
 from federation.plain.plain_sum import PlainSumConfig
 from federation.randomness import SecureRandomness
-from federation.storage import write_atomically
+from federation.storage import locked, write_atomically
 from models.building import generator_file, load_generator, read_generator
 from models.evaluation.evaluator import Evaluator
 from silo.data.labelled_images import LabelledImages
@@ -26,7 +26,7 @@ from siloseal.console import Console
 from siloseal.finished import Finished, from_outcome
 from siloseal.recorder import Recorder
 from siloseal.report import write_report
-from siloseal.run_folder import only_here, open_run_folder, silo_folder
+from siloseal.run_folder import open_run_folder, silo_folder
 from siloseal.simulation import RandomnessOf, deal, federate, open_silos
 from siloseal.summary import RunSummary, write_summary
 from siloseal.summing_up import sum_up
@@ -68,7 +68,7 @@ def run_and_report(
     console.say(f"{job.name} in {run_dir}")
     if out is None and run_dir.name != job.name:
         console.say("an earlier run is there: this is another one, and what it spends adds up")
-    with only_here(run_dir), threadpool_limits(1):
+    with locked(run_dir), threadpool_limits(1):
         began = time.monotonic()
         recorder = Recorder(job, run_dir, _evaluator(job, train, held_out), train.image_shape, train.classes, console)
         recorder.score_real()

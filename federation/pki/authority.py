@@ -37,9 +37,8 @@ from federation.pki.certificates import (
     require_pair,
 )
 from federation.pki.keys import new_private_key, parse_private_key, public_bytes, require_p256
-from federation.pki.lock import locked
 from federation.secret import Secret
-from federation.storage import make_folder, sync_folder, write_atomically
+from federation.storage import locked, make_folder, sync_folder, write_atomically
 
 KEY, CERTIFICATE, REVOKED, ISSUED = "ca.key", "ca.crt", "revoked.pem", "issued"
 

@@ -7,9 +7,8 @@ from federation.errors import CertificateError, ConfigError
 from federation.pki.authority import CERTIFICATE, REVOKED, Authority
 from federation.pki.certificates import Role, read_private_key
 from federation.pki.keys import public_key_of, require_p256
-from federation.pki.lock import locked
 from federation.roster import Roster, read_roster
-from federation.storage import make_folder
+from federation.storage import locked, make_folder
 from siloseal.provisioning import start_pages
 from siloseal.provisioning.addresses import note_other_address
 from siloseal.provisioning.config_files import aggregator_yaml, operator_yaml, roster_yaml, silo_yaml

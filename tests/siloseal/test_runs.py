@@ -13,11 +13,12 @@ from federation.config.job import Job
 from federation.errors import ConfigError, RunError, SiloSealError
 from federation.identity import Identity
 from federation.randomness import SeededRandomness
+from federation.storage import locked
 from models.building import read_generator
 from silo.ledger import Budget, Ledger
 from silo.runtime import Silo
 from siloseal.console import Console
-from siloseal.run_folder import only_here, open_run_folder
+from siloseal.run_folder import open_run_folder
 from siloseal.runs import run_job
 from siloseal.summary import RunSummary, read_run
 
@@ -172,7 +173,7 @@ def test_silos_alone_only_count_for_their_own_classes(
 
 def test_a_run_goes_on_in_one_process_at_a_time(small_job: Callable[..., Job], tmp_path: Path) -> None:
     folder = open_run_folder(small_job(), tmp_path / "run")
-    with only_here(folder), pytest.raises(RunError, match="another process"):
+    with locked(folder), pytest.raises(RunError, match="another process"):
         run(small_job(), tmp_path / "run")
     assert not (folder / "metrics.jsonl").exists()
 

@@ -12,8 +12,8 @@ from federation.errors import CertificateError, ConfigError, RunError
 from federation.pki.authority import Authority
 from federation.pki.certificates import Role, read_private_key, require_pair
 from federation.pki.keys import new_private_key, public_key_of
-from federation.pki.lock import locked
 from federation.roster import read_roster
+from federation.storage import locked
 from siloseal.provisioning.kits import provision
 from siloseal.provisioning.renewal import renew, revoke
 
