@@ -24,6 +24,14 @@ class Admission:
         self._revocations.require_not_revoked(bearer)
         return bearer
 
+    def named(self, context: grpc.ServicerContext) -> str:
+        """The silo whom the caller's certificate names, valid or not; empty if it names none of the job's."""
+        try:
+            bearer = bearer_of(context.auth_context().get("x509_pem_cert", [b""])[0])
+        except CertificateError:
+            return ""
+        return bearer.name if bearer.role is Role.SILO and bearer.name in self._silos else ""
+
     def silo(self, context: grpc.ServicerContext) -> str:
         """The calling silo's name, if it takes part in the job."""
         bearer = self.bearer(context)

@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from aggregator.journal import Journal
 from aggregator.observer import Observer
@@ -51,8 +52,8 @@ class Conversation:
         self._job, self._engine, self._journal = job, engine, journal
         self._patience, self._observer = patience, observer
         self._sums = 0
-        self._kept: list[tuple[int, str, bytes]] | None = []
-        """The replies that the journal had to the last request before the run went on; None once it did."""
+        self._replayed: list[Callable[[], None]] | None = []
+        """What to tell of the last request that the journal had, when the run goes on; None once it did."""
 
     @property
     def run_id(self) -> bytes:
@@ -78,14 +79,21 @@ class Conversation:
         replies = {silo: self._read(silo, digests[silo], reply) for silo, reply in known.items()}
         for silo, reply in known.items():
             self._count(silo, requests[silo], reply)
-        if known and self._kept is not None:
-            self._kept = [(self.number, silo, reply) for silo, reply in known.items()]
+        missing = {silo: request for silo, request in requests.items() if silo not in known}
+        ended = bool(missing) and self._journal.has_ended(self.number)
+        if self._replayed is not None and (known or ended):
+            self._observer.replayed()
+            self._replayed = [partial(self._tell_kept, self.number, silo, reply) for silo, reply in known.items()]
+            if ended:
+                self._replayed.append(partial(self._observer.silent, self.number, list(missing)))
 
         def accept(silo: str, data: bytes) -> None:
             reply = self._read(silo, digests[silo], data)
             if reply.WhichOneof("body") == "refusal":
-                words = "".join(letter if letter.isprintable() else " " for letter in reply.refusal.message)
-                raise SiloRefused(f"{silo} refused: {words[:LONGEST_REFUSAL]}")
+                self._observer.refused(self.number, silo, reply.refusal.error)
+                words = reply.refusal.message[:LONGEST_REFUSAL]
+                shown = "".join(letter if letter.isprintable() else " " for letter in words)
+                raise SiloRefused(f"{silo} refused: {shown}")
             try:
                 check(silo, reply)
             except WrongRound as error:  # it answers this request, so it is not late, but wrong
@@ -98,8 +106,7 @@ class Conversation:
                 raise MessageError(f"{silo} answered request {self.number} a second time, and differently")
             self._observer.accepted(self.number, silo, hashlib.sha256(data).digest(), len(data))
 
-        missing = {silo: request for silo, request in requests.items() if silo not in known}
-        if missing and not self._journal.has_ended(self.number):
+        if missing and not ended:
             needed = len(requests) if fewest is None else fewest
             self.go_on()
             size = sum(len(request) for request in missing.values())
@@ -118,9 +125,14 @@ class Conversation:
 
     def go_on(self) -> None:
         """All that the journal had is replayed. A kill may have come between its last entries and the observer."""
-        for number, silo, reply in self._kept or ():
-            self._observer.kept(number, silo, hashlib.sha256(reply).digest(), len(reply))
-        self._kept = None
+        if self._replayed is not None:
+            self._observer.goes_on()
+        for tell in self._replayed or ():
+            tell()
+        self._replayed = None
+
+    def _tell_kept(self, number: int, silo: str, reply: bytes) -> None:
+        self._observer.kept(number, silo, hashlib.sha256(reply).digest(), len(reply))
 
     def traffic(self) -> list[dict[str, str | int]]:
         """Bytes that went each way, by stage and silo."""
@@ -162,6 +174,8 @@ class Conversation:
         if self.asked != "sum" and len(data) > SMALL_BYTES:
             raise MessageError(f"{silo} answered with {len(data)} bytes, at most {SMALL_BYTES} answer {self.asked}")
         reply = decode(pb.Reply, data)
+        if len(data) > len(reply.sum) + SMALL_BYTES:
+            raise MessageError(f"{silo} answered with {len(data)} bytes, of which {len(reply.sum)} belong to the sum")
         if reply.silo == silo and 0 < reply.number < self.number:
             raise WrongRound(
                 f"{silo} answered request {reply.number}, which is over; it goes on with request {self.number}"

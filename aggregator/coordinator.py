@@ -19,7 +19,16 @@ from aggregator.journal import Journal
 from aggregator.observer import Model, Observer, Shape
 from federation.agreement import Agreement
 from federation.config.data import LARGEST_SIDE, MOST_CLASSES
-from federation.config.job import ColdStart, FedAvg, Job, KernelMeanStart, LeaderStart, PublicStart, TwoPhase
+from federation.config.job import (
+    ColdStart,
+    ExampleLevel,
+    FedAvg,
+    Job,
+    KernelMeanStart,
+    LeaderStart,
+    PublicStart,
+    TwoPhase,
+)
 from federation.contributions import model_domain, model_scheme, quorum, sketch_domain, sketch_scheme, to_model
 from federation.engine import Engine
 from federation.errors import MessageError, RunError, SignatureInvalid
@@ -122,6 +131,8 @@ class Coordinator:
                 sketched = self._talk.ask(dict.fromkeys(silos, sketch), fewest=quorum(job, scheme, len(silos)))
                 features = feature_map(job, start, self._shape, self._classes)
                 domain = sketch_domain(job, features.length)
+                for silo in sketched:  # each pays when the sum begins
+                    self._observer.spent(silo, start.epsilon if isinstance(job.privacy, ExampleLevel) else 0.0)
                 noised = self._talk.sum(scheme, domain, silos, sketched).total.astype(np.float64)
                 return self._computed("fit", partial(self._fit, start, cold, noised))
             case _:
@@ -172,9 +183,17 @@ class Coordinator:
         train = pb.Request(train=pb.Train(phase=phase, round=number, model=to_array(model)))
         scheme, domain = model_scheme(self._job, phase), model_domain(self._job, model.size)
         fewest = quorum(self._job, scheme, len(silos))
-        replies = self._talk.ask(dict.fromkeys(silos, train), fewest=fewest, check=_require_epsilon)
-        for silo, reply in replies.items():
+        told = set[str]()
+
+        def hear(silo: str, reply: pb.Reply) -> None:
+            _require_epsilon(silo, reply)
             self._observer.spent(silo, reply.prepared.epsilon_spent)
+            told.add(silo)
+
+        replies = self._talk.ask(dict.fromkeys(silos, train), fewest=fewest, check=hear)
+        for silo, reply in replies.items():
+            if silo not in told:
+                self._observer.spent(silo, reply.prepared.epsilon_spent)
             if reply.prepared.stopped_by_budget:
                 where = f"{phase}, round {number}" if number else phase
                 self._talk.notes.append(f"{silo} spent its privacy budget and stopped in {where}, before its last step")

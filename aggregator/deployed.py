@@ -16,6 +16,7 @@ from aggregator.mailroom import Mailroom
 from aggregator.observer import Model, Observer, Shape
 from aggregator.service import ConsortiumService, serving
 from aggregator.status import Status
+from federation.audit import LONGEST_TEXT
 from federation.config.job import Job
 from federation.config.loading import load_config
 from federation.errors import CannotWrite
@@ -24,7 +25,7 @@ from federation.storage import make_folder, write_atomically
 from federation.transport.patience import Backoff
 from federation.transport.tls import read_credentials
 from federation.wire import messages_pb2 as pb
-from federation.witness import Witness
+from federation.witness import Fact, Witness
 from models.building import generator_file, load_generator
 
 OUTCOME_FILE = "outcome.json"
@@ -46,12 +47,12 @@ class DeployedAggregator:
         self._journal = Journal(config.state / "journal.sqlite", self.job.digest)
         self._mailroom = Mailroom(self.job.silos.names, witness)
         patience = Patience(60 * config.deadlines.training_minutes, 60 * config.deadlines.message_minutes)
-        observer = _Watching(self.job, config.state, witness)
+        self._observer = _Watching(self.job, config.state, witness)
         self._new_coordinator = partial(
-            Coordinator, self.job, self._mailroom, self._journal, observer, public_sum, patience
+            Coordinator, self.job, self._mailroom, self._journal, self._observer, public_sum, patience
         )
         self._coordinator = self._new_coordinator()
-        self.status = observer.status = Status(self.job, lambda: self._coordinator, self._mailroom)
+        self.status = self._observer.status = Status(self.job, lambda: self._coordinator, self._mailroom)
 
     def run(self) -> Outcome:
         """Serve the silos until the job is done."""
@@ -69,9 +70,10 @@ class DeployedAggregator:
                 return self._run()
             except (OSError, CannotWrite) as error:
                 reason = f"the aggregator cannot write ({error}); free some space or mend access, and the run goes on"
-                seconds = backoff.seconds()
-                self._witness.show("waiting", reason=reason, seconds=round(seconds, 1))
+                seconds, self.status.trouble = backoff.seconds(), reason
+                self._witness.show("cannot_write", reason=reason, seconds=round(seconds, 1))
                 time.sleep(seconds)
+                self._observer.begin_again()
                 self._coordinator = self._new_coordinator()
 
     def _run(self) -> Outcome:
@@ -80,6 +82,7 @@ class DeployedAggregator:
         write_atomically(self._config.state / GLOBAL_MODEL, generator_file(self.job.learner, generator), mode=0o600)
         write_atomically(self._config.state / OUTCOME_FILE, _summary(outcome), mode=0o600)
         self._witness.record("finished", requests=outcome.conversation.number, notes=len(outcome.notes))
+        self._witness.show("global_model", path=str(self._config.state / GLOBAL_MODEL))
         return outcome
 
     def close(self) -> None:
@@ -108,16 +111,45 @@ class DeployedAggregator:
 
 
 class _Watching(Observer):
-    """Tells the witness, and keeps every global model where others can look at it."""
+    """Tells the witness, and keeps every global model where others can look at it.
+
+    What is replayed after a stop is shown again, for whoever looks on only now, but is in the audit log already; what
+    came after the last entry of the journal may not be.
+    """
 
     status: Status
 
     def __init__(self, job: Job, folder: Path, witness: Witness) -> None:
         self._job, self._folder, self._witness = job, folder / "models", witness
         self._shape, self._classes = (0, 0, 0), 0
+        self._untold: list[tuple[str, dict[str, Fact]]] | None = []
+        """Since the last replayed request; None while nothing is replayed."""
+
+    def _tell(self, event: str, **facts: Fact) -> None:
+        if self._untold is None:
+            self._witness.record(event, **facts)
+        else:
+            self._untold.append((event, facts))
+
+    def replayed(self) -> None:
+        for event, facts in self._untold or ():
+            self._witness.show(event, **facts)
+        self._untold = []
+
+    def goes_on(self) -> None:
+        untold, self._untold, self.status.trouble = self._untold or [], None, ""
+        for event, facts in untold:
+            self._witness.record(event, **facts)
+
+    def begin_again(self) -> None:
+        """Everything is replayed once more."""
+        self._untold = []
+
+    def refused(self, number: int, silo: str, error: str) -> None:
+        self._witness.record("refused", number=number, silo=silo, error=error[:LONGEST_TEXT])
 
     def stage(self, stage: str) -> None:
-        self._witness.record("stage", stage=stage)
+        self._tell("stage", stage=stage)
 
     def asked(self, number: int, what: str, silos: Sequence[str], request_digests: Sequence[bytes], size: int) -> None:
         digests = [digest.hex() for digest in request_digests]
@@ -141,14 +173,15 @@ class _Watching(Observer):
 
     def spent(self, silo: str, epsilon: float) -> None:
         self.status.epsilon[silo] = epsilon
-        self._witness.record("spent", silo=silo, epsilon_at_most=epsilon)
+        self._tell("spent", silo=silo, epsilon_at_most=epsilon)
 
     def model(self, stage: str, model: Model) -> None:
         generator = load_generator(self._job, self._shape, self._classes, model)
         make_folder(self._folder, mode=0o700)
-        path = self._folder / f"{stage}.safetensors"
-        write_atomically(path, generator_file(self._job.learner, generator), mode=0o600)
-        self._witness.record("model", stage=stage, path=path.name)
+        path, content = self._folder / f"{stage}.safetensors", generator_file(self._job.learner, generator)
+        if not path.exists() or path.read_bytes() != content:
+            write_atomically(path, content, mode=0o600)
+        self._tell("model", stage=stage, path=path.name)
 
 
 def _summary(outcome: Outcome) -> bytes:

@@ -57,7 +57,7 @@ class Journal:
         if row[0] != job_digest:
             self.close()
             raise RunError(
-                f"{path.parent} was begun with another job; run the same config again, or choose another run folder"
+                f"{path.parent} was begun with another job; run the same config again, or choose another folder"
             )
         self.run_id: bytes = row[1]
 

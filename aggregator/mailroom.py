@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from federation.audit import LONGEST_TEXT
 from federation.engine import Accept
-from federation.errors import MessageError, ProtocolError, RunError, SiloRefused, SiloSealError, WrongRound
+from federation.errors import MessageError, RunError, SiloRefused, SiloSealError, WrongRound
 from federation.witness import Witness
 
 
@@ -21,6 +21,8 @@ class Presence:
 
     instance: bytes = b""
     """Of the process that attends; empty if none does."""
+    end: Callable[[], object] = lambda: None
+    """Ends the attendance, should its process begin another."""
     last_seen: float = 0.0
     trouble: str = ""
     attendance: int = 0
@@ -76,8 +78,13 @@ class Mailroom:
             if asking.failure is not None:
                 raise asking.failure
 
-    def requests_for(self, silo: str, instance: bytes, alive: Callable[[], bool]) -> Iterator[bytes]:
-        """The silo's requests, one after the other, for as long as it attends and nobody replaces it."""
+    def requests_for(
+        self, silo: str, instance: bytes, alive: Callable[[], bool], end: Callable[[], object] = lambda: None
+    ) -> Iterator[bytes]:
+        """The silo's requests, one after the other, for as long as it attends and nobody replaces it.
+
+        An attendance that is replaced may hang in a request that nobody reads, so it is ended from outside.
+        """
         presence = self.silos[silo]
         if not instance:
             raise MessageError(f"{silo} attends without its process's number; both sides must run the same version")
@@ -87,10 +94,12 @@ class Mailroom:
                     f"another process attends as {silo}; stop one of the two. If it was this one before its connection "
                     "was cut, it is forgotten within a minute"
                 )
+            earlier = presence.end if presence.instance else lambda: None
             presence.instance, presence.last_seen, presence.taken = instance, time.time(), 0
             presence.attendance += 1
-            attendance = presence.attendance
+            attendance, presence.end = presence.attendance, end
             self._changed.notify_all()  # the one that this replaces is over
+        earlier()
         try:
             while (request := self._next(presence, silo, attendance, alive)) is not None:
                 yield request
@@ -108,6 +117,10 @@ class Mailroom:
                     return asking.pending[silo]
                 self._changed.wait()
         return None
+
+    def see(self, silo: str) -> None:
+        """The silo is there, if busy."""
+        self.silos[silo].last_seen = time.time()
 
     def require_asked(self, silo: str) -> None:
         """`WrongRound` unless this silo is being asked and has not answered yet."""
@@ -127,11 +140,6 @@ class Mailroom:
             asking.accept(silo, reply)
         except SiloRefused as refusal:
             asking.failure = refusal
-        except WrongRound:  # it comes late, and is in no trouble
-            raise
-        except (ProtocolError, RunError, OSError) as error:
-            self.note_trouble(silo, error)
-            raise
         else:
             presence.trouble = ""
             with self._changed:
@@ -150,7 +158,7 @@ class Mailroom:
         return self._asking
 
     def note_trouble(self, silo: str, error: Exception) -> None:
-        """What is wrong with the silo's reply, for whoever asks for the status until a good one comes."""
+        """What was refused from the silo last, for whoever asks for the status until a good reply comes."""
         self.silos[silo].trouble = f"{type(error).__name__}: {error}"[:LONGEST_TEXT]  # it may quote the silo
 
     def wake(self) -> None:

@@ -21,6 +21,15 @@ class Observer:
     def accepted(self, number: int, silo: str, reply_digest: bytes, size: int) -> None:
         """A reply is in the journal."""
 
+    def replayed(self) -> None:
+        """The replies to the next request are in the journal: everything up to here has been told before a restart."""
+
+    def goes_on(self) -> None:
+        """What the journal had is over: from here on everything is new."""
+
+    def refused(self, number: int, silo: str, error: str) -> None:
+        """A silo will not do what it was asked."""
+
     def kept(self, number: int, silo: str, reply_digest: bytes, size: int) -> None:
         """The journal had this reply after a restart. Whether it was `accepted` before, a kill may have left open."""
 

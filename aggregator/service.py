@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import NoReturn
 
 import grpc
@@ -16,7 +16,6 @@ from federation.audit import LONGEST_TEXT
 from federation.errors import (
     CannotWrite,
     CertificateError,
-    MessageError,
     ProtocolError,
     RunError,
     SiloSealError,
@@ -55,7 +54,7 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
     def Offer(self, request: pb.OfferRequest, context: grpc.ServicerContext) -> pb.JobOffer:  # noqa: N802 (gRPC's name)
         """Which job this is."""
         with self._answering(context):
-            self._admission.silo(context)
+            self._mailroom.see(self._admission.silo(context))
             offer = pb.JobOffer()
             offer.CopyFrom(self._offer)
             offer.time = time.time()
@@ -70,7 +69,8 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
             context.add_callback(self._mailroom.wake)
             self._witness.record("attends", silo=silo, peer=context.peer())
             try:
-                for message in self._mailroom.requests_for(silo, request.instance, context.is_active):
+                requests = self._mailroom.requests_for(silo, request.instance, context.is_active, context.cancel)
+                for message in requests:
                     self._admission.silo(context)  # again: it may have been revoked or expired while it waited
                     yield from to_chunks(message)
             finally:
@@ -82,12 +82,7 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
             silo = self._admission.silo(context)
             self._mailroom.require_asked(silo)  # before anything is read
             with self._only_delivery(silo, context):
-                try:
-                    reply = only_message(request_iterator, limit=self._limit)
-                except MessageError as error:
-                    self._mailroom.note_trouble(silo, error)
-                    raise
-                self._mailroom.deliver(silo, reply)
+                self._mailroom.deliver(silo, only_message(request_iterator, limit=self._limit))
             return pb.Receipt()
 
     def Status(self, request: pb.StatusRequest, context: grpc.ServicerContext) -> pb.StatusReport:  # noqa: N802
@@ -119,12 +114,21 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
         try:
             yield
         except SiloSealError as error:
-            with suppress(OSError):  # a full disk must not take the place of what is wrong
-                words = str(error)[:LONGEST_TEXT]
-                self._witness.record("turned_away", peer=context.peer(), error=type(error).__name__, words=words)
-            _abort(context, error)
+            self._turn_away(context, error)
         except OSError as error:
-            _abort(context, CannotWrite(f"the aggregator cannot write ({error}); mend it, and the run goes on"))
+            words = f"the aggregator cannot write ({error}); mend it, and the run goes on"
+            self._turn_away(context, CannotWrite(words))
+
+    def _turn_away(self, context: grpc.ServicerContext, error: SiloSealError) -> NoReturn:
+        facts = {"peer": context.peer(), "error": type(error).__name__, "words": str(error)[:LONGEST_TEXT]}
+        # A late reply is no trouble, and a call that a newer one has ended is none either.
+        if (silo := self._admission.named(context)) and context.is_active() and not isinstance(error, WrongRound):
+            self._mailroom.note_trouble(silo, error)
+        try:
+            self._witness.record("turned_away", **facts)
+        except OSError:  # a full disk must not take the place of what is wrong
+            self._witness.show("turned_away", **facts)
+        _abort(context, error)
 
 
 class _Health(health.HealthServicer):  # type: ignore[misc]  # no types
@@ -180,7 +184,9 @@ def serving(service: ConsortiumService, credentials: Credentials, *, address: st
     try:
         port = server.add_secure_port(address, credentials.for_server())
     except RuntimeError as error:
-        raise RunError(f"cannot listen at {address} ({error}); is another aggregator running there?") from error
+        raise RunError(
+            f"cannot listen at {address}; is another aggregator running there, or is the address not this machine's?"
+        ) from error
     server.start()
     for name in ("", "siloseal.Consortium"):
         checks.set(name, health_pb2.HealthCheckResponse.SERVING)

@@ -21,6 +21,8 @@ class Status:
         self._began = time.monotonic()
         self.epsilon: dict[str, float] = {}
         """What each silo has said that it has spent, rounded up by the silo."""
+        self.trouble = ""
+        """Why the aggregator itself cannot go on at the moment."""
 
     def report(self) -> pb.StatusReport:
         """As of now."""
@@ -37,7 +39,7 @@ class Status:
             rounds=schedule.rounds if isinstance(schedule, FedAvg) else schedule.tuning_rounds,
             seconds=time.monotonic() - self._began,
             silos=self._silos(talk),
-            notes=talk.notes[-MOST_NOTES:],
+            notes=[*talk.notes[-MOST_NOTES:], *([self.trouble] if self.trouble else [])],
         )
 
     def _silos(self, talk: Conversation) -> list[pb.SiloStatus]:

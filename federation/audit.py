@@ -59,6 +59,8 @@ class Verified:
     """Bytes of the whole lines; a torn one may lie behind them."""
     in_head: bool
     """Whether the head counts the last line too: else it is being written, or a crash or another hand added it."""
+    torn: int
+    """Bytes behind the last line that are no line: one is being written, or a crash or another hand left them."""
 
 
 def _now() -> datetime:
@@ -72,7 +74,7 @@ class AuditLog:
         _check("who", who)
         self._path, self._who, self._clock = path, who, clock
         self._lock = threading.Lock()
-        in_use = RunError(f"{path} is in use by another process; give each process an audit log of its own")
+        in_use = RunError(f"{path} is in use by another process; stop one of the two")
         self._file = ChainedFile(path, start=START, in_use=in_use)
         self._head: End | None = None
         try:
@@ -148,7 +150,14 @@ def verify_audit(path: Path) -> Verified:
             f"{path}: found {end.lines} lines, but {head_path(path)} counts {now.lines}: lines were added by another "
             "hand, or the head is an older one; restore both files from a backup"
         )
-    return Verified(end.lines, first, last, end.chain, end.size, in_head=now.lines >= end.lines)
+    return Verified(end.lines, first, last, end.chain, end.size, in_head=now.lines >= end.lines, torn=_torn(path, end))
+
+
+def _torn(path: Path, end: End) -> int:
+    with path.open("rb") as file:
+        file.seek(end.size)
+        rest = file.read()
+    return 0 if b"\n" in rest else len(rest)  # whole lines came in the meantime
 
 
 def entries(path: Path) -> Iterator[Entry]:

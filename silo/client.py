@@ -68,7 +68,7 @@ class AggregatorClient:
                 case grpc.StatusCode.INVALID_ARGUMENT:
                     raise MessageError(f"the aggregator refuses what this silo sent: {words}") from error
                 case grpc.StatusCode.UNAVAILABLE if _is_a_run_error(words.partition(":")[0]):  # and not gRPC's own
-                    raise Unreachable(f"the aggregator cannot go on at the moment: {words}") from error
+                    raise Unreachable(f"the aggregator answers: {words}") from error
                 case grpc.StatusCode.UNAVAILABLE | grpc.StatusCode.CANCELLED | grpc.StatusCode.DEADLINE_EXCEEDED:
                     address = self._config.aggregator
                     raise diagnose(address.host, address.port, self._config.tls, words) from error

@@ -1,12 +1,16 @@
 """A silo as a process of its own: it dials the aggregator, does its part, and outlives every interruption."""
 
 import hashlib
+import math
 import os
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from federation.audit import LONGEST_TEXT
-from federation.errors import ConfigError, SiloSealError, WrongRound
+from federation.errors import ConfigError, RunError, SiloSealError, WrongRound
 from federation.identity import Identity
 from federation.randomness import Randomness
 from federation.roster import read_roster
@@ -22,6 +26,9 @@ from silo.training.trainer import TrainingProgress
 
 FAREWELL_SECONDS = 60.0
 """So long a silo that has finished tries to bring its last reply; by then the aggregator has no need of it."""
+
+
+IN_TOUCH_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
@@ -55,21 +62,22 @@ class DeployedSilo:
 
     def serve(self) -> Participation:
         """Take part until the run is over. After a kill between its last reply and its end there is a farewell, too."""
-        backoff, finished_at = Backoff(), float("inf")
-        if offer := unended(self._config):
-            self._participation(offer)
+        backoff, farewell = Backoff(), math.inf
         while True:
             try:
+                if self._run is None and (offer := unended(self._config)) is not None:
+                    self._participation(offer)
                 reason = self._connected(backoff)
             except (SiloSealError, OSError) as error:
                 reason = f"{type(error).__name__}: {error}"
-            if self._run is not None and self._run[1].finished:
-                finished_at = min(finished_at, time.monotonic())
-                if not reason or time.monotonic() - finished_at > FAREWELL_SECONDS:
-                    self._witness.record("leaves", run=self._run[0].hex(), epsilon=self._run[1].epsilon)
-                    self._run[1].leave()
-                    return self._run[1]
-            seconds = backoff.seconds()
+            if self._run is None or not self._run[1].finished:
+                farewell = math.inf
+            else:
+                farewell = min(farewell, time.monotonic() + FAREWELL_SECONDS)
+                with suppress(OSError):  # no room for a line: later
+                    if not reason or time.monotonic() > farewell:
+                        return self._leave(*self._run, reason)
+            seconds = min(backoff.seconds(), max(0.0, farewell - time.monotonic()) + 0.01)
             self._witness.show("waiting", reason=reason, seconds=round(seconds, 1))
             time.sleep(seconds)
 
@@ -77,6 +85,13 @@ class DeployedSilo:
         """Release the files."""
         if self._run is not None:
             self._run[1].close()
+
+    def _leave(self, run_id: bytes, run: Participation, reason: str) -> Participation:
+        self._witness.record(
+            "leaves", run=run_id.hex(), epsilon=run.epsilon, delivered=not reason, words=reason[:LONGEST_TEXT]
+        )
+        run.leave()
+        return run
 
     def _connected(self, backoff: Backoff) -> str:
         """One connection, from the offer to its end; the reason why there must be another, empty if none."""
@@ -111,19 +126,25 @@ class DeployedSilo:
             randomness=self._randomness,
             on_progress=self._show,
         )
+        self._run = offer.run_id, run
         job_digest = hashlib.sha256(offer.job.encode()).hexdigest()
         if run.refused:
             self._witness.record("refuses", run=offer.run_id.hex(), offer=job_digest, words=run.refused[:LONGEST_TEXT])
         else:
             self._witness.record("takes_part", run=offer.run_id.hex(), offer=job_digest)
-        self._run = offer.run_id, run
         return run
 
     def _answer(self, client: AggregatorClient, run: Participation, request: bytes) -> None:
         message = decode(pb.Request, request)
         what = message.WhichOneof("body") or "nothing"
         self._witness.show("asked", number=message.number, what=what, size=len(request))
-        reply = run.answer(request)
+        try:
+            with _in_touch(client):
+                reply = run.answer(request)
+        except RunError:  # files that do not fit together: the next connection says so to the aggregator
+            self.close()
+            self._run = None
+            raise
         self._witness.record(
             "answers",
             number=message.number,
@@ -147,3 +168,22 @@ class DeployedSilo:
         self.standing = replace(self.standing, steps_done=progress.steps_done, steps=progress.steps)
         metrics = {name: float(value) for name, value in progress.metrics.items()}
         self._witness.show("training", phase=progress.phase, done=progress.steps_done, steps=progress.steps, **metrics)
+
+
+@contextmanager
+def _in_touch(client: AggregatorClient) -> Iterator[None]:
+    """While the silo works, for days perhaps, an aggregator that was started anew sees that it is there."""
+    over = threading.Event()
+
+    def call() -> None:
+        while not over.wait(IN_TOUCH_SECONDS):
+            with suppress(SiloSealError):
+                client.offer()
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -4,6 +4,7 @@ What is kept in the run's folder decides after a restart: another job under the 
 """
 
 import hashlib
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -54,7 +55,7 @@ class Participation:
         kind = decode(pb.Reply, answer).WhichOneof("body")
         if kind == "begun":  # everyone is in this run now: no sum of an earlier one goes on
             for run in _others(self._run):
-                SiloState(run).abandon_sum()
+                SiloState(run).abandon()
         self.finished = kind == "finished"
         return answer
 
@@ -90,21 +91,13 @@ def take_part(
     randomness: Randomness,
     on_progress: Callable[[str, TrainingProgress], None],
 ) -> Participation:
-    """Look at the offer, and take part or refuse. A refusal says why, and leaves no trace that would bind the silo.
-
-    An offer may be hostile: whatever it makes fail ends in a refusal, and never the process.
-    """
+    """Look at the offer, and take part or refuse. A refusal says why, and leaves no trace that would bind the silo."""
     if len(offer.run_id) != RUN_ID_BYTES:
         raise MessageError(f"a run's number has {len(offer.run_id)} bytes, expected {RUN_ID_BYTES}")
     folder = config.state / "runs" / offer.run_id.hex()
     try:
         job = _agreed_job(folder, offer)
-        _require_known(job, config, roster)
-        if job.warm_start.kind == "public":
-            require_not_own(job.warm_start, own=config.data)
-        length = initial_model(job, data.image_shape, data.classes).size
-        spent = spent_in(_others(folder), config.name)
-        check_policy(config.policy, job, silo=config.name, model_length=length, spent=spent)
+        _require_allowed(job, config, data, roster, others=_others(folder))
         silo = Silo(
             job,
             data,
@@ -121,18 +114,32 @@ def take_part(
         except BaseException:
             silo.close()
             raise
-    except (SiloSealError, ValueError, ArithmeticError, RuntimeError, MemoryError) as error:
-        make_folder(config.state, mode=0o700)
+    except SiloSealError as error:
         words = f"{type(error).__name__}: {error}"
-        return Participation(config.name, folder, None, refusal(error, config.state / "refusals.log"), words)
+        return Participation(config.name, folder, None, refusal(error, _log_in(config)), words)
+    except OSError:
+        raise  # it may pass
+    except Exception as error:
+        if (folder / JOB_FILE).exists():
+            raise  # it was good once: this is the silo's own trouble
+        # A new offer may be hostile: whatever it makes fail ends in a refusal, and not the process.
+        refused = refusal(error, _log_in(config), "".join(traceback.format_exception(error)))
+        return Participation(config.name, folder, None, refused, refused.message)
     return Participation(config.name, folder, silo, pb.Refusal(), "")
 
 
 def unended(config: SiloConfig) -> pb.JobOffer | None:
-    """What was offered in a run whose last reply this silo gave, but was killed before it could end by itself."""
-    for run in (config.state / "runs").glob("*"):
-        if (run / JOB_FILE).exists() and has_finished(run) and not SiloState(run).has_left():
-            return pb.JobOffer(run_id=bytes.fromhex(run.name), job=load_config(Job, run / JOB_FILE).model_dump_json())
+    """What was offered in the run whose last reply this silo gave, but was killed before it could end by itself.
+
+    With another run beside it that it has not left either, one of the two is still to come.
+    """
+    runs = [run for run in _agreed(config.state / "runs") if not SiloState(run).has_left()]
+    try:
+        if len(runs) == 1 and has_finished(runs[0]):
+            job = load_config(Job, runs[0] / JOB_FILE).model_dump_json()
+            return pb.JobOffer(run_id=bytes.fromhex(runs[0].name), job=job)
+    except SiloSealError:
+        return None  # a damaged run keeps nobody from the next; to go on with it is refused when it is offered
     return None
 
 
@@ -144,7 +151,12 @@ def has_finished(run: Path) -> bool:
 
 def _others(run: Path) -> list[Path]:
     """The silo's other runs."""
-    return [other for other in sorted(run.parent.glob("*")) if other != run and (other / JOB_FILE).exists()]
+    return [other for other in _agreed(run.parent) if other != run]
+
+
+def _agreed(runs: Path) -> list[Path]:
+    """The folders of runs whose job the silo agreed to."""
+    return [run for run in sorted(runs.glob("*")) if (run / JOB_FILE).exists()]
 
 
 def _agreed_job(folder: Path, offer: pb.JobOffer) -> Job:
@@ -162,6 +174,22 @@ def _agreed_job(folder: Path, offer: pb.JobOffer) -> Job:
             "a new run"
         )
     return job
+
+
+def _require_allowed(
+    job: Job, config: SiloConfig, data: LabelledImages, roster: Mapping[str, bytes], *, others: list[Path]
+) -> None:
+    _require_known(job, config, roster)
+    if job.warm_start.kind == "public":
+        require_not_own(job.warm_start, own=config.data)
+    length = initial_model(job, data.image_shape, data.classes).size
+    spent = spent_in(others, config.name)
+    check_policy(config.policy, job, silo=config.name, model_length=length, spent=spent)
+
+
+def _log_in(config: SiloConfig) -> Path:
+    make_folder(config.state, mode=0o700)
+    return config.state / "refusals.log"
 
 
 def _require_known(job: Job, config: SiloConfig, roster: Mapping[str, bytes]) -> None:

@@ -33,8 +33,8 @@ def check_policy(policy: Policy, job: Job, *, silo: str, model_length: int, spen
         )
     if found:
         raise PolicyRefused(
-            f"{silo}'s policy does not allow the job {job.name}: {'; '.join(found)}. Change the job, or the policy in "
-            f"{silo}'s silo.yaml"
+            f"{silo}'s policy does not allow the job {job.name}: {', and '.join(found)}; change the job, or the policy "
+            f"in {silo}'s silo.yaml"
         )
 
 

@@ -7,10 +7,10 @@ from federation.errors import MessageError, PolicyRefused, SessionMismatch, Wron
 from federation.wire import messages_pb2 as pb
 
 
-def refusal(error: Exception, log: Path) -> pb.Refusal:
+def refusal(error: Exception, log: Path, details: str = "") -> pb.Refusal:
     """Why, in words. Those of other errors may hold values or names from the data, so they stay in the silo."""
     with os.fdopen(os.open(log, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o600), "a") as file:
-        file.write(f"{type(error).__name__}: {error}\n")
+        file.write(f"{details or f'{type(error).__name__}: {error}'}\n")
     harmless = isinstance(error, MessageError | SessionMismatch | WrongRound | PolicyRefused)
     words = str(error) if harmless else f"{type(error).__name__}; the reason is in the silo's own refusals.log"
     return pb.Refusal(error=type(error).__name__, message=words)

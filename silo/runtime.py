@@ -61,8 +61,6 @@ class Silo:
             raise DataError(f"{self.name} holds classes {sorted(undeclared)} that it does not declare; declare them")
         self._plan = plan_silo(job, self.name, len(data))
         require_precision(job, self.name, len(data))
-        self._state = SiloState(folder)
-        self.ledger = open_ledger(job.privacy, self.name, folder, worked_before=self._state.exists())
         self._learner = build_learner(
             job,
             data.image_shape,
@@ -71,14 +69,20 @@ class Silo:
             expected_batch=self._plan.sampling_rate * len(data),
             randomness=randomness,
         )
-        self._trainer = PrivateTrainer(
-            self._learner,
-            data,
-            sampling_rate=self._plan.sampling_rate,
-            optimizer=job.optimizer,
-            privacy=self._privacy(),
-            randomness=randomness,
-        )
+        self._state = SiloState(folder)
+        self.ledger = open_ledger(job.privacy, self.name, folder, worked_before=self._state.exists())
+        try:
+            self._trainer = PrivateTrainer(
+                self._learner,
+                data,
+                sampling_rate=self._plan.sampling_rate,
+                optimizer=job.optimizer,
+                privacy=self._privacy(),
+                randomness=randomness,
+            )
+        except BaseException:
+            self.close()
+            raise
         self._side: tuple[bytes, SiloSide] | None = None
         self._interrupted = False
         self._one_at_a_time = threading.Lock()

@@ -11,8 +11,8 @@ import safetensors.torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from federation.errors import LedgerDamaged, RunError
-from federation.storage import make_folder, write_atomically
+from federation.errors import LedgerDamaged, MessageError, RunError
+from federation.storage import make_folder, sync_folder, write_atomically
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode
 
@@ -59,11 +59,11 @@ class SiloState:
         return self._checkpoint.exists()
 
     def has_left(self) -> bool:
-        """Whether the silo's process ended by itself when the run was over."""
+        """Whether the silo's process ended by itself when the run was over, or has gone on to another run."""
         return self._left.exists()
 
     def leave(self) -> None:
-        """The process ends by itself. The next one waits for another run."""
+        """The process ends by itself, or has gone on to another run. The next one waits for another."""
         write_atomically(self._left, b"", mode=_PRIVATE)
 
     def save(self, checkpoint: Checkpoint) -> None:
@@ -136,13 +136,18 @@ class SiloState:
         """Once more, before a kept reply leaves: what interrupted the first time must not add up."""
         if not self._answered.exists() or self._answered.read_bytes() != _sortable(number):
             write_atomically(self._answered, _sortable(number), mode=_PRIVATE)
+        sync_folder(self._folder)
 
-    def abandon_sum(self) -> None:
-        """Forget the side of a sum that never ended, and with it every key: nobody goes on with this run."""
-        last = self.load_reply()
-        if last.side:
-            last.side = b""
-            self.save_reply(last)
+    def abandon(self) -> None:
+        """Nobody goes on with this run: forget the side of a sum that never ended, and with it every key."""
+        try:
+            last = self.load_reply()
+            if last.side:
+                last.side = b""
+                self.save_reply(last)
+        except (RunError, MessageError):
+            self._reply.unlink()  # it is damaged, and may hold a key all the same
+        self.leave()
 
     def load_reply(self) -> pb.LastReply:
         """The last reply; number 0 before the first."""

@@ -21,13 +21,15 @@ def verify(file: File, as_json: Json = False) -> None:
     found = verify_audit(file)
     if as_json:
         times = {"first_time": found.first_time, "last_time": found.last_time}
-        ends = {"head": found.last_chain, "last_line_in_head": found.in_head}
+        ends = {"head": found.last_chain, "last_line_in_head": found.in_head, "torn_bytes": found.torn}
         print(json.dumps({"file": str(file), "lines": found.lines, **times, **ends}, indent=2))
     elif not found.lines:
         print(f"{file}: no lines yet")
     else:
         lines = "1 line" if found.lines == 1 else f"{found.lines} lines"
         print(f"{file}: {lines} from {found.first_time} to {found.last_time}, unbroken, head {found.last_chain}")
+        if found.torn:
+            print(f"{found.torn} bytes behind the last line are no line: a crash tore it, or another hand added them")
         if not found.in_head:
             print(
                 f"the last line is not in {head_path(file)}: a crash came between, or another hand added it; while the "

@@ -4,8 +4,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -19,22 +18,24 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show errors only.")]
 
 def aggregator(config: Config, json_lines: JsonLines = False, quiet: Quiet = False) -> None:
     """Serve a job to the silos that dial in. The same command continues a run that was stopped or killed."""
+    _stop_at_once_when_told()
     from siloseal.deployment import run_aggregator
 
-    with _until_stopped():
-        outcome = run_aggregator(config, json_lines=json_lines, quiet=quiet)
-    for note in outcome.notes:
-        print(f"note: {note}", file=sys.stderr)
+    outcome = run_aggregator(config, json_lines=json_lines, quiet=quiet)
+    with suppress(OSError):  # the run is over, whether or not anybody reads this
+        for note in outcome.notes:
+            print(f"note: {note}", file=sys.stderr)
 
 
 def silo(config: Config, json_lines: JsonLines = False, quiet: Quiet = False) -> None:
     """Take part in a job: dial the aggregator, or wait for it. The same command continues after a stop or a kill."""
+    _stop_at_once_when_told()
     from siloseal.deployment import run_silo
 
-    with _until_stopped():
-        participation = run_silo(config, json_lines=json_lines, quiet=quiet)
+    participation = run_silo(config, json_lines=json_lines, quiet=quiet)
     if not quiet:
-        print(participation.statement, file=sys.stderr)
+        with suppress(OSError):  # the run is over, whether or not anybody reads this
+            print(participation.statement, file=sys.stderr)
 
 
 def status(
@@ -50,16 +51,13 @@ def status(
         print_status(report)
 
 
-@contextmanager
-def _until_stopped() -> Iterator[None]:
-    """Ctrl-C and a supervisor's SIGTERM end the process at once: everything that counts is on the disk."""
+def _stop_at_once_when_told() -> None:
+    """Ctrl-C and a supervisor's SIGTERM, from the first moment on: everything that counts is on the disk."""
 
     def stop(number: int, frame: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
+        with suppress(OSError):
+            os.write(2, b"\nstopped; the same command continues where it stopped\n")
+        os._exit(130)
 
     signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    except KeyboardInterrupt:
-        print("\nstopped; the same command continues where it stopped", file=sys.stderr, flush=True)
-        os._exit(130)
+    signal.signal(signal.SIGINT, stop)

@@ -11,6 +11,9 @@ from typing import Self
 from federation.audit import AuditLog
 from federation.witness import Fact
 
+URGENT = ("cannot_write",)
+"""What whoever wants errors only must see: nothing goes on before somebody does something."""
+
 
 class Feed:
     """A `Witness`. Lines for a person go to standard error, JSON lines for a program to standard output."""
@@ -29,7 +32,7 @@ class Feed:
         with self._lock, suppress(OSError):  # nobody listens any more: what counts is in the audit log
             if self._json:
                 print(json.dumps({"event": event, **facts}), flush=True)
-            elif not self._quiet:
+            elif not self._quiet or event in URGENT:
                 print(f"{datetime.now():%H:%M:%S} {_in_words(event, facts)}", file=sys.stderr, flush=True)
 
     def __enter__(self) -> Self:

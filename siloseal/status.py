@@ -1,5 +1,6 @@
 """`siloseal status`: ask a running aggregator how far it is."""
 
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -100,12 +101,12 @@ def print_status(report: pb.StatusReport) -> None:
         + Text(f"serving for {wording.duration(report.seconds)}"),
         soft_wrap=True,
     )
-    table = Table("silo", "here", "last seen", "owes a reply", "sent", "received", "epsilon at most", "trouble")
+    table = Table("silo", "here", "last seen", "owes a reply", "sent", "received", "epsilon, last told", "trouble")
     for silo in report.silos:
         table.add_row(
             Text(silo.silo),
             "yes" if silo.attending else "no",
-            _instant(silo.last_seen) or "never",
+            f"{wording.duration(max(0.0, time.time() - silo.last_seen))} ago" if silo.last_seen else "never",
             "no" if silo.answered else "yes",
             wording.size(silo.sent_bytes),
             wording.size(silo.received_bytes),

@@ -15,9 +15,11 @@ class Section(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _no_number_is_true(cls, values: Any) -> Any:
-        """Python counts true as 1; an epsilon of `true` is a mistake."""
+    def _no_number_is_true_and_no_text_ends_early(cls, values: Any) -> Any:
+        """Python counts true as 1; an epsilon of `true` is a mistake. So is a NUL, which no path may hold."""
         for name, value in values.items() if isinstance(values, dict) else ():
+            if isinstance(value, str) and "\0" in value:
+                raise ValueError(f"{name} holds a NUL character; write it anew")
             if isinstance(value, bool) and name in cls.model_fields and cls.model_fields[name].annotation is not bool:
                 raise ValueError(f"{name} is true or false, expected a number or a word")
         return values

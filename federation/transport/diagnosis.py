@@ -39,7 +39,9 @@ def diagnose(host: str, port: int, tls: Tls, words: str) -> SiloSealError:
             return _refused(where, tls, reason)
         return Unreachable(f"what listens at {where} does not speak TLS ({reason}); is it the aggregator's port?")
     except TimeoutError:
-        return Unreachable(f"the aggregator at {where} does not answer ({words}); is a firewall in between?")
+        return Unreachable(
+            f"the aggregator at {where} does not answer ({words}); has it hung, or is a firewall in between?"
+        )
     except socket.gaierror as error:
         return Unreachable(f"the name {host} leads nowhere ({error.strerror}); is it written right in the config?")
     except OSError as error:

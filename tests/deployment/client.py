@@ -59,8 +59,10 @@ class Caller:
     def offer(self) -> pb.JobOffer:
         return self._stub.Offer(pb.OfferRequest(), timeout=CALL_SECONDS)
 
-    def attend(self, run_id: bytes, instance: bytes = b"a bare client") -> "Attending":
-        return Attending(self._stub.Attend(pb.Attendance(run_id=run_id, instance=instance), timeout=CALL_SECONDS))
+    def attend(
+        self, run_id: bytes, instance: bytes = b"a bare client", *, timeout: float | None = CALL_SECONDS
+    ) -> "Attending":
+        return Attending(self._stub.Attend(pb.Attendance(run_id=run_id, instance=instance), timeout=timeout))
 
     def deliver(self, message: bytes) -> None:
         self.deliver_chunks(to_chunks(message))

@@ -244,6 +244,10 @@ def test_a_reply_counts_once_however_often_it_comes(consortium: Consortium, oper
         for _ in range(2):
             code, said = refused(lambda: south.deliver(reply))
             assert (code, said.split(":")[0]) == (FAILED, "WrongRound")
+        over = threading.Event()
+        late = south.begin_delivery(iter(over.wait, True)).exception(PATIENCE_SECONDS / 4)
+        assert late.code() is FAILED, "before it has said anything"
+        over.set()
     lines = audit_lines(consortium, "aggregator", "accepts")
     assert [line["silo"] for line in lines] == ["south"]
     assert next(one.sent_bytes for one in operator.status().silos if one.silo == "south") == len(reply)

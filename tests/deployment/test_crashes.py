@@ -185,6 +185,33 @@ class TestARunThatIsKilledAtEveryStep:
             assert not any(seed in content for seed in seeds for content in contents)
 
 
+def test_a_silo_killed_after_its_last_reply_ends_by_itself_although_nobody_is_there_any_more(
+    lasting_consortium_of: ConsortiumOf,
+) -> None:
+    """Started once more after that, it waits for another run."""
+    consortium = lasting_consortium_of(schedule={**SHORT, "tuning_rounds": 0})
+    north = consortium.silos["north"]
+    gone, impatient = [], True
+
+    def on_event(event: Event) -> None:
+        if event["event"] == "delivered" and consortium.aggregator.said("asks", what="finish") and not gone:
+            gone.append(event)
+            north.kill()
+
+    north.paced, north.on_event, north.impatient = True, on_event, impatient
+    consortium.start()
+    assert consortium.aggregator.wait() == 0
+    assert north.wait() < 0
+    assert north.start().wait() == 0
+    leaves = north.wait_for("leaves")
+    assert leaves["delivered"] is False
+    assert "no aggregator listens" in leaves["words"]
+    north.start()
+    seen = len(north.said("waiting"))
+    north.wait_for("waiting", count=seen + 12)  # longer than a farewell
+    assert north.alive
+
+
 def test_a_silo_killed_between_a_charge_and_its_work_pays_again_and_learns_the_same(
     lasting_consortium_of: ConsortiumOf, undisturbed: Callable[[str], tuple[np.ndarray, int]]
 ) -> None:

@@ -82,7 +82,8 @@ def test_a_silo_stopped_in_training_is_left_out_once_also_after_a_restart_of_the
     assert "north stayed silent" in ask_status(consortium.kits / "operator" / "operator.yaml").notes[0]
     aggregator.wait_for("finished")
     model = consortium.finish()
-    assert [line["silos"] for line in audit_lines(consortium, "aggregator", "goes_on_without")] == [["north"]]
+    without = [line["silos"] for line in audit_lines(consortium, "aggregator", "goes_on_without")]
+    assert without == [["north"]] * 2, "again by the new process: the old one may have been killed before its line"
     asked = [line["silos"] for line in audit_lines(consortium, "aggregator", "asks") if line["number"] == 3]
     assert asked == [list(NAMES)], "once, although the aggregator began again just after it had given north up"
     phase_1, present = mean_in_journal(consortium, 4)

@@ -9,7 +9,7 @@ from siloseal.status import ask_status
 
 from .client import ONE_STEP
 from .conftest import NAMES, Consortium
-from .evidence import journal_replies
+from .evidence import audit_lines, journal_replies
 from .parties import Party
 
 
@@ -39,7 +39,7 @@ def test_without_room_for_a_reply_silos_hear_so_and_the_run_ends_well_when_there
         silo.start()
     for silo in consortium.silos.values():
         reason = silo.wait_for("waiting")["reason"]
-        assert reason.startswith("Unreachable: the aggregator cannot go on at the moment: CannotWrite: ")
+        assert reason.startswith("Unreachable: the aggregator answers: CannotWrite: ")
         assert "free some space or mend access" in reason
     assert not aggregator.said("accepts")
     aggregator.wait_for("turned_away", error="CannotWrite")
@@ -57,10 +57,13 @@ def test_an_aggregator_that_cannot_keep_a_model_says_so_and_goes_on_when_it_can(
     in_the_way.parent.mkdir()
     in_the_way.touch()
     aggregator = consortium.start().aggregator
-    waiting = aggregator.wait_for("waiting", count=2)
+    waiting = aggregator.wait_for("cannot_write", count=2)
     assert "the aggregator cannot write" in waiting["reason"]
     assert "the run goes on" in waiting["reason"]
-    assert ask_status(consortium.kits / "operator" / "operator.yaml").asked == "begin", "it serves all the while"
+    (note,) = ask_status(consortium.kits / "operator" / "operator.yaml").notes
+    assert "the aggregator cannot write" in note, "it serves all the while, and says why it stands"
     in_the_way.unlink()
     consortium.finish()
     require_everything_counted_once(consortium)
+    stages = [line["stage"] for line in audit_lines(consortium, "aggregator", "stage")]
+    assert stages == ["warm_start", "warm_start", "phase_1"], "once more when it went on, however often it was tried"

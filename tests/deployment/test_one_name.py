@@ -9,7 +9,7 @@ from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode
 
 from .client import ONE_STEP, Caller, Hand, Pair, refused
-from .conftest import Consortium
+from .conftest import NAMES, POLICY, Consortium
 from .parties import Party
 
 
@@ -54,11 +54,36 @@ def test_a_silo_that_is_turned_away_says_why_and_goes_on_when_the_other_has_left
         attending.next()
         silo = consortium.silos["north"].start()
         assert (
-            "Unreachable: the aggregator cannot go on at the moment: RunError: another process attends as"
+            "Unreachable: the aggregator answers: RunError: another process attends as"
             in (silo.wait_for("waiting")["reason"])
         )
         attending.leave()
         silo.wait_for("delivered", number=1)
+
+
+def test_attendances_that_are_not_read_take_nobody_elses_place(
+    consortium_of: Callable[..., Consortium],
+) -> None:
+    """Their requests are larger than what a connection holds; the newest of a process counts."""
+    learner = {"kind": "gan", "latent": 1024, "generator": "mlp", "discriminator": "mlp"}
+    consortium = consortium_of(schedule=ONE_STEP, learner=learner)
+    for name in NAMES:
+        consortium.edit(
+            name, data={"kind": "digits", "side": 64, "limit": 300}, policy={**POLICY, "largest_model": 10**7}
+        )
+    consortium.aggregator.start().wait_for("serves")
+    hands = [Hand(consortium, name) for name in NAMES]
+    for _ in ("enrol", "begin"):
+        for hand in hands:
+            hand.step()
+    assert len(hands[0].next()) > 4 * 2**20
+    with Caller(consortium, Pair.of(consortium.kits / "south")) as south:
+        unread = [south.attend(hands[0].run_id, b"south", timeout=None) for _ in range(100)]
+        with Caller(consortium, Pair.of(consortium.kits / "operator")) as operator:
+            for _ in unread:  # whichever of them the threads are busy with
+                assert operator.status().asked == "train"
+    for hand in hands:
+        hand.close()
 
 
 def test_a_second_process_on_the_same_folder_ends_at_once(consortium: Consortium) -> None:

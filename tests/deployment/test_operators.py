@@ -198,7 +198,7 @@ def test_an_aggregator_at_a_port_that_is_taken_ends_with_words(waiting: Consorti
     assert second.wait() == 1
     words = second.wait_for("error", type="RunError")["words"]
     assert f"cannot listen at 127.0.0.1:{waiting.port}" in words
-    assert "is another aggregator running there?" in words
+    assert "is another aggregator running there, or is the address not this machine's?" in words
 
 
 class TestAuditLogs:
@@ -290,6 +290,19 @@ def test_a_supervisors_sigterm_stops_a_process_with_words(
     assert errors.splitlines()[-1] == "stopped; the same command continues where it stopped"
     assert running.returncode == 130
     verify_audit(consortium.state(party) / "audit.jsonl")
+
+
+def test_a_silo_whose_past_runs_were_removed_does_not_forget_what_it_spent_there(finished: Consortium) -> None:
+    north, runs = finished.silos["north"], finished.state("north") / "runs"
+    runs.rename(aside := finished.folder / "aside")
+    try:
+        assert north.start().wait() == 1
+    finally:
+        aside.rename(runs)
+    words = north.wait_for("error", type="LedgerDamaged")["words"]
+    assert "is gone, but the audit log says that the silo took part in that run" in words
+    assert north.start().wait_for("waiting")
+    north.kill()
 
 
 def test_when_the_run_is_over_nothing_listens_any_more(finished: Consortium) -> None:

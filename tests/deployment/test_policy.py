@@ -8,6 +8,7 @@ from federation.config.loading import to_yaml
 
 from .client import ONE_STEP
 from .conftest import POLICY, PRIVACY, Consortium
+from .evidence import audit_lines
 
 
 def test_the_aggregator_ends_with_the_silos_words_and_the_silo_takes_part_in_a_new_run_of_a_job_that_it_allows(
@@ -20,13 +21,14 @@ def test_the_aggregator_ends_with_the_silos_words_and_the_silo_takes_part_in_a_n
     north.start()
     assert consortium.aggregator.start().wait() == 1
     words = (
-        "north's policy does not allow the job small: privacy.epsilon is 10, but policy.largest_epsilon is 5; "
-        "privacy.delta is 1e-05, but policy.largest_delta is 1e-06. Change the job, or the policy in north's silo.yaml"
+        "north's policy does not allow the job small: privacy.epsilon is 10, but policy.largest_epsilon is 5, and "
+        "privacy.delta is 1e-05, but policy.largest_delta is 1e-06; change the job, or the policy in north's silo.yaml"
     )
     error = consortium.aggregator.wait_for("error")
     assert (error["type"], error["words"]) == ("SiloRefused", f"north refused: {words}")
     assert north.wait_for("refuses")["words"] == f"PolicyRefused: {words}"
     assert north.alive
+    assert [line["silo"] for line in audit_lines(consortium, "aggregator", "refused")] == ["north"]
     assert not north.said("takes_part")
     assert not (consortium.state("north") / "runs").exists()
 

@@ -52,7 +52,7 @@ def test_a_line_says_who_what_and_when_and_its_hash_can_be_computed_by_hand(path
         chain = hashlib.sha256(chain.encode() + without_chain).hexdigest()
         assert fields["chain"] == chain
     size, time = path.stat().st_size, "2026-03-04T05:06:07.089Z"
-    assert verify_audit(path) == Verified(LINES, time, time, chain, size, in_head=True)
+    assert verify_audit(path) == Verified(LINES, time, time, chain, size, in_head=True, torn=0)
     assert json.loads(head_path(path).read_text()) == {"lines": LINES, "chain": chain}
 
 
@@ -198,7 +198,7 @@ def test_a_log_is_open_once_at_a_time_for_its_owner_alone(path: Path) -> None:
     with AuditLog(path, who="north") as log:
         with pytest.raises(RunError, match="in use"):
             AuditLog(path, who="north")
-        assert verify_audit(path) == Verified(0, None, None, START, 0, in_head=True)
+        assert verify_audit(path) == Verified(0, None, None, START, 0, in_head=True, torn=0)
         log.record("started")
     assert [file.stat().st_mode & 0o777 for file in (path, head_path(path))] == [0o600, 0o600]
 

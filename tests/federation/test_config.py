@@ -56,6 +56,7 @@ def test_the_digest_changes_with_any_field() -> None:
     ("old", "new", "expected"),
     [
         ("  epsilon: 10", "  epsilon: -1", ["job.yaml:10: privacy.epsilon", "found -1", "greater than 0", "phases together"]),
+        ("name: small", 'name: "sm\\0all"', ["name holds a NUL character"]),
         ("  epsilon: 10", "  epsilon: true", ["job.yaml:8: privacy", "epsilon is true or false"]),
         ("  epsilon: 10", "  epsilon: lots", ["job.yaml:10: privacy.epsilon", "'lots'", "number"]),
         ("  epsilon: 10", "  epsilon: .nan", ["job.yaml:10: privacy.epsilon", "nan", "finite"]),

@@ -207,9 +207,26 @@ class TestARefusal:
 
         monkeypatch.setattr("silo.participation.initial_model", fail)
         part = desk.offered(job := desk.job())
-        assert part.refused == "RuntimeError: cannot allocate memory for 9 of my examples"
         refusal = decode(pb.Reply, part.answer(request(job))).refusal
-        assert refusal.message == "RuntimeError; the reason is in the silo's own refusals.log"
+        assert refusal.message == part.refused == "RuntimeError; the reason is in the silo's own refusals.log"
+        log = (desk.state / "refusals.log").read_text()
+        assert "cannot allocate memory for 9 of my examples" in log
+        assert "Traceback" in log, "it may be a bug"
+
+    def test_is_none_for_trouble_of_the_silos_own_in_a_run_that_it_agreed_to(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A supervisor starts it again; a refusal would end everybody's run."""
+        desk.offered(job := desk.job())
+
+        def fail(*_: object, **__: object) -> None:
+            raise MemoryError
+
+        monkeypatch.setattr("silo.runtime.PrivateTrainer", fail)
+        with pytest.raises(MemoryError):
+            desk.offered(job)
+        monkeypatch.undo()
+        assert desk.offered(job).refused == "", "its ledger was released"
 
 
 def test_what_everyone_agreed_to_in_another_run_does_not_count_in_this(desk: Desk) -> None:
@@ -222,11 +239,11 @@ def test_what_everyone_agreed_to_in_another_run_does_not_count_in_this(desk: Des
 
 
 class TestTheEndOfARun:
-    def finish(self, desk: Desk, part: Participation, job: Job) -> None:
-        desk.train(part, job)
+    def finish(self, desk: Desk, part: Participation, job: Job, run: bytes = RUN) -> None:
+        desk.train(part, job, run)
         model = to_array(initial_model(job, desk.data.image_shape, desk.data.classes))
         assert not part.finished
-        reply = decode(pb.Reply, part.answer(request(job, 4, finish=pb.Finish(model=model))))
+        reply = decode(pb.Reply, part.answer(request(job, 4, run, finish=pb.Finish(model=model))))
         assert reply.WhichOneof("body") == "finished"
 
     def test_is_remembered_after_a_kill_until_the_process_has_ended_by_itself(self, desk: Desk) -> None:
@@ -241,6 +258,34 @@ class TestTheEndOfARun:
         assert (again.refused, again.finished) == ("", True)
         again.leave()
         assert unended(desk.config()) is None
+
+    def test_is_not_said_again_when_another_run_has_begun_or_was_agreed_to(self, desk: Desk) -> None:
+        policy = {"largest_epsilon": 20}
+        self.finish(desk, desk.offered(job := desk.job(), policy=policy), job)
+        part = desk.offered(job, SECOND_RUN, policy=policy)
+        assert unended(desk.config()) is None, "the second may be under way"
+        self.finish(desk, part, job, SECOND_RUN)
+        offer = unended(desk.config())
+        assert offer is not None
+        assert offer.run_id == SECOND_RUN
+
+    @pytest.mark.parametrize("name", ["reply.bin", "job.yaml"])
+    @pytest.mark.parametrize("left", [False, True])
+    def test_of_a_run_whose_files_were_damaged_since_keeps_nobody_from_the_next(
+        self, desk: Desk, name: str, left: bool
+    ) -> None:
+        policy = {"largest_epsilon": 20}
+        part = desk.offered(job := desk.job(), policy=policy)
+        self.finish(desk, part, job)
+        if left:
+            part.leave()
+        path = desk.folder() / name
+        good = path.read_bytes()
+        path.write_bytes(b"\xff" + good[1:])
+        assert unended(desk.config()) is None
+        if name == "reply.bin":  # without its job nobody knows what a run has spent
+            desk.train(desk.offered(job, SECOND_RUN, policy=policy), job, SECOND_RUN)
+            assert not path.exists(), "it may have held a key"
 
     def test_takes_the_keys_of_a_run_that_was_given_up_with_it(self, desk: Desk) -> None:
         """They go when everyone is in the next run, and not when somebody merely offers one."""

@@ -49,7 +49,7 @@ def refused(policy: Policy, job: Job, *, length: int = LENGTH, spent: Budget = F
         check(policy, job, length=length, spent=spent)
     words = str(error.value)
     assert words.startswith("north's policy does not allow the job small: ")
-    assert words.endswith("Change the job, or the policy in north's silo.yaml")
+    assert words.endswith("; change the job, or the policy in north's silo.yaml")
     return words
 
 

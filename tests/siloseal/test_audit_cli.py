@@ -48,8 +48,16 @@ def test_verify_says_in_one_line_that_the_log_is_unbroken(siloseal: Call, log: P
     shown = json.loads(siloseal("audit", "verify", "audit.jsonl", "--json")[1])
     assert shown == {
         "file": "audit.jsonl", "lines": 3, "first_time": TIME, "last_time": TIME, "head": chain,
-        "last_line_in_head": True,
+        "last_line_in_head": True, "torn_bytes": 0,
     }  # fmt: skip
+
+
+def test_verify_says_when_something_behind_the_last_line_is_no_line(siloseal: Call, log: Path) -> None:
+    with log.open("ab") as file:
+        file.write(b"approved")
+    code, out, _ = siloseal("audit", "verify", "audit.jsonl")
+    assert (code, "8 bytes behind the last line are no line: a crash tore it, or another hand" in out) == (0, True)
+    assert json.loads(siloseal("audit", "verify", "audit.jsonl", "--json")[1])["torn_bytes"] == 8
 
 
 def test_verify_says_when_the_head_does_not_know_the_last_line(siloseal: Call, log: Path) -> None:

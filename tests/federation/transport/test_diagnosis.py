@@ -115,7 +115,7 @@ def test_a_server_that_stays_silent(place: Place, monkeypatch: pytest.MonkeyPatc
     with socket.create_server(("127.0.0.1", 0)) as server:
         found = diagnosed(server.getsockname()[1], place.tls)
     assert isinstance(found, Unreachable)
-    assert "does not answer (what gRPC said); is a firewall in between?" in str(found)
+    assert "does not answer (what gRPC said); has it hung, or is a firewall in between?" in str(found)
 
 
 def test_a_server_without_tls(place: Place) -> None:

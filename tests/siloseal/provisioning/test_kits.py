@@ -120,6 +120,14 @@ def test_the_operators_file_loads_and_its_files_are_there(kits: Path) -> None:
     assert loaded.aggregator.port == 8443
 
 
+def test_a_job_that_the_policy_would_refuse_is_noted(config: Path, change: Callable[..., None], tmp_path: Path) -> None:
+    assert not any("does not allow" in line for line in provision(config, tmp_path / "good"))
+    change(lambda consortium, job: consortium["policy"].update(largest_epsilon=1))
+    lines = provision(config, tmp_path / "bad")
+    (note,) = [line for line in lines if "does not allow" in line]
+    assert "privacy.epsilon is 10, but policy.largest_epsilon is 1; change the job, or the policy in north's" in note
+
+
 def test_every_line_of_the_policy_says_what_it_means(kits: Path) -> None:
     lines = (kits / "north" / "silo.yaml").read_text().splitlines()
     for name in Policy.model_fields:

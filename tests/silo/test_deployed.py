@@ -1,0 +1,34 @@
+"""A silo's process: what it does beside answering."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from federation.errors import Unreachable
+from silo import deployed
+
+PATIENCE_SECONDS = 30
+
+
+class Line:
+    """To an aggregator that is never there. It counts the calls."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.often = threading.Event()
+
+    def offer(self) -> None:
+        self.calls += 1
+        if self.calls == 3:
+            self.often.set()
+        raise Unreachable("nobody is there")
+
+
+def test_a_silo_at_work_calls_again_and_again_and_stops_with_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deployed, "IN_TOUCH_SECONDS", 0.001)
+    line: Any = Line()
+    threads = threading.active_count()
+    with deployed._in_touch(line):
+        assert line.often.wait(PATIENCE_SECONDS)
+    assert threading.active_count() == threads
