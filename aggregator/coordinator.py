@@ -201,7 +201,12 @@ class Coordinator:
 
     def _computed(self, name: str, compute: Callable[[], Model]) -> Model:
         """A model that the aggregator computes once in the run's life."""
-        return np.frombuffer(self._journal.result(name, lambda: compute().tobytes()), dtype="<f4")
+
+        def anew() -> bytes:
+            self._talk.go_on()
+            return compute().tobytes()
+
+        return np.frombuffer(self._journal.result(name, anew), dtype="<f4")
 
     def _enter(self, stage: str) -> None:
         self._talk.stage = stage

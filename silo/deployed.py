@@ -5,7 +5,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
@@ -21,7 +21,7 @@ from federation.witness import Witness
 from silo.client import AggregatorClient, clocks_differ
 from silo.config import SiloConfig
 from silo.data.loading import load
-from silo.participation import Participation, take_part, unended
+from silo.participation import Participation, require_kept, take_part, unended
 from silo.training.trainer import TrainingProgress
 
 FAREWELL_SECONDS = 60.0
@@ -29,6 +29,8 @@ FAREWELL_SECONDS = 60.0
 
 
 IN_TOUCH_SECONDS = 20.0
+TAKES_PART = "takes_part"
+"""The audit log's line of a run that the silo agreed to."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,13 @@ class Standing:
 class DeployedSilo:
     """What can be seen to be wrong at the start is an error at once; what may pass later is waited for."""
 
-    def __init__(self, config: SiloConfig, *, randomness: Randomness, witness: Witness) -> None:
+    def __init__(
+        self, config: SiloConfig, *, randomness: Randomness, witness: Witness, past_runs: Iterable[str] = ()
+    ) -> None:
+        """`past_runs` are those that the silo has ever taken part in, by its audit log."""
         self._config, self._randomness, self._witness = config, randomness, witness
+        self._past_runs = set(past_runs)
+        require_kept(config.state, self._past_runs)
         self._instance = os.urandom(16)
         self._identity = Identity.read(config.name, config.identity)
         self._roster = read_roster(config.roster).keys
@@ -58,6 +65,8 @@ class DeployedSilo:
         AggregatorClient(config, self._instance).close()  # certificate and key are there and fit
         self._data, _ = load(config.data)
         self._run: tuple[bytes, Participation] | None = None
+        self._delivered = False
+        """Whether the aggregator has confirmed the last reply."""
         self.standing = Standing()
 
     def serve(self) -> Participation:
@@ -77,7 +86,8 @@ class DeployedSilo:
                 with suppress(OSError):  # no room for a line: later
                     if not reason or time.monotonic() > farewell:
                         return self._leave(*self._run, reason)
-            seconds = min(backoff.seconds(), max(0.0, farewell - time.monotonic()) + 0.01)
+            seconds, left = backoff.seconds(), farewell - time.monotonic()
+            seconds = min(seconds, left + 0.01) if left > 0 else seconds
             self._witness.show("waiting", reason=reason, seconds=round(seconds, 1))
             time.sleep(seconds)
 
@@ -88,7 +98,7 @@ class DeployedSilo:
 
     def _leave(self, run_id: bytes, run: Participation, reason: str) -> Participation:
         self._witness.record(
-            "leaves", run=run_id.hex(), epsilon=run.epsilon, delivered=not reason, words=reason[:LONGEST_TEXT]
+            "leaves", run=run_id.hex(), epsilon=run.epsilon, delivered=self._delivered, words=reason[:LONGEST_TEXT]
         )
         run.leave()
         return run
@@ -113,8 +123,8 @@ class DeployedSilo:
     def _participation(self, offer: pb.JobOffer) -> Participation:
         if self._run is not None and self._run[0] == offer.run_id and not self._run[1].refused:
             return self._run[1]
-        self.close()
-        self._run = None
+        self._drop_run()
+        require_kept(self._config.state, self._past_runs)
         if offer.time and (warning := clocks_differ(offer)):
             self._witness.record("clocks_differ", words=warning)
         run = take_part(
@@ -128,11 +138,21 @@ class DeployedSilo:
         )
         self._run = offer.run_id, run
         job_digest = hashlib.sha256(offer.job.encode()).hexdigest()
-        if run.refused:
-            self._witness.record("refuses", run=offer.run_id.hex(), offer=job_digest, words=run.refused[:LONGEST_TEXT])
-        else:
-            self._witness.record("takes_part", run=offer.run_id.hex(), offer=job_digest)
+        try:
+            if run.refused:
+                words = run.refused[:LONGEST_TEXT]
+                self._witness.record("refuses", run=offer.run_id.hex(), offer=job_digest, words=words)
+            else:
+                self._witness.record(TAKES_PART, run=offer.run_id.hex(), offer=job_digest)
+                self._past_runs.add(offer.run_id.hex())
+        except BaseException:  # nothing is done in a run that the log does not name
+            self._drop_run()
+            raise
         return run
+
+    def _drop_run(self) -> None:
+        self.close()
+        self._run = None
 
     def _answer(self, client: AggregatorClient, run: Participation, request: bytes) -> None:
         message = decode(pb.Request, request)
@@ -142,9 +162,9 @@ class DeployedSilo:
             with _in_touch(client):
                 reply = run.answer(request)
         except RunError:  # files that do not fit together: the next connection says so to the aggregator
-            self.close()
-            self._run = None
+            self._drop_run()
             raise
+        self._delivered = False
         self._witness.record(
             "answers",
             number=message.number,
@@ -162,6 +182,7 @@ class DeployedSilo:
         except WrongRound as error:  # it came too late, or came before: the next request tells how the run goes on
             self._witness.record("not_needed", number=message.number, words=str(error)[:LONGEST_TEXT])
         else:
+            self._delivered = True
             self._witness.show("delivered", number=message.number)
 
     def _show(self, silo: str, progress: TrainingProgress) -> None:
@@ -177,7 +198,7 @@ def _in_touch(client: AggregatorClient) -> Iterator[None]:
 
     def call() -> None:
         while not over.wait(IN_TOUCH_SECONDS):
-            with suppress(SiloSealError):
+            with suppress(SiloSealError, OSError):
                 client.offer()
 
     thread = threading.Thread(target=call, daemon=True)

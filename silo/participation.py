@@ -5,14 +5,14 @@ What is kept in the run's folder decides after a restart: another job under the 
 
 import hashlib
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from federation.config.job import Job
 from federation.config.loading import load_config, to_yaml
-from federation.errors import MessageError, SessionMismatch, SiloSealError
+from federation.errors import LedgerDamaged, MessageError, SessionMismatch, SiloSealError
 from federation.identity import Identity
 from federation.randomness import Randomness
 from federation.storage import make_folder, write_atomically
@@ -126,6 +126,16 @@ def take_part(
         refused = refusal(error, _log_in(config), "".join(traceback.format_exception(error)))
         return Participation(config.name, folder, None, refused, refused.message)
     return Participation(config.name, folder, silo, pb.Refusal(), "")
+
+
+def require_kept(state: Path, past_runs: Iterable[str]) -> None:
+    """What past runs have spent is in their folders: without one, its epsilon would be spent again."""
+    for run in sorted(past_runs):
+        if not (state / "runs" / run / JOB_FILE).exists():
+            raise LedgerDamaged(
+                f"{state / 'runs' / run} or its {JOB_FILE} is gone, but the audit log says that the silo took part in "
+                "that run: what it spent there is not known; restore the folder from a backup"
+            )
 
 
 def unended(config: SiloConfig) -> pb.JobOffer | None:

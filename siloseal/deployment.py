@@ -13,11 +13,11 @@ from federation.audit import AuditLog, entries, head_path
 from federation.config.data import AtSilos
 from federation.config.loading import load_config
 from federation.config.section import placed
-from federation.errors import AuditDamaged, LedgerDamaged
+from federation.errors import AuditDamaged
 from federation.randomness import Randomness, SecureRandomness
 from federation.storage import make_folder
 from silo.config import SiloConfig
-from silo.deployed import DeployedSilo
+from silo.deployed import TAKES_PART, DeployedSilo
 from silo.participation import Participation
 from silo.public_start import public_sum
 from siloseal.feed import Feed
@@ -43,9 +43,9 @@ def run_silo(path: Path, *, json_lines: bool, quiet: bool, randomness: Randomnes
     """Take part in the run that the aggregator of this file serves."""
     config = placed(load_config(SiloConfig, path), path.resolve().parent)
     with _feed(config.state, config.name, json_lines=json_lines, quiet=quiet) as feed, threadpool_limits(1):
-        _require_its_runs(config.state)
         torch.set_num_threads(1)
-        silo = DeployedSilo(config, randomness=randomness or SecureRandomness(), witness=feed)
+        past = {str(entry.fields["run"]) for entry in entries(config.state / AUDIT_FILE) if entry.event == TAKES_PART}
+        silo = DeployedSilo(config, randomness=randomness or SecureRandomness(), witness=feed, past_runs=past)
         try:
             with metrics_page(config.metrics, SiloNumbers(lambda: silo.standing)):
                 return silo.serve()
@@ -69,17 +69,6 @@ def _require_its_log(state: Path) -> None:
             f"{log} and its head are gone, but {found[0]} beside them shows that there was a log; restore both from a "
             "backup: a new log would hide what happened before it"
         )
-
-
-def _require_its_runs(state: Path) -> None:
-    """What past runs have spent is in their folders: without one, its epsilon would be spent again."""
-    for entry in entries(state / AUDIT_FILE):
-        run = entry.fields.get("run")
-        if entry.event == "takes_part" and not (state / "runs" / str(run)).is_dir():
-            raise LedgerDamaged(
-                f"{state / 'runs' / str(run)} is gone, but the audit log says that the silo took part in that run: "
-                "what it spent there is not known; restore the folder from a backup"
-            )
 
 
 def _holds_something(path: Path) -> bool:

@@ -50,8 +50,9 @@ def _in_words(event: str, facts: dict[str, Fact]) -> str:
 
 def _value(value: Fact) -> str:
     if isinstance(value, list):
-        return " ".join(value)
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+        value = " ".join(value)
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return "".join(letter if letter.isprintable() else " " for letter in text)  # another side may have chosen it
 
 
 def _is_digest(value: Fact) -> bool:

@@ -292,15 +292,19 @@ def test_a_supervisors_sigterm_stops_a_process_with_words(
     verify_audit(consortium.state(party) / "audit.jsonl")
 
 
-def test_a_silo_whose_past_runs_were_removed_does_not_forget_what_it_spent_there(finished: Consortium) -> None:
-    north, runs = finished.silos["north"], finished.state("north") / "runs"
-    runs.rename(aside := finished.folder / "aside")
+@pytest.mark.parametrize("what", ["runs", "job"])
+def test_a_silo_whose_past_runs_were_removed_does_not_forget_what_it_spent_there(
+    finished: Consortium, what: str
+) -> None:
+    north, run = finished.silos["north"], finished.run_folder("north")
+    removed = run.parent if what == "runs" else run / "job.yaml"
+    removed.rename(aside := finished.folder / "aside")
     try:
         assert north.start().wait() == 1
     finally:
-        aside.rename(runs)
+        aside.rename(removed)
     words = north.wait_for("error", type="LedgerDamaged")["words"]
-    assert "is gone, but the audit log says that the silo took part in that run" in words
+    assert "or its job.yaml is gone, but the audit log says that the silo took part in that run" in words
     assert north.start().wait_for("waiting")
     north.kill()
 

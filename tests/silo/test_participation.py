@@ -12,7 +12,7 @@ import yaml
 from federation.agreement import Agreement
 from federation.config.job import Job
 from federation.contributions import model_domain, model_scheme
-from federation.errors import MessageError
+from federation.errors import LedgerDamaged, MessageError
 from federation.identity import Identity
 from federation.phases import PHASE_1
 from federation.randomness import SeededRandomness
@@ -22,7 +22,7 @@ from federation.wire.codec import decode, to_array
 from models.building import initial_model
 from silo.config import SiloConfig
 from silo.data.labelled_images import LabelledImages
-from silo.participation import Participation, take_part, unended
+from silo.participation import Participation, require_kept, take_part, unended
 from silo.state import SiloState
 
 NAMES = ("north", "east", "south")
@@ -236,6 +236,15 @@ def test_what_everyone_agreed_to_in_another_run_does_not_count_in_this(desk: Des
     refusal = decode(pb.Reply, part.answer(request(job, 1, RUN))).refusal
     assert (refusal.error, refusal.message) == ("SessionMismatch", "the request belongs to another run than the offer")
     assert not (desk.folder(SECOND_RUN) / "reply.bin").exists()
+
+
+@pytest.mark.parametrize("what", ["", "job.yaml"])
+def test_a_run_that_was_taken_part_in_must_be_there_with_its_job(desk: Desk, what: str) -> None:
+    desk.offered(desk.job())
+    require_kept(desk.state, [RUN.hex()])
+    (desk.folder() / what).rename(desk.state / "aside")
+    with pytest.raises(LedgerDamaged, match="what it spent there is not known"):
+        require_kept(desk.state, [RUN.hex()])
 
 
 class TestTheEndOfARun:

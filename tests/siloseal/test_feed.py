@@ -47,6 +47,16 @@ def test_a_program_reads_one_json_object_a_line_from_standard_output(
     assert captured.err == ""
 
 
+def test_what_another_side_chose_does_not_command_the_terminal(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = told(path, capsys, "refused", error="\x1b[2J\n12:00:00 finished", silos=["a\nb"])
+    assert line == "refused: error= [2J 12:00:00 finished, silos=a b\n"
+
+
+def test_whoever_wants_errors_only_is_told_that_nothing_goes_on(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(path, capsys, "waiting", quiet=True, reason="nobody is there") == ""
+    assert told(path, capsys, "cannot_write", quiet=True, reason="full") == "cannot write: reason=full\n"
+
+
 def test_what_is_recorded_is_in_the_log_and_what_is_shown_only_is_not(feed: Feed, path: Path) -> None:
     feed.record("takes_part", run=DIGEST)
     feed.show("waiting", seconds=1.0)
