@@ -15,7 +15,7 @@ from federation.errors import MessageError, SiloRefused, WrongRound
 from federation.secure_sum import SecureSum, Sum
 from federation.session import Domain, Session
 from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
+from federation.wire.codec import decode, printable
 
 ANSWERS = {"enrol": "enrolled", "begin": "begun", "sketch": "prepared", "train": "prepared", "sum": "sum",
            "finish": "finished"}  # fmt: skip
@@ -82,18 +82,13 @@ class Conversation:
         missing = {silo: request for silo, request in requests.items() if silo not in known}
         ended = bool(missing) and self._journal.has_ended(self.number)
         if self._replayed is not None and (known or ended):
-            self._observer.replayed()
-            self._replayed = [partial(self._tell_kept, self.number, silo, reply) for silo, reply in known.items()]
-            if ended:
-                self._replayed.append(partial(self._observer.silent, self.number, list(missing)))
+            self._replay(known, list(missing) if ended else [])
 
         def accept(silo: str, data: bytes) -> None:
             reply = self._read(silo, digests[silo], data)
             if reply.WhichOneof("body") == "refusal":
                 self._observer.refused(self.number, silo, reply.refusal.error)
-                words = reply.refusal.message[:LONGEST_REFUSAL]
-                shown = "".join(letter if letter.isprintable() else " " for letter in words)
-                raise SiloRefused(f"{silo} refused: {shown}")
+                raise SiloRefused(f"{silo} refused: {printable(reply.refusal.message[:LONGEST_REFUSAL])}")
             try:
                 check(silo, reply)
             except WrongRound as error:  # it answers this request, so it is not late, but wrong
@@ -122,6 +117,13 @@ class Conversation:
                 f"{self.asked}); the run went on with {', '.join(sorted(replies))}"
             )
         return replies
+
+    def _replay(self, known: Mapping[str, bytes], silent: list[str]) -> None:
+        """The journal has this request: what came before was told then, and what it had may have to be told again."""
+        self._observer.replayed()
+        self._replayed = [partial(self._tell_kept, self.number, silo, reply) for silo, reply in known.items()]
+        if silent:
+            self._replayed.append(partial(self._observer.silent, self.number, silent))
 
     def go_on(self) -> None:
         """All that the journal had is replayed. A kill may have come between its last entries and the observer."""

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from federation.audit import AuditLog
+from federation.wire.codec import printable
 from federation.witness import Fact
 
 URGENT = ("cannot_write",)
@@ -51,8 +52,7 @@ def _in_words(event: str, facts: dict[str, Fact]) -> str:
 def _value(value: Fact) -> str:
     if isinstance(value, list):
         value = " ".join(value)
-    text = f"{value:.4g}" if isinstance(value, float) else str(value)
-    return "".join(letter if letter.isprintable() else " " for letter in text)  # another side may have chosen it
+    return printable(f"{value:.4g}" if isinstance(value, float) else str(value))
 
 
 def _is_digest(value: Fact) -> bool:

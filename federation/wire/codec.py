@@ -30,6 +30,11 @@ def decode(kind: type[M], data: bytes) -> M:
     return message
 
 
+def printable(text: str) -> str:
+    """What another side chose, without what a terminal would obey."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
 def to_array(values: NDArray[np.generic]) -> pb.Array:
     """Little-endian, with dtype and shape."""
     dtype = values.dtype.newbyteorder("<").str

@@ -32,7 +32,7 @@ class Liar(pb_grpc.ConsortiumServicer):
         self.consortium, pair = consortium, pair or Pair.of(consortium.kits / "aggregator")
         self.offer = pb.JobOffer(run_id=RUN, job=consortium.job.model_dump_json(), time=time.time())
         self._words: deque[list[pb.Chunk] | None] = deque()
-        self._attendances = 0
+        self._attendances = self._offers = 0
         self._changed = threading.Condition()
         self._replies: queue.SimpleQueue[pb.Reply] = queue.SimpleQueue()
         self._server = grpc.server(ThreadPoolExecutor(8), options=SERVER_OPTIONS)
@@ -43,7 +43,16 @@ class Liar(pb_grpc.ConsortiumServicer):
         self._server.start()
 
     def Offer(self, request: pb.OfferRequest, context: grpc.ServicerContext) -> pb.JobOffer:  # noqa: N802
+        with self._changed:
+            self._offers += 1
+            self._changed.notify_all()
         return self.offer
+
+    def wait_for_more_offers(self, count: int) -> None:
+        """Until a silo has asked for the offer so many times more."""
+        with self._changed:
+            enough = self._offers + count
+            assert self._changed.wait_for(lambda: self._offers >= enough, PATIENCE_SECONDS)
 
     def Attend(self, request: pb.Attendance, context: grpc.ServicerContext) -> Iterator[pb.Chunk]:  # noqa: N802
         with self._changed:

@@ -42,7 +42,7 @@ class _Paced:
 
 
 def _main(
-    role: str, config: Path, seed: int, out: Connection, go_on: Connection | None, *, impatient: bool = False
+    role: str, config: Path, seed: int, out: Connection, go_on: Connection | None, *, impatient: bool, talkative: bool
 ) -> None:
     """In the child: what `siloseal ROLE --config FILE --json` does, with standard output into the test's hands."""
     from federation.errors import SiloSealError
@@ -54,6 +54,8 @@ def _main(
     if impatient:
         patience.FIRST_SECONDS = patience.LONGEST_SECONDS = 0.2
         deployed.FAREWELL_SECONDS = 1.0
+    if talkative:
+        deployed.IN_TOUCH_SECONDS = 0.05
     os.dup2(out.fileno(), 1)
     sys.stdout = os.fdopen(1, "w", buffering=1)
     if go_on is not None:
@@ -83,6 +85,8 @@ class Party:
         """Called in the thread that reads; the process goes on meanwhile, unless it is paced."""
         self.paced = False
         """Whether the process waits, whenever it says something, until `on_event` returns: it is disturbed just there."""
+        self.talkative = False
+        """Whether a silo at work calls the aggregator many times a second, and not only now and then."""
         self.impatient = False
         """Whether it dials again within a fifth of a second always, and says farewell within one, so that many kills take
         little time."""
@@ -92,7 +96,7 @@ class Party:
         out = Connection(theirs)
         go_on, waits_for = CONTEXT.Pipe() if self.paced else (None, None)
         arguments = (self.role, self.config, self.seed, out, waits_for)
-        options = {"impatient": self.impatient}
+        options = {"impatient": self.impatient, "talkative": self.talkative}
         self._process = CONTEXT.Process(target=_main, args=arguments, kwargs=options, daemon=True)
         self._process.start()
         out.close()

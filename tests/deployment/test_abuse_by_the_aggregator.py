@@ -16,7 +16,7 @@ from models.building import initial_model
 from .client import ONE_STEP
 from .conftest import NAMES, Consortium
 from .liar import RUN, Liar
-from .parties import Party
+from .parties import Event, Party
 
 IMAGES, CLASSES = (1, 8, 8), 10
 
@@ -143,6 +143,24 @@ def test_messages_that_cannot_be_right_are_refused_one_after_the_other(
         "MessageError", "the request holds nothing this version knows; update the silo",
     )  # fmt: skip
     assert liar.ask(1, enrol=pb.Enrol()).WhichOneof("body") == "enrolled"
+
+
+def test_a_silo_at_work_calls_so_that_an_aggregator_that_knows_nothing_of_it_sees_it(
+    consortium: Consortium, liar: Liar
+) -> None:
+    north, heard = consortium.silos["north"], list[str]()
+
+    def on_event(event: Event) -> None:
+        if event["event"] == "training":  # it waits in there until this returns
+            liar.wait_for_more_offers(3)
+            heard.append(event["phase"])
+
+    north.paced, north.talkative, north.on_event = True, True, on_event
+    north.start()
+    assert liar.ask(1, enrol=pb.Enrol()).WhichOneof("body") == "enrolled"
+    assert liar.ask(2, begin=pb.Begin(agreements=signed(consortium, *NAMES))).WhichOneof("body") == "begun"
+    assert liar.ask(3, train=train(consortium.job)).WhichOneof("body") == "prepared"
+    assert heard == ["phase_1"]
 
 
 def test_an_offer_that_cannot_be_right_is_waited_out_and_a_wrong_clock_is_named(

@@ -90,32 +90,24 @@ def lines_of(consortium: Consortium, event: str, silo: str) -> int:
     return len([line for line in audit_lines(consortium, "aggregator", event) if line["silo"] == silo])
 
 
+@pytest.mark.parametrize(
+    ("in_the_upload", "in_the_download"),
+    [("north", "aggregator"), ("aggregator", "east")],
+    ids=["senders", "receivers"],
+)
 def test_parties_killed_in_the_middle_of_an_upload_and_of_a_download_go_on(
-    consortium_of: ConsortiumOf, undisturbed: np.ndarray
+    consortium_of: ConsortiumOf, undisturbed: np.ndarray, in_the_upload: str, in_the_download: str
 ) -> None:
     consortium = consortium_of(**LARGE)
-    north, aggregator = consortium.silos["north"], consortium.aggregator
+    parties = {"aggregator": consortium.aggregator, **consortium.silos}
     with through_proxies(consortium) as proxies:
-        in_the_middle_of_an_upload(north, proxies["north"], north.restart)
-        in_the_middle_of_a_download(aggregator, proxies["east"], aggregator.restart)
+        in_the_middle_of_an_upload(parties["north"], proxies["north"], parties[in_the_upload].restart)
+        in_the_middle_of_a_download(parties["aggregator"], proxies["east"], parties[in_the_download].restart)
         consortium.start()
         assert np.array_equal(ended(consortium), undisturbed)
-    assert len(audit_lines(consortium, "north", "takes_part")) == 2
-    assert len(audit_lines(consortium, "aggregator", "serves")) == 2
-
-
-def test_the_other_side_killed_in_the_middle_of_an_upload_and_of_a_download_goes_on(
-    consortium_of: ConsortiumOf, undisturbed: np.ndarray
-) -> None:
-    consortium = consortium_of(**LARGE)
-    east, aggregator = consortium.silos["east"], consortium.aggregator
-    with through_proxies(consortium) as proxies:
-        in_the_middle_of_an_upload(consortium.silos["north"], proxies["north"], aggregator.restart)
-        in_the_middle_of_a_download(aggregator, proxies["east"], east.restart)
-        consortium.start()
-        assert np.array_equal(ended(consortium), undisturbed)
-    assert len(audit_lines(consortium, "east", "takes_part")) == 2
-    assert len(audit_lines(consortium, "aggregator", "serves")) == 2
+    for killed in (in_the_upload, in_the_download):
+        begins = "serves" if killed == "aggregator" else "takes_part"
+        assert len(audit_lines(consortium, killed, begins)) == 2
 
 
 def test_connections_cut_in_the_middle_of_an_upload_and_of_a_download_are_made_again(

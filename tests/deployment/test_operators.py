@@ -18,6 +18,7 @@ from federation.audit import AuditLog, entries, head_path, verify_audit
 from federation.pki.authority import Authority
 from federation.pki.certificates import bearer_of
 from siloseal.cli import main
+from siloseal.status import ask_status
 
 from .client import ONE_STEP, Caller, Pair, refused
 from .conftest import NAMES, Consortium, free_port
@@ -136,6 +137,12 @@ class TestStatus:
         assert code == 1
         assert f"no aggregator listens at localhost:{finished.port}" in json.loads(out)["error"]
         assert "no aggregator listens" in err
+
+    def test_says_when_a_silo_called_that_does_not_attend(self, waiting: Consortium) -> None:
+        with Caller(waiting, Pair.of(waiting.kits / "east")) as east:
+            east.offer()
+        _, east_now, south_now = ask_status(waiting.kits / "operator" / "operator.yaml").silos
+        assert (east_now.attending, east_now.last_seen > 0, south_now.last_seen) == (False, True, 0)
 
 
 class TestHealth:

@@ -17,7 +17,6 @@ from federation.session import RealDomain
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, from_array, to_array, unwrap
 from silo.runtime import Silo
-from silo.state import Checkpoint
 
 Bench = Any  # of conftest.py
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 8, "tuning_rounds": 2, "tuning_steps": 3}
@@ -101,76 +100,6 @@ def test_a_request_of_another_job_is_refused(bench: Bench, small_job: Callable[.
     assert decode(pb.Reply, bench.silo.answer(other)).refusal.error == "SessionMismatch"
 
 
-def test_kills_between_a_reply_and_its_mark_do_not_add_up(bench: Bench, tmp_path: Path) -> None:
-    """Each time the silo has its reply on the disk and not yet the number beside it."""
-    bench.silo.close()
-    bench.folder = tmp_path / "another"
-    bench.silo = bench.start()
-    for request in (
-        bench.request(-1, enrol=pb.Enrol()),
-        bench.request(0, begin=pb.Begin(agreements=bench.agreements())),
-        bench.train_request(1, "phase_1"),
-    ):
-        bench.silo._state.mark_answered = die
-        with pytest.raises(Killed):
-            bench.silo.answer(request)
-        bench.restart()
-        assert decode(pb.Reply, bench.silo.answer(request)).WhichOneof("body") != "refusal"
-
-
-class Killed(BaseException):
-    """No error that anything handles."""
-
-
-def die(*_: object) -> None:
-    raise Killed
-
-
-def full_after(bench: Bench, checkpoints: int) -> None:
-    """The disk takes so many more checkpoints, refuses one, and has room again."""
-    save, written = bench.silo._state.save, list[Checkpoint]()
-
-    def maybe_full(checkpoint: Checkpoint) -> None:
-        written.append(checkpoint)
-        if len(written) == checkpoints + 1:
-            raise OSError(28, "No space left on device")
-        save(checkpoint)
-
-    bench.silo._state.save = maybe_full
-
-
-@pytest.mark.parametrize("checkpoints", [0, 1, 2, 3])
-def test_a_full_disk_in_training_costs_a_charge_and_nothing_else(
-    bench_of: Callable[..., Bench], tmp_path: Path, checkpoints: int
-) -> None:
-    """The same process goes on from what is on the disk, to the same model."""
-    bench = bench_of(schedule={**SHORT, "local_steps": 30, "tuning_rounds": 30})
-    bench.train(1)
-    undisturbed = bench.silo._learner.vector().clone()
-    bench.silo.close()
-    bench.folder = tmp_path / "another"
-    bench.silo = bench.start()
-    bench.enrol()
-    full_after(bench, checkpoints)
-    with pytest.raises(OSError, match="No space left"):
-        bench.train(1)
-    assert bench.train(1).WhichOneof("body") == "prepared"
-    assert torch.equal(bench.silo._learner.vector(), undisturbed)
-    assert bench.silo.ledger is not None
-    assert len(bench.silo.ledger.charges) == 3 + (checkpoints > 0)
-
-
-def test_a_kill_after_a_full_disk_finds_a_state_that_fits_the_ledger(bench: Bench) -> None:
-    full_after(bench, 0)
-    with pytest.raises(OSError, match="No space left"):
-        bench.train(1)
-    bench.silo._learner.public_step = die
-    with pytest.raises(Killed):
-        bench.train(1)
-    bench.restart()
-    assert bench.train(1).WhichOneof("body") == "prepared"
-
-
 def test_an_older_request_is_refused(bench: Bench) -> None:
     bench.train(5)
     refusal = bench.train(4).refusal
@@ -225,25 +154,6 @@ def test_only_the_silo_may_read_its_state(bench: Bench) -> None:
     files = [file for file in bench.folder.iterdir() if file.is_file()]
     assert {file.name for file in files} >= {"checkpoint.safetensors", "reply.bin", "ledger.jsonl"}
     assert all(file.stat().st_mode & 0o077 == 0 for file in files)
-
-
-def test_training_that_a_crash_interrupted_goes_on_from_its_checkpoint(bench_of: Callable[..., Bench]) -> None:
-    """The first chunk is kept; the second, charged and lost, stays charged: over-counted, never under-counted."""
-    bench = bench_of(schedule={**SHORT, "local_steps": 80, "tuning_rounds": 30})
-
-    def die_in_the_second_chunk(*_: object) -> None:
-        learner = bench.silo._learner
-        learner.public_step = lambda: (_ for _ in ()).throw(Killed)  # type: ignore[method-assign]
-
-    bench.silo._on_progress = die_in_the_second_chunk
-    with pytest.raises(Killed):
-        bench.train(1)
-    bench.restart()
-    prepared = bench.train(1).prepared
-    assert bench.silo.ledger is not None
-    charged = [charge.event.steps for charge in bench.silo.ledger.charges]  # type: ignore[union-attr]
-    assert (bench.silo._at.steps_done, prepared.stopped_by_budget) == (80, False)
-    assert charged == [10] * 9  # of which one was lost
 
 
 def test_a_silo_whose_budget_is_spent_stops_in_the_middle_and_says_so(bench_of: Callable[..., Bench]) -> None:
