@@ -15,7 +15,6 @@ from federation.ckks.parameters import Parameters
 from federation.ckks.ring import ring_of
 from federation.ckks.seed_shares import join_shares
 from federation.ckks.statements import (
-    COMMIT_KEY,
     OPEN,
     REVEAL_KEY,
     UPLOAD,
@@ -24,29 +23,24 @@ from federation.ckks.statements import (
     check_key_shares,
     check_opening,
     check_silence_signatures,
-    pieces,
-    read_pieces,
     require_half,
 )
 from federation.ckks.wire import add_bytes, check_polynomials, polynomial_bytes
-from federation.errors import DomainError, MessageError, QuorumLost, WrongRound
+from federation.rounds import AggregatorRounds, Bodies, pieces, read_pieces
 from federation.secure_sum import Sum
 from federation.session import Session
 from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode, unwrap, wrap
-
-Bodies = Mapping[str, bytes]
+from federation.wire.codec import decode
 
 
-class CkksAggregator:
+class CkksAggregator(AggregatorRounds):
     """See the module's text."""
 
     def __init__(self, session: Session, *, parameters: Parameters, precision_bits: int, threshold: int) -> None:
-        self._session, self._parameters = session, parameters
+        super().__init__(session)
+        self._parameters = parameters
         self._precision_bits, self._threshold = precision_bits, threshold
         self._fewest = max(threshold, session.quorum)
-        self._round: int | None = None
-        self._asked: tuple[str, ...] = ()
         self._seed_digests = dict[str, bytes]()  # of every silo whose share is in the joint key
         self._key_commitments_said: Bodies = {}
         self._key_digest = b""
@@ -58,21 +52,8 @@ class CkksAggregator:
         self._c0 = np.zeros((parameters.messages, len(ring.primes) - 1, ring.degree), dtype=np.uint64)
         self._c1 = np.zeros((parameters.groups, len(ring.primes), ring.degree), dtype=np.uint64)
 
-    def open(self) -> Mapping[str, bytes]:
-        return self._ask(COMMIT_KEY, self._session.roster, b"")
-
-    @property
-    def fewest(self) -> int:
-        return self._needed(self._under_way())
-
-    def check(self, silo: str, reply: bytes) -> None:
-        """All that can be seen from one silo's reply alone."""
-        number = self._under_way()
-        if silo not in self._asked:
-            raise DomainError(f"{silo} answered, but was not asked; {', '.join(self._asked)} were")
-        if len(reply) > (largest := self._largest_reply(number)):  # all of it would be kept and carried to everyone
-            raise MessageError(f"{silo} answered round {number + 1} with {len(reply)} bytes, at most {largest} do")
-        session, body = self._session, self._body(number, reply)
+    def _check(self, number: int, silo: str, body: bytes) -> None:
+        session = self._session
         match number:
             case statements.COMMIT_KEY:
                 check_key_commitments(session, {silo: body})
@@ -96,7 +77,7 @@ class CkksAggregator:
             case statements.RECOVER:
                 read_pieces(body, known=self._missing, fewest=len(self._missing))
 
-    def _largest_reply(self, number: int) -> int:
+    def _largest(self, number: int) -> int:
         """The polynomials of the round, and beside them digests, signatures, and something sealed for each silo."""
         ring, parameters = ring_of(self._parameters.degree), self._parameters
         whole, divided = polynomial_bytes(ring), polynomial_bytes(ring, divided=True)
@@ -107,15 +88,7 @@ class CkksAggregator:
         }
         return polynomials.get(number, 0) + 256 * (1 + len(self._session.roster))
 
-    def advance(self, replies: Mapping[str, bytes]) -> Mapping[str, bytes] | Sum:
-        number, self._round = self._under_way(), None
-        if strangers := set(replies) - set(self._asked):
-            raise DomainError(f"{sorted(strangers)} answered, but were not asked; {self._asked} were")
-        if len(replies) < self._needed(number):
-            raise QuorumLost(
-                f"{len(replies)} of {len(self._asked)} silos answered in round {number + 1}, {self._needed(number)} "
-                "are needed; there is no sum, and no part of one: begin another when enough silos are there"
-            )
+    def _advance(self, number: int, replies: Bodies) -> Mapping[str, bytes] | Sum:
         steps = (
             self._key_commitments,
             self._key_shares,
@@ -127,11 +100,6 @@ class CkksAggregator:
         )
         return steps[number](number, replies)
 
-    def _under_way(self) -> int:
-        if self._round is None:
-            raise WrongRound("the sum is not open; it begins with open() and ends with its sum")
-        return self._round
-
     def _check_polynomials(self, data: bytes, count: int, *, divided: bool = False) -> None:
         check_polynomials(ring_of(self._parameters.degree), data, count, divided=divided)
 
@@ -142,20 +110,20 @@ class CkksAggregator:
     def _key_commitments(self, number: int, replies: Bodies) -> Mapping[str, bytes]:
         self._key_commitments_said = self._bodies(number, replies)
         check_key_commitments(self._session, self._key_commitments_said)  # all together: no channel key twice
-        return self._relay(number, self._key_commitments_said)
+        return self._relay(number + 1, self._key_commitments_said)
 
     def _key_shares(self, number: int, replies: Bodies) -> Mapping[str, bytes]:
         said = self._bodies(number, replies)
         shares = {silo: decode(pb.KeyReveal, body).share for silo, body in said.items()}
         self._key_digest = check_key_shares(self._session, self._key_commitments_said, shares)
         self._seed_digests = {silo: share.seed_digest for silo, share in shares.items()}
-        return self._relay(number, said)
+        return self._relay(number + 1, said)
 
     def _ciphertexts(self, number: int, replies: Bodies) -> Mapping[str, bytes]:
         said = self._bodies(number, replies)
         self._commitments = {silo: decode(pb.CiphertextCommitment, body) for silo, body in said.items()}
         self._ciphertexts_said = said
-        return self._relay(number, said)
+        return self._relay(number + 1, said)
 
     def _uploads(self, number: int, replies: Bodies) -> Mapping[str, bytes]:
         """Add one silo's ciphertext after the other; only the c1 halves, which are the smaller part, are kept."""
@@ -167,7 +135,7 @@ class CkksAggregator:
             add_bytes(ring, self._c0, upload.c0, divided=True)
             add_bytes(ring, self._c1, upload.c1)
         self._contributors = tuple(sorted(halves))
-        return self._ask(number + 1, self._contributors, pieces(halves))
+        return self._ask(number + 1, dict.fromkeys(self._contributors, pieces(halves)))
 
     def _openings(self, number: int, replies: Bodies) -> Mapping[str, bytes] | Sum:
         ring = ring_of(self._parameters.degree)
@@ -181,11 +149,11 @@ class CkksAggregator:
             return self._sum()
         opened = [pb.Piece(silo=silo, data=signature) for silo, signature in sorted(signatures.items())]
         silence = pb.CkksSilence(missing=self._missing, opened=opened)
-        return self._ask(number + 1, tuple(sorted(replies)), silence.SerializeToString())
+        return self._ask(number + 1, dict.fromkeys(sorted(replies), silence.SerializeToString()))
 
     def _confirmed(self, number: int, replies: Bodies) -> Mapping[str, bytes]:
         """Everyone hears who confirms the list of silent silos."""
-        return self._relay(number, self._bodies(number, replies))
+        return self._relay(number + 1, self._bodies(number, replies))
 
     def _recovered(self, number: int, replies: Bodies) -> Sum:
         """The missing silos' partial decryptions, from their seeds."""
@@ -205,17 +173,3 @@ class CkksAggregator:
         values = decode_sum(self._parameters, self._c0, count * largest_value(domain, self._precision_bits))
         total, error_bound = to_total(domain, values, count, self._precision_bits)
         return Sum(total, self._contributors, error_bound)
-
-    def _relay(self, number: int, said: Bodies) -> Mapping[str, bytes]:
-        """Everyone hears what everyone said. The silos check it and do not rely on us."""
-        return self._ask(number + 1, tuple(said), pieces(said))
-
-    def _ask(self, number: int, silos: tuple[str, ...], body: bytes) -> Mapping[str, bytes]:
-        self._round, self._asked = number, silos
-        return dict.fromkeys(silos, wrap(self._session, round=2 * number, body=body))
-
-    def _bodies(self, number: int, replies: Bodies) -> dict[str, bytes]:
-        return {silo: self._body(number, reply) for silo, reply in replies.items()}
-
-    def _body(self, number: int, reply: bytes) -> bytes:
-        return unwrap(self._session, round=2 * number + 1, data=reply)

@@ -1,9 +1,10 @@
 """One silo's part: it joins the key itself, signs what it says, and opens only a sum that it has re-added itself.
 
-Every check that protects the silo runs here, raises a typed error and ends the session; only bytes that are no message
-of this session and round are refused without ending it. The state between rounds is one message, `CkksSiloState`, so
-that a silo that was killed takes the session up where its last reply left it.
+Every check that protects the silo runs here, raises a typed error and ends the session. The state between rounds is one
+message, `CkksSiloState`, so that a silo that was killed takes the session up where its last reply left it.
 """
+
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -13,17 +14,12 @@ from federation.ckks.parameters import Parameters
 from federation.ckks.ring import ring_of
 from federation.ckks.seed_shares import seal_shares, unseal_share
 from federation.ckks.statements import (
-    COMMIT_KEY,
-    RECOVER,
     check_ciphertext_commitments,
     check_key_commitments,
     check_key_shares,
     check_silence,
     check_silence_signatures,
-    pieces,
-    read_pieces,
     require_half,
-    require_mine,
     sign_ciphertext,
     sign_contributors,
     sign_key_commitment,
@@ -31,16 +27,17 @@ from federation.ckks.statements import (
     sign_silence,
 )
 from federation.ckks.wire import add_bytes, require_polynomials, to_bytes
-from federation.errors import DomainError, MessageError, WrongContributors, WrongRound
+from federation.errors import WrongContributors, WrongRound
 from federation.identity import Identity
 from federation.randomness import Randomness
+from federation.rounds import SiloRounds, Step, pieces, read_pieces, require_empty, require_mine
 from federation.sealing import ChannelKey
 from federation.session import Session, Vector
 from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode, unwrap, wrap
+from federation.wire.codec import decode
 
 
-class CkksSilo:
+class CkksSilo(SiloRounds):
     """See the module's text."""
 
     def __init__(
@@ -54,47 +51,33 @@ class CkksSilo:
         precision_bits: int,
         threshold: int,
     ) -> None:
-        if me.name not in session.roster or session.identity(me.name) != me.public:
-            raise DomainError(f"{me.name} is not on the roster {session.roster}, or with another identity key")
-        if session.quorum < 2:
-            raise DomainError("a sum of fewer than 2 silos hides nothing; raise the quorum")
-        self._session, self._me, self._randomness = session, me, randomness
+        super().__init__(session, me)
+        self._randomness = randomness
         self._parameters, self._threshold = parameters, threshold
         self._fewest = max(threshold, session.quorum)
         self._values = to_values(session.domain, session.domain.check(contribution), precision_bits)
         self._secret: SecretShare | None = None
         self._channel: ChannelKey | None = None
-        self._memory = pb.CkksSiloState(round=COMMIT_KEY)
-        self._ended = False
+        self._memory = pb.CkksSiloState()
 
-    def answer(self, message: bytes) -> bytes:
-        if self._ended:
-            raise WrongRound("this session has ended for this silo; it answers nothing more in it")
-        number = self._memory.round
-        body = unwrap(self._session, round=2 * number, data=message)
-        steps = (
+    @property
+    def _steps(self) -> Mapping[int, Step]:
+        rounds = (
             self._commit_key, self._reveal_key, self._commit_ciphertext, self._upload,
             self._open, self._confirm, self._recover,
         )  # fmt: skip
-        try:
-            reply = steps[number](body)
-        except BaseException:  # whatever went wrong, half a step must not be taken again
-            self.forget()
-            raise
-        self._memory.round += 1
-        self._ended = number == RECOVER
-        return wrap(self._session, round=2 * number + 1, body=reply)
+        return dict(enumerate(rounds))
 
-    def forget(self) -> None:
-        self._ended = True
+    def _drop(self) -> None:
         self._values = self._values[:0]
         self._secret = self._channel = None
-        self._memory = pb.CkksSiloState(round=RECOVER + 1)
+        self._memory = pb.CkksSiloState()
 
     def state(self) -> bytes:
         """What the silo must keep to go on after a crash: its key until the opening, shares of its peers' after it."""
         memory = pb.CkksSiloState()
         memory.CopyFrom(self._memory)
+        memory.round = self._answered
         if self._secret is not None and not self._secret.spent:
             memory.seed = self._secret.seed
         if self._channel is not None:
@@ -107,10 +90,10 @@ class CkksSilo:
         self._secret = SecretShare(memory.seed) if memory.seed else None
         self._channel = ChannelKey(memory.channel_key) if memory.channel_key else None
         memory.seed = memory.channel_key = b""
-        self._memory, self._ended = memory, memory.round > RECOVER
+        self._memory, self._answered = memory, memory.round
 
     def _commit_key(self, body: bytes) -> bytes:
-        _require_empty(body)
+        require_empty(body)
         self._secret, self._channel = SecretShare.draw(self._randomness), ChannelKey.draw(self._randomness)
         common = common_polynomial(self._session, self._parameters)
         public = self._secret.public_share(self._parameters, common, self._randomness)
@@ -228,8 +211,3 @@ class CkksSilo:
     def _unseal(self, sender: str, reveal: pb.KeyReveal, commitment: bytes) -> bytes:
         sender_key = decode(pb.KeyCommitment, commitment).channel_key
         return unseal_share(self._session, self._me.name, self._alive()[1], sender, sender_key, reveal)
-
-
-def _require_empty(body: bytes) -> None:
-    if body:
-        raise MessageError(f"the first request carries nothing, but {len(body)} bytes came with it")

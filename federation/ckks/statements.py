@@ -3,47 +3,15 @@
 import hashlib
 from collections.abc import Iterable, Mapping
 
-from federation.errors import CommitmentBroken, QuorumLost, WrongContributors
+from federation.errors import CommitmentBroken, WrongContributors
 from federation.identity import Identity, check_signature
+from federation.rounds import named, pieces
 from federation.session import Session
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode
 
 COMMIT_KEY, REVEAL_KEY, COMMIT_CIPHERTEXT, UPLOAD, OPEN, CONFIRM, RECOVER = range(7)
-"""The rounds. A request of round r has number 2 r on the wire, its reply 2 r + 1."""
-
-
-def pieces(said: Mapping[str, bytes]) -> bytes:
-    """What several silos said, to be carried to others."""
-    return pb.Pieces(pieces=[pb.Piece(silo=silo, data=said[silo]) for silo in sorted(said)]).SerializeToString()
-
-
-def read_pieces(body: bytes, *, known: Iterable[str], fewest: int) -> dict[str, bytes]:
-    """What came of `known` silos, each at most once, and of `fewest` at least."""
-    return named(decode(pb.Pieces, body).pieces, known=known, fewest=fewest)
-
-
-def named(listed: Iterable[pb.Piece], *, known: Iterable[str], fewest: int) -> dict[str, bytes]:
-    """Pieces by silo."""
-    said = [(piece.silo, piece.data) for piece in listed]
-    names, allowed = [silo for silo, _ in said], set(known)
-    if len(set(names)) != len(names):
-        raise WrongContributors(f"a silo is named twice: {', '.join(names)}; each counts once")
-    if strangers := set(names) - allowed:
-        raise WrongContributors(
-            f"{', '.join(sorted(strangers))} cannot take part here: only {', '.join(sorted(allowed))}"
-        )
-    if len(names) < fewest:
-        raise QuorumLost(f"{len(names)} silos remain, {fewest} are needed; begin another sum when enough are there")
-    return dict(said)
-
-
-def require_mine(said: Mapping[str, bytes], me: str, mine: bytes) -> None:
-    """What is told of us must be what we said: a sum without us, or with something else as ours, is not ours."""
-    if me not in said:
-        raise WrongContributors(f"{me} is left out, although it took part up to here; it opens no sum without itself")
-    if said[me] != mine:
-        raise CommitmentBroken(f"something else came back as {me}'s than {me} had sent")
+"""The rounds."""
 
 
 def commitment_to(session: Session, silo: str, share: pb.KeyShare) -> bytes:
