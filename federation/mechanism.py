@@ -29,13 +29,16 @@ class Mechanism(Protocol):
     def name(self) -> str:
         """Mechanism and parameters as one string: part of the session's digest."""
 
-    def domain(self, outer: RealDomain) -> Domain:
-        """What the inner sum must carry so that noised vectors of `outer` fit."""
+    def domain(self, outer: RealDomain, silos: int) -> Domain:
+        """What the inner sum must carry so that noised vectors of `outer`, and the total of so many, fit."""
 
-    def encode(self, vector: NDArray[np.float64], randomness: Randomness) -> Vector:
-        """One silo's noised vector, in the inner domain."""
+    def grid(self, outer: RealDomain) -> float:
+        """The distance of the points that it rounds entries to."""
 
-    def decode(self, total: Sum) -> Sum:
+    def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
+        """One silo's noised vector, in the inner domain. The session is the outer one."""
+
+    def decode(self, total: Sum, session: Session) -> Sum:
         """The inner total, back in real units."""
 
     def event(self, honest: int) -> Event:
@@ -57,21 +60,24 @@ class GaussianAtSilo:
         """Part of the session's digest."""
         return f"gaussian_at_silo(sensitivity={self.sensitivity!r}, noise_multiplier={self.noise_multiplier!r})"
 
-    def domain(self, outer: RealDomain) -> Domain:
+    def domain(self, outer: RealDomain, silos: int) -> Domain:
         """Ten standard deviations of head room: the sampler's tail ends at 9.4."""
         return RealDomain(outer.length, outer.bound + 10.0 * self._deviation)
 
-    def encode(self, vector: NDArray[np.float64], randomness: Randomness) -> Vector:
+    def grid(self, outer: RealDomain) -> float:
+        """The same for every domain."""
+        return self._grid
+
+    def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
         """The vector plus noise from the silo's own randomness, rounded to a grid far coarser than its floats.
 
         The last bits of a floating-point sum tell which numbers were added (Mironov 2012): without rounding, entries of
         a class with no example would be bare noise, and visibly so. Rounding hides that; it does not prove it away.
         """
         noised = vector + self._deviation * randomness.normals(vector.size).astype(np.float64)
-        grid = 2.0 ** (math.floor(math.log2(self._deviation)) - GRID_BITS)
-        return np.rint(noised / grid) * grid
+        return np.rint(noised / self._grid) * self._grid
 
-    def decode(self, total: Sum) -> Sum:
+    def decode(self, total: Sum, session: Session) -> Sum:
         """Nothing to undo."""
         return total
 
@@ -82,6 +88,11 @@ class GaussianAtSilo:
     @property
     def _deviation(self) -> float:
         return self.sensitivity * self.noise_multiplier
+
+    @property
+    def _grid(self) -> float:
+        """A power of two, `GRID_BITS` below the noise."""
+        return float(2.0 ** (math.floor(math.log2(self._deviation)) - GRID_BITS))
 
 
 @dataclass(frozen=True)
@@ -103,38 +114,39 @@ class NoisySum:
 
     def admit(self, domain: Domain, silos: int) -> None:
         """What the inner sum says of the noised domain."""
-        self.inner.admit(self.mechanism.domain(_real(domain)), silos)
+        self.inner.admit(self.mechanism.domain(_real(domain), silos), silos)
 
     def fewest(self, silos: int) -> int:
         """As many as the inner sum needs."""
         return self.inner.fewest(silos)
 
     def grid(self, domain: Domain) -> float:
-        """The inner sum's."""
-        return self.inner.grid(self.mechanism.domain(_real(domain)))
+        """The coarser one of the mechanism's and the inner sum's; neither depends on how many silos there are."""
+        outer = _real(domain)
+        return max(self.mechanism.grid(outer), self.inner.grid(self.mechanism.domain(outer, 1)))
 
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
         """What the inner sum rests on; the mechanism's own noise is in the ledger."""
-        return self.inner.describe(self.mechanism.domain(_real(domain)), silos)
+        return self.inner.describe(self.mechanism.domain(_real(domain), silos), silos)
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
         """The inner side, over the noised vector. The ledger is charged by the caller, before this."""
         vector = _real(session.domain).check(contribution)
-        return self.inner.silo(self._inner_session(session), me, self.mechanism.encode(vector, randomness), randomness)
+        encoded = self.mechanism.encode(vector, session, randomness)
+        return self.inner.silo(self._inner_session(session), me, encoded, randomness)
 
     def aggregator(self, session: Session) -> AggregatorSide:
         """The inner side, whose total is decoded."""
-        return _DecodingAggregator(self.inner.aggregator(self._inner_session(session)), self.mechanism)
+        return _DecodingAggregator(self.inner.aggregator(self._inner_session(session)), self.mechanism, session)
 
     def _inner_session(self, session: Session) -> Session:
         # The scheme's name still holds both, so the digest binds the mechanism too.
-        return replace(session, domain=self.mechanism.domain(_real(session.domain)))
+        return replace(session, domain=self.mechanism.domain(_real(session.domain), len(session.roster)))
 
 
 class _DecodingAggregator:
-    def __init__(self, inner: AggregatorSide, mechanism: Mechanism) -> None:
-        self._inner = inner
-        self._mechanism = mechanism
+    def __init__(self, inner: AggregatorSide, mechanism: Mechanism, session: Session) -> None:
+        self._inner, self._mechanism, self._session = inner, mechanism, session
 
     def open(self) -> Mapping[str, bytes]:
         return self._inner.open()
@@ -148,7 +160,7 @@ class _DecodingAggregator:
 
     def advance(self, replies: Mapping[str, bytes]) -> Mapping[str, bytes] | Sum:
         step = self._inner.advance(replies)
-        return self._mechanism.decode(step) if isinstance(step, Sum) else step
+        return self._mechanism.decode(step, self._session) if isinstance(step, Sum) else step
 
 
 def _real(domain: Domain) -> RealDomain:

@@ -1,10 +1,11 @@
 """Letters between two silos through an aggregator that cannot read them: X25519, HKDF, ChaCha20-Poly1305.
 
 Channel keys serve one session. The context (session, sender, receiver) is bound into the key, so that a letter opens in
-no other place.
+no other place. The same agreement of keys gives two silos the seed of a mask.
 """
 
 import os
+from typing import Self
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -19,23 +20,39 @@ from federation.secret import Secret
 _NONCE_BYTES = 12
 
 
-class ChannelKey(Secret):
+class AgreementKey(Secret):
     """A silo's X25519 key for one session."""
 
-    __slots__ = ("_key", "public")
+    __slots__ = ("_key", "_shared", "public")
 
     def __init__(self, private: bytes) -> None:
         self._key = X25519PrivateKey.from_private_bytes(private)
+        self._shared = dict[bytes, bytes]()  # by the other's public key: letters go both ways
         self.public = self._key.public_key().public_bytes_raw()
 
     @classmethod
-    def draw(cls, randomness: Randomness) -> "ChannelKey":
+    def draw(cls, randomness: Randomness) -> Self:
         """A fresh key."""
         return cls(randomness.bits(32))
 
     def private_bytes(self) -> bytes:
-        """For the silo's own state, and nothing else."""
+        """For the silo's own state, and for shares of it."""
         return self._key.private_bytes_raw()
+
+    def agree(self, other: bytes, context: bytes) -> bytes:
+        """32 bytes that only the owners of the two keys know, for this context only."""
+        if other not in self._shared:
+            try:
+                self._shared[other] = self._key.exchange(X25519PublicKey.from_public_bytes(other))
+            except ValueError as error:  # a wrong length, or a point of low order, whose secret everyone knows
+                raise SealBroken("a silo came with no usable X25519 key; it must draw another") from error
+        return HKDF(SHA256(), 32, salt=None, info=context).derive(self._shared[other])
+
+
+class ChannelKey(AgreementKey):
+    """The key that letters are sealed with."""
+
+    __slots__ = ()
 
     def seal(self, receiver: bytes, letter: bytes, context: bytes) -> bytes:
         """For the owner of this public key."""
@@ -52,8 +69,4 @@ class ChannelKey(Secret):
             ) from error
 
     def _cipher(self, other: bytes, context: bytes) -> ChaCha20Poly1305:
-        try:
-            shared = self._key.exchange(X25519PublicKey.from_public_bytes(other))
-        except ValueError as error:  # a wrong length, or a point of low order, whose secret everyone knows
-            raise SealBroken("a channel key is no usable X25519 key; its silo must draw another") from error
-        return ChaCha20Poly1305(HKDF(SHA256(), 32, salt=None, info=context).derive(shared))
+        return ChaCha20Poly1305(self.agree(other, context))

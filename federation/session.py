@@ -26,9 +26,9 @@ class RealDomain:
         if vector.shape != (self.length,):
             raise DomainError(f"a contribution has shape {vector.shape}, but the session agreed on ({self.length},)")
         entries = np.asarray(vector, dtype=np.float64)
-        if not np.isfinite(entries).all():
+        largest = float(max(entries.max(initial=0.0), -entries.min(initial=0.0)))  # NaN if there is one
+        if not np.isfinite(largest):
             raise DomainError("a contribution holds NaN or infinity; training diverged: lower the learning rate")
-        largest = float(np.abs(entries).max(initial=0.0))
         if largest > self.bound * (1 + 2.0**-23):  # an entry at the bound may round up in single precision
             raise DomainError(
                 f"a contribution reaches {largest:g}, but the session agreed on entries up to {self.bound:g}; "
@@ -53,7 +53,7 @@ class IntegerDomain:
             )
         if vector.size and not 0 <= vector.min() <= vector.max() < self.modulus:
             raise DomainError(f"a contribution holds integers outside 0 .. {self.modulus - 1}; reduce it first")
-        return vector.astype(np.int64)
+        return vector.astype(np.int64, copy=False)
 
 
 Domain = RealDomain | IntegerDomain
@@ -98,7 +98,12 @@ class Session:
 
     def identity(self, silo: str) -> bytes:
         """Its public identity key."""
-        return self.identities[self.roster.index(silo)]
+        return self.identities[self.places[silo]]
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Of the silos on the roster."""
+        return {silo: place for place, silo in enumerate(self.roster)}
 
     def to_wire(self) -> pb.SumSession:
         """As a message."""

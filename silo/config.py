@@ -9,8 +9,7 @@ from federation.config.data import MOST_CLASSES, DataSource
 from federation.config.deployment import Host, Limits, Metrics, Port, Tls
 from federation.config.job import Name
 from federation.config.section import Section
-
-SumKind = Literal["ckks", "plain"]
+from federation.config.sums import SumKind
 
 
 class Policy(Section):

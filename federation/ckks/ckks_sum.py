@@ -21,25 +21,24 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from federation.ckks.aggregator_side import CkksAggregator
-from federation.ckks.encryption import grid_step
 from federation.ckks.parameters import Parameters, derive
 from federation.ckks.ring import ring_of
 from federation.ckks.silo_side import CkksSilo
+from federation.config.precision import PrecisionBits
 from federation.config.section import Section
-from federation.errors import DomainError
+from federation.fixed_point import grid_step
 from federation.identity import Identity
 from federation.randomness import Randomness
 from federation.secure_sum import AggregatorSide, SecureSum, SiloSide
 from federation.session import Domain, RealDomain, Session, Vector
+from federation.threshold import recovery_threshold, who_may_pool
 
 
 class CkksSumConfig(Section):
     """CKKS under a key that exists only as shares, one a silo."""
 
     kind: Literal["ckks"] = Field(description="encrypted under a key that nobody holds; the silos open the sum only")
-    precision_bits: int = Field(
-        default=28, ge=8, le=40, description="entries are rounded to multiples of bound / 2^precision_bits"
-    )
+    precision_bits: PrecisionBits = 28
     statistical_distance_bits: int = Field(
         default=40, ge=40, le=60, description="an opening tells more than the sum with probability 2^-this at most"
     )
@@ -110,7 +109,6 @@ class CkksSum:
         sizes, threshold = self.parameters(domain, silos), self.fewest(silos)
         ring = ring_of(sizes.degree)
         noise = f"2^{math.log2(sizes.noise_bound):.1f}"
-        pooled = max(min(2 * threshold - silos - 1, silos - 2), 0)
         return {
             "degree N": f"{sizes.degree:,}",
             "log q": f"{ring.modulus_bits} bits, within SEAL's limit for 128-bit security",
@@ -119,16 +117,9 @@ class CkksSum:
             "flooding": f"uniform in [-2^{sizes.flooding_bits}, 2^{sizes.flooding_bits}), over noise below {noise}",
             "statistical distance": f"2^{sizes.statistical_distance_log2:.1f} over the whole opening",
             "threshold": f"{threshold} of {silos}: {silos - threshold or 'none'} may go silent once the key is joined",
-            "who may pool": f"the aggregator, lying or not, and {pooled} of the silos if they follow the protocol",
+            "who may pool": who_may_pool(silos, threshold),
         }
 
     def fewest(self, silos: int) -> int:
         """The threshold: so many recover the key shares of the others."""
-        threshold = 2 * silos // 3 + 1 if self.threshold is None else self.threshold
-        if silos < 2:
-            raise DomainError("a sum of one silo hides nothing; take two silos or more, or `kind: plain`")
-        if not silos / 2 < threshold <= silos:
-            raise DomainError(
-                f"its threshold is {threshold} for {silos} silos; it must be above half of them and at most all of them"
-            )
-        return threshold
+        return recovery_threshold(silos, self.threshold)

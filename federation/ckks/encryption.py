@@ -15,12 +15,10 @@ from federation.ckks.sampling import draw_errors, draw_ternary
 from federation.ckks.seal_codec import Residues
 from federation.ckks.wire import to_bytes
 from federation.errors import OpeningFailed
+from federation.fixed_point import from_points, largest_point, to_points
 from federation.randomness import Randomness
 from federation.session import Domain, IntegerDomain, RealDomain, Vector
 from federation.wire import messages_pb2 as pb
-
-_BOUND_SLACK = 1 + 2.0**-23
-"""A domain lets entries pass its bound by rounding in single precision."""
 
 _BATCH = 8  # messages that are decoded together
 
@@ -59,34 +57,23 @@ def decode_sum(parameters: Parameters, opened: Residues, largest: int) -> NDArra
 
 
 def to_values(domain: Domain, vector: Vector, precision_bits: int) -> NDArray[np.int64]:
-    """A contribution as non-negative integers. Reals become multiples of a step, counted from -2^precision steps."""
+    """A contribution as non-negative integers."""
     match domain:
         case RealDomain():
-            scaled = np.rint(np.asarray(vector, dtype=np.float64) / grid_step(domain, precision_bits))
-            np.minimum(scaled, 2**precision_bits - 1, out=scaled)  # the bound itself is halfway to a point too many
-            values: NDArray[np.int64] = scaled.astype(np.int64) + 2**precision_bits
-            return values
+            return to_points(domain, vector, precision_bits)
         case IntegerDomain():
             return vector.astype(np.int64)
 
 
 def largest_value(domain: Domain, precision_bits: int) -> int:
     """The largest that `to_values` gives."""
-    return 2 ** (precision_bits + 1) - 1 if isinstance(domain, RealDomain) else domain.modulus - 1
+    return largest_point(precision_bits) if isinstance(domain, RealDomain) else domain.modulus - 1
 
 
 def to_total(domain: Domain, values: NDArray[np.int64], contributors: int, precision_bits: int) -> tuple[Vector, float]:
     """The total that a sum of values stands for, and the largest error of an entry."""
     match domain:
-        case RealDomain(bound=bound):
-            step = grid_step(domain, precision_bits)
-            total = (values - contributors * 2**precision_bits) * step
-            # Rounding to the grid, by half a step each; and a few roundings of double precision on the way.
-            return total, contributors * (step / 2 + bound * 2.0**-50)
+        case RealDomain():
+            return from_points(domain, values, contributors, precision_bits)
         case IntegerDomain(modulus=modulus):
             return values % modulus, 0.0
-
-
-def grid_step(domain: RealDomain, precision_bits: int) -> float:
-    """Of the grid that has 2^(precision + 1) points, 0 among them, and the bound within half a step of the last."""
-    return domain.bound * _BOUND_SLACK / (2.0**precision_bits - 0.5)

@@ -51,14 +51,15 @@ def join_shares(session: Session, silo: str, held: Mapping[str, bytes], threshol
     if len(held) < threshold:
         raise QuorumLost(f"{len(held)} shares of {silo}'s seed came together, {threshold} are needed")
     shares = {session.roster.index(holder) + 1: int.from_bytes(share, "little") for holder, share in held.items()}
-    points = sorted(shares)
-    for start in range(len(points)):
-        chosen = (points[start:] + points[:start])[:threshold]
-        number = shamir.join({point: shares[point] for point in chosen}, threshold, prime=shamir.SEED_FIELD)
-        seed = int(number % 2 ** (8 * SEED_BYTES)).to_bytes(SEED_BYTES, "little")
-        if seed_digest(seed) == digest:
-            return seed
+    is_right = lambda number: seed_digest(_seed(number)) == digest  # noqa: E731
+    number = shamir.recover(shares, threshold, is_right, prime=shamir.SEED_FIELD)
+    if number is not None:
+        return _seed(number)
     raise CommitmentBroken(f"the shares of {silo}'s seed give another one: {silo} or a survivor sent a false share")
+
+
+def _seed(number: int) -> bytes:
+    return int(number % 2 ** (8 * SEED_BYTES)).to_bytes(SEED_BYTES, "little")
 
 
 def _context(session: Session, sender: str, receiver: str) -> bytes:

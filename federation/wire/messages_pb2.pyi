@@ -356,6 +356,48 @@ class CkksSilence(_message.Message):
     opened: _containers.RepeatedCompositeFieldContainer[Piece]
     def __init__(self, missing: _Optional[_Iterable[str]] = ..., opened: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ...) -> None: ...
 
+class Advertisement(_message.Message):
+    __slots__ = ("keys", "signature")
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    keys: _containers.RepeatedScalarFieldContainer[bytes]
+    signature: bytes
+    def __init__(self, keys: _Optional[_Iterable[bytes]] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
+class SecAggShares(_message.Message):
+    __slots__ = ("sealed", "seed_digest")
+    SEALED_FIELD_NUMBER: _ClassVar[int]
+    SEED_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    sealed: _containers.RepeatedCompositeFieldContainer[Piece]
+    seed_digest: bytes
+    def __init__(self, sealed: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ..., seed_digest: _Optional[bytes] = ...) -> None: ...
+
+class RingTurn(_message.Message):
+    __slots__ = ("advertised", "total")
+    ADVERTISED_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    advertised: bytes
+    total: bytes
+    def __init__(self, advertised: _Optional[bytes] = ..., total: _Optional[bytes] = ...) -> None: ...
+
+class MaskedSiloState(_message.Message):
+    __slots__ = ("answered", "channel_key", "mask_key", "seed", "advertised", "held", "survivors")
+    ANSWERED_FIELD_NUMBER: _ClassVar[int]
+    CHANNEL_KEY_FIELD_NUMBER: _ClassVar[int]
+    MASK_KEY_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    ADVERTISED_FIELD_NUMBER: _ClassVar[int]
+    HELD_FIELD_NUMBER: _ClassVar[int]
+    SURVIVORS_FIELD_NUMBER: _ClassVar[int]
+    answered: int
+    channel_key: bytes
+    mask_key: bytes
+    seed: bytes
+    advertised: _containers.RepeatedCompositeFieldContainer[Piece]
+    held: _containers.RepeatedCompositeFieldContainer[Piece]
+    survivors: bytes
+    def __init__(self, answered: _Optional[int] = ..., channel_key: _Optional[bytes] = ..., mask_key: _Optional[bytes] = ..., seed: _Optional[bytes] = ..., advertised: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ..., held: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ..., survivors: _Optional[bytes] = ...) -> None: ...
+
 class CkksSiloState(_message.Message):
     __slots__ = ("round", "seed", "channel_key", "commitments", "shamir", "joint_key_digest", "ciphertext", "ciphertexts", "share", "contributors", "missing")
     ROUND_FIELD_NUMBER: _ClassVar[int]

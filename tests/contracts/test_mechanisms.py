@@ -33,7 +33,8 @@ class TestEveryMechanism:
         np.testing.assert_array_equal(first, second)
 
     def test_two_silos_draw_different_noise(self, mechanism: Mechanism, deviation: float) -> None:
-        first, second = (mechanism.encode(np.ones(100), SecureRandomness()) for _ in range(2))
+        session = Session(bytes(32), ("a",), RealDomain(100, 1.0), mechanism.name, 1, (bytes(32),))
+        first, second = (mechanism.encode(np.ones(100), session, SecureRandomness()) for _ in range(2))
         assert not np.array_equal(first, second)
 
     def test_its_event_can_be_counted(self, mechanism: Mechanism, deviation: float) -> None:

@@ -6,15 +6,25 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
+from federation.additive.additive_sum import AdditiveSumConfig
 from federation.ckks.ckks_sum import CkksSum
 from federation.errors import DomainError, MessageError, ProtocolError, QuorumLost, SessionMismatch, WrongRound
 from federation.identity import Identity
 from federation.plain.plain_sum import PlainSum
 from federation.randomness import SeededRandomness
+from federation.ring.ring_sum import RingSumConfig
+from federation.secagg.secagg_sum import SecAggConfig, SecAggPlusConfig
 from federation.secure_sum import SecureSum, SiloSide, Sum
 from federation.session import Domain, IntegerDomain, RealDomain, Session, Vector
 
-ALL_SCHEMES: list[SecureSum] = [PlainSum(), CkksSum()]
+ALL_SCHEMES: list[SecureSum] = [
+    PlainSum(),
+    CkksSum(),
+    SecAggConfig(kind="secagg").build(),
+    SecAggPlusConfig(kind="secagg_plus").build(),
+    AdditiveSumConfig(kind="additive").build(),
+    RingSumConfig(kind="ring").build(),
+]
 """A new scheme adds one entry."""
 
 ROSTER = ("east", "north", "south", "west")

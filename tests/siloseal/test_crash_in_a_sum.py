@@ -15,6 +15,7 @@ from federation.engine import Accept, LocalEngine, drive
 from federation.mechanism import GaussianAtSilo
 from federation.randomness import SecureRandomness
 from federation.secure_sum import Sum
+from federation.session import Session
 from silo.data.loading import load
 from silo.prepared import Prepared
 from silo.state import SiloState
@@ -53,7 +54,7 @@ def sums(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Sum, dict[str, np.ndarra
         given[self.silo] = vector(self)
         return given[self.silo]
 
-    def without_noise(self: GaussianAtSilo, values: np.ndarray, randomness: Any) -> np.ndarray:
+    def without_noise(self: GaussianAtSilo, values: np.ndarray, session: Session, randomness: Any) -> np.ndarray:
         return values  # so that sums can be compared; the ledger is charged all the same
 
     def watch(*arguments: Any) -> Sum:

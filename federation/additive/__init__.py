@@ -1,0 +1,1 @@
+"""Additive sharing: every silo holds a share of every other's vector."""

@@ -1,0 +1,1 @@
+"""The secure-sum game: a masked total goes from silo to silo."""

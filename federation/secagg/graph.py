@@ -1,0 +1,175 @@
+"""Who masks with whom: the graph of neighbours, and the threshold within it.
+
+A silo agrees on masks with its neighbours only, and gives only them shares of its two secrets: the seed of its own
+mask, and the key of its masks with others. In SecAgg (Bonawitz et al. 2017) everyone else is a neighbour. In SecAgg+
+(Bell et al. 2020) the silos stand on a ring in random order and each is joined to the k nearest, so that a silo's work
+grows with log n instead of n.
+
+What the ring keeps is statistical, and for static corruption: which silos are corrupted and which drop out must not
+depend on the graph. Whoever picks them once the ring is known, by breaking into one silo's neighbours or by ignoring
+their messages, is outside the bound.
+"""
+
+import hashlib
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from federation.errors import DomainError
+
+_FINEST_FRACTION = 10**6
+"""The largest denominator of a fraction of silos: two such fractions are 1e-12 apart or more, floats 1e-16."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many neighbours a silo has (k), and how many of their shares open one of its secrets (t).
+
+    Fewer than t neighbours of any honest silo are corrupted, so its secrets stay closed to them. The honest silos that
+    survive are connected through each other, so their masks cancel in no sum but the sum of all of them. At least t
+    neighbours of every silo survive, so the sum can be opened.
+    """
+
+    degree: int
+    threshold: int
+
+
+def find_shape(
+    silos: int, *, security_bits: int, correctness_bits: int, corrupt: float, dropout: float, lying: bool
+) -> Shape:
+    """The smallest degree that serves, with its least threshold, or `DomainError` where none does.
+
+    Of n silos, up to a fraction `corrupt` (gamma) works for the aggregator and up to `dropout` (delta) falls silent.
+    Secrecy then fails with probability 2^-`security_bits` (sigma) at most, and the sum cannot be opened with
+    2^-`correctness_bits` (eta) at most.
+
+    With `lying`, the aggregator may tell different silos different survivors. An honest neighbour reveals its share of
+    one of a silo's two secrets, a corrupted one of both: k + corrupted shares in all, so 2 t > k + corrupted leaves the
+    aggregator at most one of the two. It holds for shares that only the k neighbours have. And it is half of what hides
+    a silo from such an aggregator: its seed and each neighbour's key are one secret of each, and open it as well, so
+    the silos must also compare the survivors that they were told.
+
+    Below 100 silos the counts are too small for the model (10 silos can get t = 2): take the complete graph there.
+    """
+    if not (0 <= corrupt < 1 and 0 <= dropout < 1):
+        raise DomainError(
+            f"fractions of silos lie between 0 and 1, found {corrupt} corrupted and {dropout} dropping out; "
+            "correct the job's secure_sum"
+        )
+    shape = _search(
+        silos, whole_silos(corrupt, silos), whole_silos(dropout, silos), security_bits, correctness_bits, lying
+    )
+    if shape is None:
+        raise DomainError(
+            f"{silos} silos of which a fraction of {corrupt} may be corrupted and {dropout} may drop out have no "
+            f"degree from 2 to {silos - 2} that fails with at most 2^-{security_bits} in secrecy and "
+            f"2^-{correctness_bits} in opening; assume smaller fractions, or take `kind: secagg`, the complete graph"
+        )
+    return shape
+
+
+def whole_silos(fraction: float, silos: int) -> int:
+    """The fraction that was meant, rounded down to whole silos: 0.29 of 100 are 29, though floats say 28.999."""
+    return math.floor(Fraction(fraction).limit_denominator(_FINEST_FRACTION) * silos)
+
+
+@lru_cache(maxsize=64)
+def _search(
+    silos: int, corrupted: int, dropped: int, security_bits: int, correctness_bits: int, lying: bool
+) -> Shape | None:
+    """Degrees upwards, those left out that cannot serve. Each kind of secrecy failure gets half of 2^-sigma."""
+    degree = 2
+    while degree <= silos - 2:
+        if not _stays_connected(silos, corrupted + dropped, degree, security_bits + 1):
+            degree += 2
+            continue
+        most_corrupted = _most_marked(silos, corrupted, degree, 2.0 ** -(security_bits + 1) / silos)
+        fewest_surviving = degree - _most_marked(silos, dropped, degree, 2.0**-correctness_bits / silos)
+        too_few = most_corrupted
+        if lying:  # the largest t with 2 t <= k + corrupted neighbours
+            too_few = (degree + most_corrupted) // 2
+        if fewest_surviving > too_few:
+            return Shape(degree, max(too_few + 1, 2))  # one share alone would open a secret
+        # One more neighbour adds at most one survivor and takes away nobody corrupted: the gap closes by one at most.
+        gap = too_few + 1 - fewest_surviving
+        degree += gap + gap % 2
+    return None
+
+
+def _stays_connected(silos: int, removed: int, degree: int, bits: int) -> bool:
+    """Whether the others stay connected but with probability 2^-bits, when `removed` silos leave the ring.
+
+    Two arcs of k/2 neighbours each must be gone to cut a ring of this kind. There are n (n - k - 1) / 2 pairs of arcs.
+    """
+    if degree > removed:
+        return True
+    log_pairs = math.log(silos * (silos - degree - 1) / 2)
+    log_both_gone = _log_factorial(removed) + _log_factorial(silos - degree)
+    log_both_gone -= _log_factorial(silos) + _log_factorial(removed - degree)
+    return bool(log_pairs + log_both_gone < -bits * math.log(2))
+
+
+def _most_marked(silos: int, marked: int, degree: int, probability: float) -> int:
+    """The least m that a silo's number of marked neighbours exceeds with at most this probability.
+
+    Over the ring's order, the k places around any one place hold a random k of all n silos.
+    """
+    # The hypergeometric distribution, written out: scipy's takes minutes where n is 100,000.
+    count = np.arange(degree + 1)
+    log_mass = _log_choose(marked, count) + _log_choose(silos - marked, degree - count) - _log_choose(silos, degree)
+    at_least = np.cumsum(np.exp(log_mass)[::-1])[::-1]  # summed from the thin end, where the answer lies
+    return int(np.count_nonzero(at_least > probability)) - 1
+
+
+def _log_choose(all_of: int, some: int | NDArray[np.int64]) -> NDArray[np.float64]:
+    """ln of the binomial coefficient; minus infinity where there are too few to choose from."""
+    return _log_factorial(all_of) - _log_factorial(some) - _log_factorial(all_of - some)
+
+
+def _log_factorial(number: int | NDArray[np.int64]) -> NDArray[np.float64]:
+    """ln n!; infinity where n is negative."""
+    return np.asarray(gammaln(np.asarray(number) + 1.0))
+
+
+def complete(roster: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Everyone is everyone else's neighbour."""
+    return {silo: roster[:place] + roster[place + 1 :] for place, silo in enumerate(roster)}
+
+
+def harary(roster: tuple[str, ...], degree: int, seed: bytes) -> dict[str, tuple[str, ...]]:
+    """Each silo's neighbours on a ring whose order follows from the seed, in the roster's order."""
+    if degree % 2 or not 2 <= degree < len(roster):
+        raise DomainError(
+            f"{len(roster)} silos cannot have {degree} neighbours each on a ring; the degree must be even, 2 or more, "
+            "and below the number of silos"
+        )
+    return dict(zip(roster, _stretched_ring(roster, degree, seed), strict=True))
+
+
+@lru_cache(maxsize=8)
+def _stretched_ring(roster: tuple[str, ...], degree: int, seed: bytes) -> tuple[tuple[str, ...], ...]:
+    """Kept, so that a thousand silos in one process stretch one session's seed once."""
+    # The bound of 2^-sigma is for a ring that nobody chose. The seed is the session's digest, and an aggregator that
+    # picks the session's number could try many until corrupted silos surround an honest one: 2^g tries cost g bits of
+    # sigma. Stretched, each try costs 16 MiB and tens of milliseconds; it cannot be forbidden, only made slow.
+    stretched = hashlib.scrypt(seed, salt=b"siloseal secagg ring", n=2**14, r=8, p=1, dklen=32)
+    neighbours = join_ring(roster, degree, stretched)
+    return tuple(neighbours[silo] for silo in roster)
+
+
+def join_ring(roster: tuple[str, ...], degree: int, stretched: bytes) -> dict[str, tuple[str, ...]]:
+    """The silos on a ring in an order that is a random function of the stretched seed, each joined to the nearest."""
+    order = sorted(
+        range(len(roster)), key=lambda place: hashlib.sha256(stretched + roster[place].encode()).digest()
+    )  # of places on the roster
+    offsets = [offset for step in range(1, degree // 2 + 1) for offset in (-step, step)]
+    joined = {
+        place: sorted(order[(position + offset) % len(order)] for offset in offsets)
+        for position, place in enumerate(order)
+    }
+    return {silo: tuple(roster[other] for other in joined[place]) for place, silo in enumerate(roster)}

@@ -1,0 +1,53 @@
+"""What both sides compute from a session alone: who masks with whom, how many open a secret, where sums wrap around."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from federation.masked.words import WordRing
+
+
+class Round(IntEnum):
+    """The rounds, in order."""
+
+    ADVERTISE = 0
+    SHARE = 1
+    UPLOAD = 2
+    CONFIRM = 3
+    REVEAL = 4
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One session's sizes."""
+
+    neighbours: Mapping[str, tuple[str, ...]]
+    complete: bool
+    """Whether everyone is everyone's neighbour."""
+    threshold: int
+    """So many shares open one secret of a silo."""
+    ring: WordRing
+    fewest: int
+    """Silos that must upload: as many as the session demands, and as the graph needs."""
+
+    @property
+    def fewest_near(self) -> int:
+        """Silos of a neighbourhood, its centre included, that must be there for the sum to open.
+
+        On the complete graph a silo holds a share of its own seed as well, so that t of n open it. On a ring it does
+        not: the bound on an aggregator that lies, 2 t > k + corrupted, is for shares that only the k neighbours have.
+        """
+        return self.threshold if self.complete else self.threshold + 1
+
+    @property
+    def fewest_openers(self) -> int:
+        """Silos that must answer after the uploads."""
+        return self.threshold if self.complete else self.fewest
+
+    def near(self, silo: str) -> tuple[str, ...]:
+        """The silo and its neighbours."""
+        return tuple(sorted((silo, *self.neighbours[silo])))
+
+    def holders(self, silo: str) -> tuple[str, ...]:
+        """Who holds a share of the silo's seed."""
+        return self.near(silo) if self.complete else self.neighbours[silo]
