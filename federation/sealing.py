@@ -41,12 +41,16 @@ class AgreementKey(Secret):
 
     def agree(self, other: bytes, context: bytes) -> bytes:
         """32 bytes that only the owners of the two keys know, for this context only."""
+        self.meet(other)
+        return HKDF(SHA256(), 32, salt=None, info=context).derive(self._shared[other])
+
+    def meet(self, other: bytes) -> None:
+        """`SealBroken` unless the other's public key is one to agree with."""
         if other not in self._shared:
             try:
                 self._shared[other] = self._key.exchange(X25519PublicKey.from_public_bytes(other))
             except ValueError as error:  # a wrong length, or a point of low order, whose secret everyone knows
                 raise SealBroken("a silo came with no usable X25519 key; it must draw another") from error
-        return HKDF(SHA256(), 32, salt=None, info=context).derive(self._shared[other])
 
 
 class ChannelKey(AgreementKey):

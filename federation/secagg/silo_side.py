@@ -48,6 +48,8 @@ class SecAggSilo(MaskedSilo):
         me, plan = self._me.name, self._plan
         keys = self._hear_keys(body, known=plan.near(me), fewest=plan.fewest_near, keys=2)
         peers = [silo for silo in plan.neighbours[me] if silo in keys]
+        for peer in peers:  # a key whose mask everyone would know is refused before anything is shared
+            self._own_mask_key().meet(keys[peer][1])
         holders = [silo for silo in plan.holders(me) if silo in keys]
         of_key = self._split(self._own_mask_key().private_bytes(), peers)
         of_seed = self._split(self._memory.seed, holders)
