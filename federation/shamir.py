@@ -25,8 +25,8 @@ def evaluate(coefficients: list[int], point: int, *, prime: int) -> int:
         raise OpeningFailed("a share at point 0 would be the secret itself; points begin at 1")
     value = 0
     for coefficient in reversed(coefficients):
-        value = (value * point + coefficient) % prime
-    return value
+        value = value * point + coefficient  # points are small: one reduction at the end is cheaper than one a step
+    return value % prime
 
 
 def join(shares: Mapping[int, int], threshold: int, *, prime: int) -> int:

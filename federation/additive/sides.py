@@ -57,10 +57,9 @@ class AdditiveSilo(MaskedSilo):
         keys, words = self._known_keys(), self._words
         others = set(self._session.roster) - {self._me.name}
         letters = read_pieces(body, known=others, fewest=len(others))
-        given = {piece.silo: piece.data for piece in self._memory.held}
-        for silo, letter in letters.items():
-            self._ring.add_mask(words, self._unseal(silo, keys[silo][0], letter, size=SEED_BYTES), 1)
-            self._ring.add_mask(words, given[silo], -1)
+        received = [self._unseal(silo, keys[silo][0], letter, size=SEED_BYTES) for silo, letter in letters.items()]
+        self._ring.add_masks(words, [(seed, 1) for seed in received])
+        self._ring.add_masks(words, [(piece.data, -1) for piece in self._memory.held])
         self._drop()
         return self._ring.pack(words)
 

@@ -5,6 +5,7 @@ its last reply left it.
 """
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 from federation.errors import SealBroken, WrongRound
 from federation.identity import Identity
@@ -13,12 +14,28 @@ from federation.masked.words import WordRing, require_integers
 from federation.randomness import Randomness
 from federation.rounds import SiloRounds, read_pieces, require_empty, require_mine
 from federation.sealing import AgreementKey, ChannelKey
+from federation.secret import Secret
 from federation.session import Session, Vector
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode
 
+S = TypeVar("S", bound=Secret)
+
 SEAL_BYTES = 28
 """Nonce and tag: so much longer is a letter under its seal."""
+
+
+class MaskSeed(Secret):
+    """The key of a mask that only its silo knows."""
+
+    __slots__ = ("_seed",)
+
+    def __init__(self, seed: bytes) -> None:
+        self._seed = seed
+
+    def private_bytes(self) -> bytes:
+        """For the mask itself, for the silo's own state, and for shares of it."""
+        return self._seed
 
 
 class MaskedSilo(SiloRounds):
@@ -32,6 +49,7 @@ class MaskedSilo(SiloRounds):
         self._words = ring.words(require_integers(session.domain, len(session.roster)).check(contribution))
         self._channel: ChannelKey | None = None
         self._mask_key: AgreementKey | None = None
+        self._seed: MaskSeed | None = None
         self._memory = pb.MaskedSiloState()
 
     def state(self) -> bytes:
@@ -42,18 +60,21 @@ class MaskedSilo(SiloRounds):
             memory.channel_key = self._channel.private_bytes()
         if self._mask_key is not None:
             memory.mask_key = self._mask_key.private_bytes()
+        if self._seed is not None:
+            memory.seed = self._seed.private_bytes()
         return memory.SerializeToString()
 
     def restore(self, state: bytes) -> None:
         memory = decode(pb.MaskedSiloState, state)
         self._channel = ChannelKey(memory.channel_key) if memory.channel_key else None
         self._mask_key = AgreementKey(memory.mask_key) if memory.mask_key else None
-        memory.channel_key = memory.mask_key = b""
+        self._seed = MaskSeed(memory.seed) if memory.seed else None
+        memory.channel_key = memory.mask_key = memory.seed = b""
         self._memory, self._answered = memory, memory.answered
 
     def _drop(self) -> None:
         self._words = self._words[:0]
-        self._channel = self._mask_key = None
+        self._channel = self._mask_key = self._seed = None
         self._memory = pb.MaskedSiloState()
 
     def _advertise(self, body: bytes) -> bytes:
@@ -92,9 +113,19 @@ class MaskedSilo(SiloRounds):
         return letter
 
     def _own_channel(self) -> ChannelKey:
-        if self._channel is None:
-            raise WrongRound("this silo's keys for the session are gone; the session cannot go on with it")
-        return self._channel
+        return _there(self._channel)
+
+    def _own_mask_key(self) -> AgreementKey:
+        return _there(self._mask_key)
+
+    def _own_seed(self) -> bytes:
+        return _there(self._seed).private_bytes()
 
     def _context(self, sender: str, receiver: str) -> bytes:
         return self._session.bind("letter", sender.encode(), receiver.encode())
+
+
+def _there(secret: S | None) -> S:
+    if secret is None:
+        raise WrongRound("this silo's keys for the session are gone; the session cannot go on with it")
+    return secret

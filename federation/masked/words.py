@@ -4,6 +4,7 @@
 mask of whole words is uniform over Z_{2^b} without rejection, and why the modulus is a power of two.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from federation.secure_sum import Sum
 from federation.session import Domain, IntegerDomain
 
 Words = NDArray[np.unsignedinteger[Any]]
+Sign = Literal[1, -1]
 
 _COUNTER_START = bytes(16)
 _STRETCH_BYTES = 2**16  # of key stream at a time: it and the words that it masks stay in the processor's cache
@@ -55,29 +57,40 @@ class WordRing:
         values: NDArray[np.int64] = (words & self._lowest).astype(np.int64)
         return values
 
-    def add_mask(self, words: Words, key: bytes, sign: Literal[1, -1]) -> None:
-        """Add or subtract the mask of this key, in place: AES-256 in counter mode. A key serves one mask only."""
-        stream = Cipher(algorithms.AES256(key), modes.CTR(_COUNTER_START)).encryptor()
+    def add_mask(self, words: Words, key: bytes, sign: Sign) -> None:
+        """Add or subtract the mask of this key, in place."""
+        self.add_masks(words, [(key, sign)])
+
+    def add_masks(self, words: Words, masks: Iterable[tuple[bytes, Sign]]) -> None:
+        """Add or subtract each key's mask, in place: AES-256 in counter mode. A key serves one mask only.
+
+        All masks of one stretch come after each other, so that it is in the processor's cache for all but the first.
+        """
+        streams = [
+            (Cipher(algorithms.AES256(key), modes.CTR(_COUNTER_START)).encryptor(), np.add if sign > 0 else np.subtract)
+            for key, sign in masks
+        ]
         buffer = bytearray(_STRETCH_BYTES + 15)  # the cipher asks for room for a block more
         mask = np.frombuffer(buffer, dtype=self.dtype, count=_STRETCH_BYTES // self.dtype.itemsize)
-        change = np.add if sign > 0 else np.subtract
         for start in range(0, len(words), len(mask)):
             part = words[start : start + len(mask)]
-            stream.update_into(_ZEROS[: part.nbytes] if part.nbytes < _STRETCH_BYTES else _ZEROS, buffer)
-            change(part, mask[: len(part)], out=part)
+            zeros, drawn = _ZEROS[: part.nbytes], mask[: len(part)]
+            for stream, change in streams:
+                stream.update_into(zeros, buffer)
+                change(part, drawn, out=part)
 
     def pack(self, words: Words) -> bytes:
         """The lowest b bits of each entry, 64 entries in b words of 64 bits.
 
         Entries stand in 64 rows, one below the other, so that each row is shifted into place at once.
         """
-        rows = np.zeros((_ROWS, self._columns), dtype="<u8")
-        np.bitwise_and(words, self._lowest, out=rows.reshape(-1)[: self.length])
         packed = np.zeros((self.bits, self._columns), dtype="<u8")
-        for row, (word, shift) in zip(rows, self._places(), strict=True):
-            packed[word] |= row << np.uint64(shift)
+        for number, (word, shift) in enumerate(self._places()):
+            row = words[number * self._columns : (number + 1) * self._columns] & self._lowest  # the last may be short
+            wide = row.astype("<u8", copy=False)
+            packed[word, : len(row)] |= wide << np.uint64(shift)
             if shift + self.bits > 64:
-                packed[word + 1] |= row >> np.uint64(64 - shift)
+                packed[word + 1, : len(row)] |= wide >> np.uint64(64 - shift)
         return packed.tobytes()
 
     def unpack(self, data: bytes) -> Words:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from federation.errors import MessageError
 from federation.identity import Identity
 from federation.masked.advertisement import ADVERTISEMENT_BYTES, check_advertisements
-from federation.masked.silo_side import SEAL_BYTES, MaskedSilo
+from federation.masked.silo_side import SEAL_BYTES, MaskedSilo, MaskSeed
 from federation.masked.words import Words, ring_for, to_total
 from federation.randomness import Randomness
 from federation.rounds import AggregatorRounds, Bodies, Step, pieces
@@ -35,8 +35,8 @@ class RingSilo(MaskedSilo):
         """Hide the vector under a mask of its own, and send it on."""
         if self._turn(body).total:
             raise MessageError("the first silo begins the sum, but a total came to it already")
-        self._memory.seed = self._randomness.bits(32)
-        self._ring.add_mask(self._words, self._memory.seed, 1)
+        self._seed = MaskSeed(self._randomness.bits(32))
+        self._ring.add_mask(self._words, self._own_seed(), 1)
         return self._send()
 
     def _pass(self, body: bytes) -> bytes:
@@ -49,7 +49,7 @@ class RingSilo(MaskedSilo):
     def _open(self, body: bytes) -> bytes:
         """Take the mask off the total of all."""
         words = self._received(decode(pb.RingTurn, body).total)
-        self._ring.add_mask(words, self._memory.seed, -1)
+        self._ring.add_mask(words, self._own_seed(), -1)
         self._drop()
         return self._ring.pack(words)
 

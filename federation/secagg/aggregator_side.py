@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from federation.errors import MessageError
 from federation.masked.advertisement import ADVERTISEMENT_BYTES, check_advertisements
 from federation.masked.silo_side import SEAL_BYTES
-from federation.masked.words import to_total
+from federation.masked.words import Sign, to_total
 from federation.rounds import AggregatorRounds, Bodies, pieces, read_pieces
 from federation.secagg.plan import Plan, Round
 from federation.secagg.shares import SECRET_BYTES, join_key, join_seed, mask_between, mask_sign
@@ -101,24 +101,21 @@ class SecAggAggregator(AggregatorRounds):
         for holder, reply in replies.items():
             for silo, share in self._shares(holder, self._body(Round.REVEAL, reply)).items():
                 held[silo][holder] = share
+        masks = list[tuple[bytes, Sign]]()
         for silo in self._seed_digests:
-            if silo in self._survivors:
-                self._remove_own_mask(silo, held[silo])
-            else:
-                self._remove_masks_with(silo, held[silo])
+            masks += self._own_mask(silo, held[silo]) if silo in self._survivors else self._masks_with(silo, held[silo])
+        self._plan.ring.add_masks(self._total, masks)
         return to_total(self._session.domain, self._plan.ring, self._total, self._survivors)
 
-    def _remove_own_mask(self, silo: str, held: Mapping[str, bytes]) -> None:
-        seed = join_seed(self._session, silo, held, self._plan.threshold, self._seed_digests[silo])
-        self._plan.ring.add_mask(self._total, seed, -1)
+    def _own_mask(self, silo: str, held: Mapping[str, bytes]) -> list[tuple[bytes, Sign]]:
+        return [(join_seed(self._session, silo, held, self._plan.threshold, self._seed_digests[silo]), -1)]
 
-    def _remove_masks_with(self, silo: str, held: Mapping[str, bytes]) -> None:
-        """Survivors have added masks with the silo that never came to cancel them."""
+    def _masks_with(self, silo: str, held: Mapping[str, bytes]) -> list[tuple[bytes, Sign]]:
+        """Survivors have added masks with the silo that never came to cancel them: it is done in its place."""
         session, public = self._session, self._mask_keys
         key = join_key(session, silo, held, self._plan.threshold, public[silo])
-        for other in set(self._plan.neighbours[silo]) & set(self._survivors):
-            mask = mask_between(session, key, silo, other, public[other])
-            self._plan.ring.add_mask(self._total, mask, mask_sign(silo, other))
+        others = set(self._plan.neighbours[silo]) & set(self._survivors)
+        return [(mask_between(session, key, silo, other, public[other]), mask_sign(silo, other)) for other in others]
 
     def _letters(self, silo: str, body: bytes) -> pb.SecAggShares:
         """One for each neighbour that advertised, of the right size."""

@@ -29,6 +29,8 @@ class Plan:
     ring: WordRing
     fewest: int
     """Silos that must upload: as many as the session demands, and as the graph needs."""
+    fewest_openers: int
+    """Silos that must answer after the uploads: as many as the graph needs."""
 
     @property
     def fewest_near(self) -> int:
@@ -38,11 +40,6 @@ class Plan:
         not: the bound on an aggregator that lies, 2 t > k + corrupted, is for shares that only the k neighbours have.
         """
         return self.threshold if self.complete else self.threshold + 1
-
-    @property
-    def fewest_openers(self) -> int:
-        """Silos that must answer after the uploads."""
-        return self.threshold if self.complete else self.fewest
 
     def near(self, silo: str) -> tuple[str, ...]:
         """The silo and its neighbours."""

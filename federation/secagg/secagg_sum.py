@@ -172,4 +172,5 @@ def _plan(scheme: SecAggSum, session: Session) -> Plan:
         threshold=shape.threshold,
         ring=ring_for(session.domain, silos),
         fewest=max(session.quorum, scheme.fewest(silos)),
+        fewest_openers=scheme.fewest(silos),
     )

@@ -4,10 +4,10 @@ Both are numbers below a prime of 255 bits, so that a share of either takes 32 b
 """
 
 from collections.abc import Callable, Mapping
-from typing import Literal
 
 from federation import shamir
 from federation.errors import CommitmentBroken, QuorumLost
+from federation.masked.words import Sign
 from federation.randomness import Randomness
 from federation.sealing import AgreementKey
 from federation.session import Session
@@ -57,7 +57,7 @@ def mask_between(session: Session, mine: AgreementKey, me: str, other: str, key:
     return mine.agree(key, session.bind("mask", first.encode(), second.encode()))
 
 
-def mask_sign(me: str, other: str) -> Literal[1, -1]:
+def mask_sign(me: str, other: str) -> Sign:
     """One of the two adds the mask, the other subtracts it."""
     return 1 if other < me else -1
 

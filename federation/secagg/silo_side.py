@@ -5,9 +5,9 @@ Every check that protects the silo runs here, raises a typed error and ends the 
 
 from collections.abc import Mapping
 
-from federation.errors import QuorumLost, WrongContributors, WrongRound
+from federation.errors import QuorumLost, WrongContributors
 from federation.identity import Identity
-from federation.masked.silo_side import MaskedSilo
+from federation.masked.silo_side import MaskedSilo, MaskSeed
 from federation.randomness import Randomness
 from federation.rounds import Step, pieces, read_pieces
 from federation.sealing import AgreementKey
@@ -40,7 +40,7 @@ class SecAggSilo(MaskedSilo):
     def _advertise(self, body: bytes) -> bytes:
         """Draw both secrets first: the public half of one is advertised."""
         self._mask_key = AgreementKey(draw_secret(self._randomness))
-        self._memory.seed = draw_secret(self._randomness)
+        self._seed = MaskSeed(draw_secret(self._randomness))
         return super()._advertise(body)
 
     def _share(self, body: bytes) -> bytes:
@@ -52,13 +52,13 @@ class SecAggSilo(MaskedSilo):
             self._own_mask_key().meet(keys[peer][1])
         holders = [silo for silo in plan.holders(me) if silo in keys]
         of_key = self._split(self._own_mask_key().private_bytes(), peers)
-        of_seed = self._split(self._memory.seed, holders)
+        of_seed = self._split(self._own_seed(), holders)
         if me in holders:
             self._memory.held.add(silo=me, data=of_seed[me])
         sealed = [
             pb.Piece(silo=peer, data=self._seal(peer, keys[peer][0], of_key[peer] + of_seed[peer])) for peer in peers
         ]
-        digest = seed_digest(self._session, me, self._memory.seed)
+        digest = seed_digest(self._session, me, self._own_seed())
         return pb.SecAggShares(sealed=sealed, seed_digest=digest).SerializeToString()
 
     def _upload(self, body: bytes) -> bytes:
@@ -69,11 +69,10 @@ class SecAggSilo(MaskedSilo):
             shares = self._unseal(silo, keys[silo][0], letter, size=2 * SECRET_BYTES)
             self._memory.held.add(silo=silo, data=shares)
         words, mine = self._words, self._own_mask_key()
-        self._ring.add_mask(words, self._memory.seed, 1)
-        for silo in letters:
-            self._ring.add_mask(words, mask_between(session, mine, me, silo, keys[silo][1]), mask_sign(me, silo))
-        self._words, self._channel, self._mask_key = words[:0], None, None
-        self._memory.ClearField("seed")
+        masks = [(mask_between(session, mine, me, silo, keys[silo][1]), mask_sign(me, silo)) for silo in letters]
+        self._ring.add_masks(words, [(self._own_seed(), 1), *masks])
+        self._words = words[:0]
+        self._channel = self._mask_key = self._seed = None
         self._memory.ClearField("advertised")
         return self._ring.pack(words)
 
@@ -111,8 +110,3 @@ class SecAggSilo(MaskedSilo):
 
     def _split(self, secret: bytes, holders: list[str]) -> dict[str, bytes]:
         return split_secret(self._session, secret, holders, self._plan.threshold, self._randomness)
-
-    def _own_mask_key(self) -> AgreementKey:
-        if self._mask_key is None:
-            raise WrongRound("this silo's keys for the session are gone; the session cannot go on with it")
-        return self._mask_key

@@ -1,0 +1,209 @@
+"""Cost of SecAgg and SecAgg+: masks against a bare key stream, a silo's work against its masks, and growth with silos.
+
+  python benchmarks/masked_sums.py [--json] [--params N] [--silos N] [--precision-bits B] [--repeats N]
+                                   [--ring-params N] [--ring-silos N ...]
+
+Seconds are medians, on one thread, everything in one process and in turns, so that a busy machine slows all alike:
+
+  keystream_s          a bare AES-256-CTR key stream into a buffer that is there, of as many bytes as one mask
+  mask_s               one mask: the same stream, added to the vector
+  masks_s_n<silos>     as many masks as a silo of the complete graph adds, its own included, keys at hand
+  silo_s_n<silos>      a silo's whole work in a real session: rounding, keys, signatures, shares, letters, masks, packing,
+                       in every round, everyone present
+  expansion_measured   bytes of one silo, both ways, in a real session over entries of 16 bits, against sending those
+  expansion_formula    the same by the formula of the paper, which counts no signatures, seals and framing
+
+`ring` has one row for each number of silos under SecAgg+ with its standard parameters: the degree that the formula gives,
+the mean work of a silo, the same by ln n, the whole session, and the peak memory so far of the process that holds all
+of them. The sum of every session is compared with the sum of the vectors.
+"""
+
+import argparse
+import json
+import math
+import resource
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from federation.errors import DomainError
+from federation.identity import Identity
+from federation.masked.words import WordRing
+from federation.randomness import SecureRandomness
+from federation.secagg.secagg_sum import RandomRing, SecAggConfig, SecAggPlusConfig
+from federation.secagg.traffic import expansion
+from federation.secure_sum import SecureSum, SiloSide, Sum
+from federation.session import RealDomain, Session
+
+ENTRY_BITS = 16
+"""Of the entries whose expansion the paper gives."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What one real session took."""
+
+    silo_s: list[float]
+    """Of each silo, all its steps together."""
+    silo_bytes: list[int]
+    """Of each silo, both ways."""
+    session_s: float
+
+
+def vector_of(silo: int, params: int) -> NDArray[np.float64]:
+    """What this silo contributes; drawn anew each time, so that never all of them are in memory."""
+    return np.random.default_rng(silo).uniform(-1, 1, params)
+
+
+def run_session(scheme: SecureSum, silos: int, params: int, between: Callable[[], None] = lambda: None) -> Finished:
+    """Every silo and the aggregator, to the sum. `between` is called after each silo's upload is made."""
+    roster = tuple(f"silo-{number:04d}" for number in range(silos))
+    identities = [Identity.create(name) for name in roster]
+    keys = tuple(identity.public for identity in identities)
+    session = Session(bytes(32), roster, RealDomain(params, 1.0), scheme.name, silos, keys)
+    scheme.admit(session.domain, silos)
+    seconds, counted, sides = [0.0] * silos, [0] * silos, list[SiloSide]()
+    exact = np.zeros(params)
+    began = time.perf_counter()
+    side = scheme.aggregator(session)
+    for number in range(silos):
+        vector = vector_of(number, params)
+        exact += vector
+        start = time.perf_counter()
+        sides.append(scheme.silo(session, identities[number], vector, SecureRandomness()))
+        seconds[number] += time.perf_counter() - start
+    step = side.open()
+    while not isinstance(step, Sum):
+        replies = dict[str, bytes]()
+        for name, message in step.items():
+            number = session.places[name]
+            start = time.perf_counter()
+            replies[name] = sides[number].answer(message)
+            seconds[number] += time.perf_counter() - start
+            counted[number] += len(message) + len(replies[name])
+            if len(replies[name]) > params:
+                between()
+        for name, reply in replies.items():
+            side.check(name, reply)
+        step = side.advance(replies)
+    assert np.abs(step.total - exact).max() <= step.error_bound, "the sum is wrong by more than was promised"
+    return Finished(seconds, counted, time.perf_counter() - began)
+
+
+def time_of(work: Callable[[], object]) -> float:
+    """One call."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def masks_of_the_complete_graph(params: int, silos: int, precision_bits: int, repeats: int) -> dict[str, float]:
+    """One mask against its key stream, and a silo's work against its masks."""
+    scheme = SecAggConfig(kind="secagg", precision_bits=precision_bits).build()
+    ring = WordRing(params, (silos * (2 ** (precision_bits + 1) - 1)).bit_length())
+    words, key = ring.zeros(), bytes(range(32))
+    zeros, buffer = bytes(words.nbytes), bytearray(words.nbytes + 15)
+
+    def key_stream() -> None:
+        Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor().update_into(zeros, buffer)
+
+    def mask() -> None:
+        ring.add_mask(words, key, 1)
+
+    pairs = [(time_of(key_stream), time_of(mask)) for _ in range(max(9, 10 * repeats))]
+    masks = list[float]()
+    uploads = 0
+
+    def some_masks() -> None:
+        nonlocal uploads
+        uploads += 1
+        if uploads % max(1, silos // 10) == 0:
+            masks.append(time_of(lambda: [mask() for _ in range(silos)]))
+
+    silo_s = [second for _ in range(repeats) for second in run_session(scheme, silos, params, some_masks).silo_s]
+    result = {"modulus_bits": float(ring.bits), "keystream_s": median(pair[0] for pair in pairs)}
+    result |= {"mask_s": median(pair[1] for pair in pairs)}
+    result |= {f"masks_s_n{silos}": median(masks), f"silo_s_n{silos}": median(silo_s)}
+    result |= {"mask_ratio": result["mask_s"] / result["keystream_s"]}
+    return {**result, "silo_ratio": result[f"silo_s_n{silos}"] / result[f"masks_s_n{silos}"]}
+
+
+def expansions(params: int, silos: int) -> dict[str, float]:
+    """The largest of any silo, against the formula."""
+    scheme = SecAggConfig(kind="secagg", precision_bits=ENTRY_BITS - 1).build()
+    counted = max(run_session(scheme, silos, params).silo_bytes)
+    formula = expansion(silos=silos, entries=params, entry_bits=ENTRY_BITS)
+    return {"expansion_measured": 8 * counted / (params * ENTRY_BITS), "expansion_formula": formula}
+
+
+def on_a_ring(params: int, silos: int, precision_bits: int) -> dict[str, float]:
+    """One session of SecAgg+."""
+    scheme = SecAggPlusConfig(kind="secagg_plus", precision_bits=precision_bits).build()
+    done = run_session(scheme, silos, params)
+    mean = sum(done.silo_s) / silos
+    return {
+        "silos": silos,
+        "degree": RandomRing().shape(silos).degree,
+        "silo_s": mean,
+        "silo_s_by_ln_n": mean / math.log(silos),
+        "silo_mb": sum(done.silo_bytes) / silos / 1e6,
+        "session_s": done.session_s,
+        "peak_memory_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+    }
+
+
+def measure(options: argparse.Namespace) -> dict[str, object]:
+    """Everything that was asked for."""
+    params, silos, precision = options.params, options.silos, options.precision_bits
+    result: dict[str, object] = {"params": params, "silos": silos, "precision_bits": precision}
+    result |= masks_of_the_complete_graph(params, silos, precision, options.repeats)
+    result |= expansions(params, silos)
+    rows = [on_a_ring(options.ring_params, number, precision) for number in options.ring_silos]
+    return {**result, "ring_params": options.ring_params, "ring": rows}
+
+
+def show(result: dict[str, object]) -> None:
+    """As lines that a person reads."""
+    for name, value in result.items():
+        if name != "ring":
+            print(f"{name:22} {value:.6g}" if isinstance(value, float) else f"{name:22} {value}")
+    rows = result["ring"]
+    assert isinstance(rows, list)
+    for row in rows:
+        print("ring  " + "  ".join(f"{name} {value:.4g}" for name, value in row.items()))
+
+
+def main() -> None:
+    """See the module's text."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--params", type=int, default=1_000_000)
+    parser.add_argument("--silos", type=int, default=100)
+    parser.add_argument("--precision-bits", type=int, default=28)
+    parser.add_argument("--repeats", type=int, default=1, help="sessions that silos are timed in")
+    parser.add_argument("--ring-params", type=int, default=100_000)
+    parser.add_argument("--ring-silos", type=int, nargs="*", default=[100, 300, 1000])
+    options = parser.parse_args()
+    enough = min(options.params, options.ring_params) >= 1000 and options.repeats >= 1
+    if not (enough and options.silos >= 2 and min(options.ring_silos, default=100) >= 100):
+        sys.exit("masked_sums.py: at least 1,000 params, 2 silos, 100 silos on a ring and 1 repeat can be measured")
+    try:
+        with threadpool_limits(limits=1):
+            result = measure(options)
+    except (DomainError, ValueError) as error:
+        sys.exit(f"masked_sums.py: {str(error).splitlines()[0]}")
+    if options.json:
+        print(json.dumps(result, indent=1))
+    else:
+        show(result)
+
+
+if __name__ == "__main__":
+    main()
