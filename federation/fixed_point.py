@@ -5,6 +5,7 @@ counted from the lowest; the total of n silos is off by at most n halves of a st
 """
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -70,8 +71,11 @@ class FixedPoint:
 
     def domain(self, outer: RealDomain, silos: int) -> IntegerDomain:
         """The smallest power of two that the total of all silos cannot reach."""
-        if not (outer.bound > 0 and math.isfinite(outer.bound * silos)):
-            raise DomainError(f"entries up to {outer.bound:g} of {silos} silos have no finite total; lower the bound")
+        if not (math.isfinite(outer.bound * silos) and self.grid(outer) >= sys.float_info.min):
+            raise DomainError(
+                f"entries up to {outer.bound:g} of {silos} silos cannot be counted in {self.precision_bits} bits; "
+                "their total must be finite, and a step of the grid no smaller than doubles can be: correct the bound"
+            )
         bits = (silos * largest_point(self.precision_bits)).bit_length()
         return IntegerDomain(outer.length, 2**bits)
 

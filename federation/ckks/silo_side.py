@@ -69,7 +69,7 @@ class CkksSilo(SiloRounds):
         return dict(enumerate(rounds))
 
     def _drop(self) -> None:
-        self._values = self._values[:0]
+        self._values = np.zeros(0, dtype=np.int64)
         self._secret = self._channel = None
         self._memory = pb.CkksSiloState()
 
@@ -138,7 +138,7 @@ class CkksSilo(SiloRounds):
             add_bytes(ring, joint_key, require_polynomials(ring, share.polynomials, parameters.keys))
         common = common_polynomial(self._session, parameters)
         ciphertext = encrypt(parameters, joint_key, common, self._values, self._randomness)
-        self._values = self._values[:0]  # nothing needs the contribution any more
+        self._values = np.zeros(0, dtype=np.int64)  # nothing needs the contribution any more
         self._memory.ciphertext.CopyFrom(ciphertext)
         committed = sign_ciphertext(self._session, self._me, self._memory.joint_key_digest, ciphertext)
         self._memory.ciphertexts.add(silo=self._me.name, data=committed.SerializeToString())

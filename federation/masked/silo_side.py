@@ -73,7 +73,7 @@ class MaskedSilo(SiloRounds):
         self._memory, self._answered = memory, memory.answered
 
     def _drop(self) -> None:
-        self._words = self._words[:0]
+        self._forget_words()
         self._channel = self._mask_key = self._seed = None
         self._memory = pb.MaskedSiloState()
 
@@ -111,6 +111,9 @@ class MaskedSilo(SiloRounds):
         if len(letter) != size:
             raise SealBroken(f"{sender} sealed {len(letter)} bytes for {self._me.name}, expected {size}")
         return letter
+
+    def _forget_words(self) -> None:
+        self._words = self._ring.none()
 
     def _own_channel(self) -> ChannelKey:
         return _there(self._channel)

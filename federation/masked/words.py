@@ -48,6 +48,10 @@ class WordRing:
         """The empty sum."""
         return np.zeros(self.length, dtype=self.dtype)
 
+    def none(self) -> Words:
+        """What is left of a vector that was dropped; no view of it, which would keep it."""
+        return np.zeros(0, dtype=self.dtype)
+
     def words(self, values: NDArray[np.int64]) -> Words:
         """Integers, reduced."""
         return values.astype(self.dtype)
@@ -128,7 +132,10 @@ class WordRing:
 
 
 def ring_for(domain: Domain, silos: int) -> WordRing:
-    """The domain's own modulus if it is a power of two, for sums wrap around in it; else one that no sum reaches."""
+    """The domain's own modulus if it is a power of two, for sums wrap around in it; else one that no sum reaches.
+
+    Under another modulus whoever adds the uploads therefore sees the sum before it is reduced.
+    """
     modulus = require_integers(domain, silos).modulus
     bits = (modulus - 1).bit_length()
     if modulus != 2**bits:

@@ -18,12 +18,11 @@ from pydantic import Field
 
 from federation.config.precision import PrecisionBits
 from federation.config.section import Section
-from federation.errors import DomainError
 from federation.fixed_point import FixedPointSum
 from federation.identity import Identity
 from federation.masked.words import require_integers
 from federation.randomness import Randomness
-from federation.ring.sides import RingAggregator, RingSilo
+from federation.ring.sides import RingAggregator, RingSilo, require_ring
 from federation.secure_sum import AggregatorSide, SecureSum, SiloSide
 from federation.session import Domain, Session, Vector
 
@@ -55,10 +54,7 @@ class RingSum:
 
     def fewest(self, silos: int) -> int:
         """All of them: each passes the total on."""
-        if silos < 3:
-            raise DomainError(
-                f"{silos} silos stand on both sides of each other on a ring, and hide nothing; take three silos or more"
-            )
+        require_ring(silos)
         return silos
 
     def grid(self, domain: Domain) -> float:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from federation.errors import MessageError
+from federation.errors import DomainError, MessageError
 from federation.identity import Identity
 from federation.masked.advertisement import ADVERTISEMENT_BYTES, check_advertisements
 from federation.masked.silo_side import SEAL_BYTES, MaskedSilo, MaskSeed
@@ -22,6 +22,7 @@ class RingSilo(MaskedSilo):
     """One silo's part."""
 
     def __init__(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> None:
+        require_ring(len(session.roster))
         super().__init__(session, me, contribution, randomness, ring_for(session.domain, len(session.roster)))
 
     @property
@@ -114,6 +115,14 @@ class RingAggregator(AggregatorRounds):
         around = {neighbour(self._session, silo, distance) for distance in (-1, 0, 1)}
         advertised = pieces({other: self._advertised[other] for other in around})
         return self._ask(number, {silo: pb.RingTurn(advertised=advertised, total=total).SerializeToString()})
+
+
+def require_ring(silos: int) -> None:
+    """`DomainError` below three: each silo would stand on both sides of the other."""
+    if silos < 3:
+        raise DomainError(
+            f"{silos} silos stand on both sides of each other on a ring, and hide nothing; take three silos or more"
+        )
 
 
 def neighbour(session: Session, silo: str, distance: int) -> str:

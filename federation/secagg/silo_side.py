@@ -71,7 +71,7 @@ class SecAggSilo(MaskedSilo):
         words, mine = self._words, self._own_mask_key()
         masks = [(mask_between(session, mine, me, silo, keys[silo][1]), mask_sign(me, silo)) for silo in letters]
         self._ring.add_masks(words, [(self._own_seed(), 1), *masks])
-        self._words = words[:0]
+        self._forget_words()
         self._channel = self._mask_key = self._seed = None
         self._memory.ClearField("advertised")
         return self._ring.pack(words)

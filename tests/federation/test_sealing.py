@@ -1,4 +1,7 @@
-"""Letters between silos: who can open one, and where."""
+"""Letters between silos: who can open one, and where; and the agreement of keys beneath them."""
+
+import hashlib
+import hmac
 
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
@@ -7,18 +10,22 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from federation.errors import SealBroken
 from federation.randomness import SecureRandomness
-from federation.sealing import ChannelKey
+from federation.sealing import AgreementKey, ChannelKey
 
 ALICE, BOB, EVE = (ChannelKey.draw(SecureRandomness()) for _ in range(3))
 LETTER = b"a share of 66 bytes, or anything else"
 CONTEXT = b"session, alice to bob"
 SEALED = ALICE.seal(BOB.public, LETTER, CONTEXT)
 
+_PRIME = 2**255 - 19
 LOW_ORDER = {
     "zero": bytes(32),
     "one": bytes([1]) + bytes(31),
     "order eight": bytes.fromhex("e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"),
     "order eight, the other": bytes.fromhex("5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157"),
+    "minus one": (_PRIME - 1).to_bytes(32, "little"),
+    "zero, not reduced": _PRIME.to_bytes(32, "little"),
+    "one, not reduced": (_PRIME + 1).to_bytes(32, "little"),
 }
 """Points whose shared secret is zero with every key: cr.yp.to/ecdh.html, "How do I validate Curve25519 public keys"."""
 
@@ -120,3 +127,53 @@ def test_a_key_comes_back_from_its_private_bytes() -> None:
 
 def test_two_drawn_keys_differ() -> None:
     assert len({ALICE.public, BOB.public, EVE.public}) == 3
+
+
+class TestTheAgreement:
+    ALICE, BOB = AgreementKey(RFC_7748["alice private"]), AgreementKey(RFC_7748["bob private"])
+
+    def test_has_the_public_keys_of_rfc_7748(self) -> None:
+        assert self.ALICE.public == RFC_7748["alice public"]
+        assert self.BOB.public == RFC_7748["bob public"]
+
+    @pytest.mark.parametrize("context", [CONTEXT, b"", bytes(100)], ids=["usual", "empty", "long"])
+    def test_is_hkdf_of_the_shared_secret_of_rfc_7748(self, context: bytes) -> None:
+        """RFC 5869 written out: extract under a salt of zeros, then one block of expansion."""
+        extracted = hmac.digest(bytes(32), RFC_7748["shared"], hashlib.sha256)
+        assert self.ALICE.agree(self.BOB.public, context) == hmac.digest(extracted, context + b"\1", hashlib.sha256)
+
+    def test_is_the_same_for_both(self) -> None:
+        first, second = (AgreementKey.draw(SecureRandomness()) for _ in range(2))
+        agreed = first.agree(second.public, CONTEXT)
+        assert agreed == second.agree(first.public, CONTEXT)
+        assert agreed == first.agree(second.public, CONTEXT)  # and the next time
+        assert len(agreed) == 32
+
+    def test_is_another_one_in_another_context_and_with_another_silo(self) -> None:
+        eve = AgreementKey.draw(SecureRandomness())
+        agreed = {
+            self.ALICE.agree(other.public, context)
+            for other in (self.BOB, eve)
+            for context in (CONTEXT, CONTEXT + b"!")
+        }
+        assert len(agreed) == 4
+        assert eve.agree(self.BOB.public, CONTEXT) not in agreed
+
+    @pytest.mark.parametrize("public", LOW_ORDER.values(), ids=LOW_ORDER.keys())
+    @pytest.mark.parametrize("top_bit", [0, 128])
+    def test_is_refused_with_every_point_of_low_order(self, public: bytes, top_bit: int) -> None:
+        """X25519 ignores the top bit, so that each can be written in two ways. A second try meets the same."""
+        written = public[:31] + bytes([public[31] | top_bit])
+        for _ in range(2):
+            with pytest.raises(SealBroken, match="no usable X25519 key"):
+                self.ALICE.agree(written, CONTEXT)
+            with pytest.raises(SealBroken, match="no usable X25519 key"):
+                self.ALICE.meet(written)
+
+    @pytest.mark.parametrize("length", [0, 31, 33, 64])
+    def test_is_refused_with_a_public_key_of_another_length(self, length: int) -> None:
+        with pytest.raises(SealBroken, match="no usable X25519 key"):
+            self.ALICE.agree(bytes([9] * length), CONTEXT)
+
+    def test_key_does_not_print_itself(self) -> None:
+        assert repr(self.ALICE) == "AgreementKey(<secret>)"
