@@ -4,7 +4,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ import yaml
 
 from federation.config.job import Job
 from federation.config.loading import to_yaml
+from federation.config.sums import SumKind
 from models.building import read_generator
 from siloseal.provisioning.kits import provision
 
@@ -23,8 +24,9 @@ SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 30, "tuning_rounds": 1
 PRIVACY = {"kind": "example_level", "epsilon": 10, "delta": 1e-5, "reserve_steps": 2000}
 KERNEL_MEAN = {"kind": "kernel_mean", "epsilon": 4, "frequencies": 40, "length_scale": 1.0, "fit_steps": 5}
 POLICY = {
-    "largest_epsilon": 10, "largest_delta": 1e-5, "fewest_silos": 2, "secure_sums": ["ckks", "plain"],
-    "tuning_sums": ["ckks", "plain"], "mechanisms": ["example_level"], "learners": ["gan"], "largest_model": 10**6,
+    "largest_epsilon": 10, "largest_delta": 1e-5, "fewest_silos": 2, "secure_sums": list(get_args(SumKind)),
+    "tuning_sums": list(get_args(SumKind)), "mechanisms": ["example_level"], "learners": ["gan"],
+    "largest_model": 10**6,
 }  # fmt: skip
 
 

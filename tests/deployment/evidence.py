@@ -7,11 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from federation.contributions import model_domain, model_scheme
+from federation.phases import PHASE_1
+from federation.randomness import SeededRandomness
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode
+from models.building import build_learner
+from models.checkpoints import part_of
 from silo.state import SiloState
 
-from .conftest import Consortium
+from .conftest import EXAMPLES, Consortium
 from .parties import Event
 
 
@@ -48,10 +55,13 @@ def charged_steps(ledger: bytes, phase: str) -> int:
     return sum(line["steps"] for line in lines if line.get("phase") == phase and "steps" in line)
 
 
-def kept_seed(consortium: Consortium, silo: str) -> bytes:
-    """The seed of the silo's key in the sum under way; empty if it keeps none."""
+def kept_keys(consortium: Consortium, silo: str) -> set[bytes]:
+    """The keys and seeds that the silo has drawn for the sum under way, as far as it keeps them."""
     side = SiloState(consortium.run_folder(silo)).load_reply().side
-    return decode(pb.CkksSiloState, side).seed if len(side) > len(b"answered") else b""
+    if len(side) <= len(b"answered"):  # of a plain sum, or of one that is over
+        return set()
+    memory = decode(pb.CkksSiloState if consortium.job.secure_sum.kind == "ckks" else pb.MaskedSiloState, side)
+    return {memory.seed, memory.channel_key, getattr(memory, "mask_key", b"")} - {b""}
 
 
 def state_files(consortium: Consortium) -> Iterator[Path]:
@@ -59,3 +69,32 @@ def state_files(consortium: Consortium) -> Iterator[Path]:
     for party in ("aggregator", *consortium.silos):
         yield consortium.state(party)
         yield from consortium.state(party).rglob("*")
+
+
+class Truth:
+    """What the silos' models were when they had been trained, read from their disks, by round."""
+
+    def __init__(self, consortium: Consortium) -> None:
+        self._consortium = consortium
+        self.models: list[dict[str, np.ndarray]] = []
+
+    def look(self, silo: str, round: int) -> None:
+        """At the silo's checkpoint. It must not be writing."""
+        checkpoint, job = SiloState(self._consortium.run_folder(silo)).load(), self._consortium.job
+        assert checkpoint is not None
+        learner = build_learner(job, (1, 8, 8), 10, labels=range(10), expected_batch=48, randomness=SeededRandomness(0))
+        learner.load_state(part_of("learner", checkpoint.tensors))
+        while len(self.models) <= round:
+            self.models.append({})
+        self.models[round][silo] = learner.vector().numpy().astype(np.float64)
+
+    def mean(self, round: int, silos: set[str]) -> np.ndarray:
+        weights = np.array([EXAMPLES[silo] for silo in silos], dtype=np.float64)
+        return np.average([self.models[round][silo] for silo in silos], axis=0, weights=weights)
+
+    def error_bound(self, mean: np.ndarray, silos: set[str]) -> float:
+        """Of the mean: each contribution, and each weight in it, is rounded to the scheme's grid."""
+        job = self._consortium.job
+        grid = model_scheme(job, PHASE_1).grid(model_domain(job, mean.size))
+        share = sum(EXAMPLES[silo] for silo in silos) / job.largest_silo
+        return float(len(silos) * grid / 2 * (1 + np.abs(mean).max()) / share) + 1e-6  # and single precision

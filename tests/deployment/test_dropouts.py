@@ -3,25 +3,22 @@
 import json
 import os
 import signal
+import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
-from federation.contributions import model_domain, model_scheme
-from federation.phases import PHASE_1
-from federation.randomness import SeededRandomness
 from federation.weighting import mean_of
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, from_array
-from models.building import build_learner
-from models.checkpoints import part_of
-from silo.state import SiloState
 from siloseal.status import ask_status
 
-from .conftest import EXAMPLES, NAMES, SHORT, Consortium
-from .evidence import audit_lines, journal_replies
-from .parties import Event, Party
+from .conftest import NAMES, SHORT, Consortium
+from .evidence import Truth, audit_lines, journal_replies
+from .parties import PATIENCE_SECONDS, Event, Party
 
 ConsortiumOf = Callable[..., Consortium]
 TWO_OF_THREE = {"names": list(NAMES), "fewest": 2}
@@ -109,60 +106,89 @@ def test_a_silo_killed_for_good_is_left_out_to_the_end(consortium_of: Consortium
     assert len(notes(consortium)) == 2
 
 
-def test_a_silo_that_the_job_needs_is_waited_for_past_the_deadline(consortium_of: ConsortiumOf) -> None:
-    consortium = consortium_of()
+ADDITIVE = {"silos": TWO_OF_THREE, "secure_sum": {"kind": "additive"}, "schedule": {**SHORT, "tuning_rounds": 0}}
+"""A job for which two silos are enough, and a sum that needs all."""
+
+
+@pytest.mark.parametrize(
+    ("sections", "what"),
+    [({}, "train"), (ADDITIVE, "train"), (ADDITIVE, "sum")],
+    ids=["all-train", "additive-train", "additive-sum"],
+)
+def test_a_silo_that_the_job_or_its_sum_needs_is_waited_for_past_the_deadline(
+    consortium_of: ConsortiumOf, sections: dict[str, Any], what: str
+) -> None:
+    consortium = consortium_of(**sections)
     patient_for(consortium, 0.6)
-    east = consortium.silos["east"]
-    at(east, lambda: stop(east), "training")
+    east, aggregator = consortium.silos["east"], consortium.aggregator
+    stopped, waited = threading.Event(), threading.Event()
+
+    def stop_east() -> None:
+        stop(east)
+        stopped.set()
+
+    def on_event(event: Event) -> None:
+        """On a slow machine it waits for others, and at other requests, too."""
+        if event["event"] == "waiting" and "east" in event["silos"] and aggregator.said("asks")[-1]["what"] == what:
+            assert event["past_deadline"]
+            waited.set()
+
+    at(east, stop_east, "asked", what=what)
+    aggregator.on_event = on_event
     consortium.start()
-    waiting = consortium.aggregator.wait_for("waiting", silos=["east"], needed=1)
-    assert waiting["past_deadline"]
+    assert stopped.wait(PATIENCE_SECONDS)
+    assert waited.wait(PATIENCE_SECONDS)
     wake(east)
     consortium.finish()
-    assert mean_in_journal(consortium, 4)[1] == sorted(NAMES)
-    assert not notes(consortium)
+    last = aggregator.wait_for("finished")["requests"]  # which needs nobody
+    replies = [(number, silo) for number, silo, _ in journal_replies(consortium) if number < last]
+    assert replies == [(number, silo) for number in range(1, last) for silo in sorted(NAMES)]
+    assert all(line["number"] == last for line in audit_lines(consortium, "aggregator", "goes_on_without"))
 
 
-class Truth:
-    """What the silos' models were when they had been trained, read from their disks, by round."""
-
-    def __init__(self, consortium: Consortium) -> None:
-        self._consortium = consortium
-        self.models: list[dict[str, np.ndarray]] = []
-
-    def look(self, silo: str, round: int) -> None:
-        """At the silo's checkpoint. It must not be writing."""
-        checkpoint, job = SiloState(self._consortium.run_folder(silo)).load(), self._consortium.job
-        assert checkpoint is not None
-        learner = build_learner(job, (1, 8, 8), 10, labels=range(10), expected_batch=48, randomness=SeededRandomness(0))
-        learner.load_state(part_of("learner", checkpoint.tensors))
-        while len(self.models) <= round:
-            self.models.append({})
-        self.models[round][silo] = learner.vector().numpy().astype(np.float64)
-
-    def mean(self, round: int, silos: set[str]) -> np.ndarray:
-        weights = np.array([EXAMPLES[silo] for silo in silos], dtype=np.float64)
-        return np.average([self.models[round][silo] for silo in silos], axis=0, weights=weights)
-
-    def error_bound(self, mean: np.ndarray, silos: set[str]) -> float:
-        """Of the mean: each contribution, and each weight in it, is rounded to the scheme's grid."""
-        job = self._consortium.job
-        grid = model_scheme(job, PHASE_1).grid(model_domain(job, mean.size))
-        share = sum(EXAMPLES[silo] for silo in silos) / job.largest_silo
-        return float(len(silos) * grid / 2 * (1 + np.abs(mean).max()) / share) + 1e-6  # and single precision
-
-
-COMMIT_KEY, REVEAL_KEY, COMMIT_CIPHERTEXT, UPLOAD, OPEN = range(1, 6)
 TRAINING = 0
-SILENT = [("north", TRAINING), ("east", COMMIT_KEY), ("south", REVEAL_KEY), ("north", UPLOAD), ("east", OPEN)]
-"""By round: who stops, and at which of its messages."""
+"""Before the messages of a sum, which are counted from 1."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Who stops when, while two of three silos are enough."""
+
+    kind: str
+    silent: tuple[tuple[str, int], ...]
+    """By round: who stops, and at which of its messages."""
+    upload: int
+    """The message whose answer is the upload: a silo that stops later is in the sum."""
+    patience_seconds: float
+    aggregator_dies: bool
+    """Whenever it has just gone on without a silo; it is started again."""
+
+
+PLOTS = (
+    Plot(
+        kind="ckks",
+        silent=(("north", TRAINING), ("east", 1), ("south", 2), ("north", 4), ("east", 5)),
+        upload=4,
+        patience_seconds=5,
+        aggregator_dies=False,
+    ),
+    Plot(
+        kind="secagg",
+        silent=(("north", TRAINING), ("east", 1), ("south", 2), ("north", 3), ("east", 4), ("south", 5)),
+        upload=3,
+        patience_seconds=2.5,
+        aggregator_dies=True,
+    ),
+)
+"""CKKS: commit to a key, reveal it, commit to a ciphertext, upload, open; SecAgg: advertise, share, upload, confirm,
+reveal."""
 
 
 class Stopping:
     """A silo that stops, once in the rounds where it is its turn, and wakes when the run has gone on without it."""
 
-    def __init__(self, consortium: Consortium, name: str, truth: Truth) -> None:
-        self._name, self._truth, self._party = name, truth, consortium.silos[name]
+    def __init__(self, consortium: Consortium, name: str, plot: Plot, truth: Truth) -> None:
+        self._name, self._plot, self._truth, self._party = name, plot, truth, consortium.silos[name]
         self._trainings: list[int] = []
         self._sums: list[int] = []
         self._stopped = set[int]()
@@ -179,41 +205,53 @@ class Stopping:
         if event["event"] == "answers" and event["what"] == "train":
             self._truth.look(self._name, turn)
         begins = event["event"] == "asked" and event["what"] in ("train", "sum")
-        if begins and (self._name, len(self._sums)) == SILENT[turn] and turn not in self._stopped:
+        if begins and (self._name, len(self._sums)) == self._plot.silent[turn] and turn not in self._stopped:
             self._stopped.add(turn)
             stop(self._party)
 
 
-def test_silos_that_stop_at_any_message_of_an_encrypted_sum_are_left_out_or_recovered(
-    consortium_of: ConsortiumOf,
+@pytest.mark.parametrize("plot", PLOTS, ids=lambda plot: plot.kind)
+def test_silos_that_stop_at_any_message_of_a_sum_that_hides_are_left_out_or_recovered(
+    consortium_of: ConsortiumOf, plot: Plot
 ) -> None:
-    """Whoever has uploaded is in the sum: the others recover its share of the key."""
-    ckks = {"kind": "ckks", "threshold": 2}
-    schedule = {**SHORT, "local_steps": 10, "tuning_rounds": len(SILENT) - 1, "tuning_sum": ckks}
-    consortium = consortium_of(silos=TWO_OF_THREE, secure_sum=ckks, schedule=schedule)
-    patient_for(consortium, 5)
+    """Whoever has uploaded is in the sum: the others recover its share of the key, or the seed of its mask."""
+    scheme = {"kind": plot.kind, "threshold": 2}
+    schedule = {**SHORT, "local_steps": 10, "tuning_rounds": len(plot.silent) - 1, "tuning_sum": scheme}
+    consortium = consortium_of(silos=TWO_OF_THREE, secure_sum=scheme, schedule=schedule)
+    patient_for(consortium, plot.patience_seconds)
     truth = Truth(consortium)
     for name in NAMES:
-        Stopping(consortium, name, truth)
+        Stopping(consortium, name, plot, truth)
+
+    aggregator, without = consortium.aggregator, dict[int, list[str]]()
 
     def on_event(event: Event) -> None:
-        if event["event"] == "goes_on_without":
+        if event["event"] == "goes_on_without" and event["number"] not in without:
+            without[event["number"]] = event["silos"]
+            if plot.aggregator_dies:
+                aggregator.restart()
             for silo in event["silos"]:
                 wake(consortium.silos[silo])
 
-    consortium.aggregator.on_event = on_event
-    consortium.start().finish()
-    without = audit_lines(consortium, "aggregator", "goes_on_without")
-    assert [line["silos"] for line in without] == [[name] for name, _ in SILENT]
-    assert [note.split(" stayed")[0] for note in notes(consortium)] == [name for name, _ in SILENT]
-    for turn, (name, stage) in enumerate(SILENT):
-        contributors = set(NAMES) - (set() if stage == OPEN else {name})
+    aggregator.paced, aggregator.on_event = True, on_event
+    consortium.start()
+    aggregator.wait_for("finished")
+    consortium.finish()
+    assert list(without.values()) == [[name] for name, _ in plot.silent]
+    logged = {line["number"]: line["silos"] for line in audit_lines(consortium, "aggregator", "goes_on_without")}
+    assert logged == without
+    assert [note.split(" stayed")[0] for note in notes(consortium)] == [name for name, _ in plot.silent]
+    for turn, (name, message) in enumerate(plot.silent):
+        contributors = set(NAMES) - (set() if message > plot.upload else {name})
         model = consortium.model(f"models/round_{turn}.safetensors" if turn else "models/phase_1.safetensors")
         mean = truth.mean(turn, contributors)
         bound = truth.error_bound(mean, contributors)
         assert np.abs(model - mean).max() <= bound
         others = [truth.mean(turn, set(truth.models[turn]) - {one}) for one in contributors]
         assert min(np.abs(model - other).max() for other in others) > 10 * bound, "nobody else's mean is as near"
+    counted = {(number, silo) for number, silo, _ in journal_replies(consortium)}
+    assert not any((number, silo) in counted for number, (silo,) in without.items())
     for name in NAMES:
-        late = audit_lines(consortium, name, "not_needed")
-        assert len(late) == [silent for silent, _ in SILENT].count(name), "what it brings when it wakes is over"
+        late, turns = audit_lines(consortium, name, "not_needed"), [silent for silent, _ in plot.silent].count(name)
+        # What it brings when it wakes is over; it may bring nothing to an aggregator that has died meanwhile.
+        assert len(late) <= turns if plot.aggregator_dies else len(late) == turns

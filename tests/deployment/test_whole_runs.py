@@ -1,25 +1,110 @@
 """Real processes, real sockets, real TLS: a job from the first dial to the last receipt."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import get_args
 
 import numpy as np
+import pytest
 
+from federation.config.data import Digits
+from federation.config.job import KernelMeanStart
+from federation.config.sums import SumKind
+from federation.contributions import model_domain, sketch_domain, sketch_mechanism
+from federation.fixed_point import FixedPoint
+from federation.masked.words import ring_for
+from federation.randomness import SeededRandomness
+from federation.session import RealDomain, Session
+from federation.weighting import weigh
+from models.building import feature_map
+from silo.data.loading import load
 from siloseal.status import ask_status
 
-from .conftest import KERNEL_MEAN, NAMES, Consortium
-from .evidence import audit_lines
+from .conftest import EXAMPLES, KERNEL_MEAN, NAMES, SHORT, Consortium
+from .evidence import Truth, audit_lines
 from .parties import Event
 
 ConsortiumOf = Callable[..., Consortium]
+SKETCH_REQUEST = 3
+"""After enrolment and beginning."""
+PRECISION_BITS = 28
 
 
-def test_a_run_ends_with_a_model_and_every_party_well(consortium_of: ConsortiumOf) -> None:
-    consortium = consortium_of(warm_start=KERNEL_MEAN, secure_sum={"kind": "ckks"}).start()
-    model = consortium.finish()
-    assert np.isfinite(model).all()
+def watched(consortium: Consortium) -> Truth:
+    """Every silo's model as it is when a training ends, by round."""
+    truth = Truth(consortium)
+
+    def watch(name: str) -> None:
+        party = consortium.silos[name]
+
+        def on_event(event: Event) -> None:
+            if event["event"] == "answers" and event["what"] == "train":
+                truth.look(name, len(party.said("answers", what="train")) - 1)
+
+        party.paced, party.on_event = True, on_event
+
+    for name in NAMES:
+        watch(name)
+    return truth
+
+
+def contributions(consortium: Consortium, truth: Truth, silo: str) -> Iterator[tuple[np.ndarray, RealDomain]]:
+    """What the silo put into the sums of its run: its kernel mean with the noise that its seed gives, its models."""
+    job, data = consortium.job, load(Digits(limit=EXAMPLES[silo]))[0]
+    mechanism = sketch_mechanism(job)
+    assert mechanism is not None
+    assert isinstance(job.warm_start, KernelMeanStart)
+    features = feature_map(job, job.warm_start, data.image_shape, data.classes)
+    domain = sketch_domain(job, features.length)
+    randomness = SeededRandomness(consortium.silos[silo].seed)
+    randomness.begin(f"contribution of request {SKETCH_REQUEST}")
+    session = Session(bytes(32), NAMES, domain, mechanism.name, len(NAMES), (bytes(32),) * len(NAMES))
+    sketch = mechanism.encode(features.labelled_sum(data.images, data.labels).numpy(), session, randomness)
+    yield sketch, mechanism.domain(domain, len(NAMES))
+    for models in truth.models:
+        model = models[silo]
+        yield weigh(model, weight=EXAMPLES[silo], largest=job.largest_silo), model_domain(job, model.size)
+
+
+def written(vector: np.ndarray, domain: RealDomain) -> Iterator[bytes]:
+    """The vector as a sum could carry it without a mask: as floats, and as points of the grid, in words or packed."""
+    yield from (vector.astype(dtype).tobytes() for dtype in ("<f4", "<f8"))
+    grid = FixedPoint(PRECISION_BITS)
+    inner = grid.domain(domain, len(NAMES))
+    session = Session(bytes(32), NAMES, domain, grid.name, len(NAMES), (bytes(32),) * len(NAMES))
+    points = grid.encode(vector, session, SeededRandomness(0))
+    yield from (points.astype(dtype).tobytes() for dtype in ("<u4", "<i8"))
+    ring = ring_for(inner, len(NAMES))
+    yield ring.pack(ring.words(points))
+
+
+def parts(content: bytes, *, count: int = 6, size: int = 48) -> list[bytes]:
+    """Stretches of it that look like nothing else: a database breaks what it keeps into pages."""
+    stretches = [content[start : start + size] for start in range(0, len(content) - size, len(content) // count)]
+    telling = [stretch for stretch in stretches if len(set(stretch)) > size // 4]
+    assert len(telling) > 1
+    return telling
+
+
+@pytest.mark.parametrize("kind", get_args(SumKind))
+def test_a_run_ends_with_the_mean_and_every_party_well_and_no_vector_at_the_aggregator_unless_its_sum_is_plain(
+    consortium_of: ConsortiumOf, kind: str
+) -> None:
+    chosen = {"kind": kind}
+    schedule = {**SHORT, "tuning_sum": chosen}
+    consortium = consortium_of(warm_start=KERNEL_MEAN, secure_sum=chosen, schedule=schedule)
+    truth = watched(consortium)
+    model = consortium.start().finish()
     assert np.array_equal(model, consortium.model("models/round_1.safetensors"))
+    for number, stage in enumerate(("phase_1", "round_1")):
+        mean = truth.mean(number, set(NAMES))
+        found = consortium.model(f"models/{stage}.safetensors")
+        assert np.abs(found - mean).max() <= truth.error_bound(mean, set(NAMES))
+    on_disk = b"".join(path.read_bytes() for path in consortium.state("aggregator").rglob("*") if path.is_file())
     for name in NAMES:
         assert (consortium.run_folder(name) / "global.safetensors").exists()
+        for vector, domain in contributions(consortium, truth, name):
+            seen = [any(part in on_disk for part in parts(content)) for content in written(vector, domain)]
+            assert seen == [kind == "plain", False, False, False, False]
 
 
 def test_the_status_knows_the_round_and_what_every_silo_has_spent_as_soon_as_it_is_told(

@@ -10,6 +10,7 @@ from federation.config.loading import load_config, parse_config, to_yaml
 from federation.config.section import Section
 from federation.errors import ConfigError
 from federation.roster import Roster
+from silo.config import Policy
 
 GOOD = """\
 name: small
@@ -73,6 +74,19 @@ def test_the_digest_changes_with_any_field() -> None:
         ("secure_sum: {kind: plain}", "secure_sum: {kind: ckks, threshold: 1}", ["job.yaml:19: secure_sum.threshold", "found 1"]),
         ("secure_sum: {kind: plain}", "secure_sum: {kind: ckks, statistical_distance_bits: 20}", ["statistical_distance_bits", "found 20", "greater than or equal to 40"]),
         ("secure_sum: {kind: plain}", "secure_sum: {kind: ckks, precision_bits: 60}", ["secure_sum.precision_bits", "found 60"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: secag}", ["job.yaml:19: secure_sum: found secag", "'secagg', 'secagg_plus', 'additive', 'ring'; did you mean secagg?"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg, threshold: 1}", ["job.yaml:19: secure_sum.threshold: found 1", "greater than or equal to 2", "more than half"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg, threshold: 3}", ["job.yaml:19: secure_sum.threshold is 3", "threshold is 3 for 2 silos", "at most all"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg, thresold: 2}", ["job.yaml:19: secure_sum.thresold is not a known key; did you mean threshold?"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: additive, threshold: 2}", ["job.yaml:19: secure_sum.threshold is not a known key; known here: kind, precision_bits"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: additive, precision_bits: 41}", ["job.yaml:19: secure_sum.precision_bits: found 41", "less than or equal to 40"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: ring}", ["job.yaml:19: secure_sum.kind is 'ring'", "2 silos", "take three silos or more"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg_plus, threshold: 2}", ["job.yaml:19: secure_sum.threshold is not a known key; known here: correctness_bits, corrupt, dropout,"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg_plus, corrupt: 0.4}", ["job.yaml:19: secure_sum.corrupt: found 0.4", "less than 0.333", "may collude"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg_plus, dropout: 0.6}", ["job.yaml:19: secure_sum.dropout: found 0.6", "less than 0.5", "may drop out"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg_plus, security_bits: 10}", ["job.yaml:19: secure_sum.security_bits: found 10", "greater than or equal to 40", "fails to hide"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg_plus, correctness_bits: 5}", ["job.yaml:19: secure_sum.correctness_bits: found 5", "greater than or equal to 10", "fails to open"]),
+        ("  local_steps: 100", "  local_steps: 100\n  tuning_sum: {kind: ring}", ["job.yaml:19: schedule.tuning_sum.kind is 'ring'", "take three silos or more"]),
         ("  local_steps: 100", "  local_steps: 100\n  tuning_sum: {kind: ckks, threshold: 3}", ["job.yaml:19: schedule.tuning_sum.threshold is 3"]),
         ("[north, east]", "[north, North]", ["job.yaml:3: silos", "two silos have the same name"]),
         ("[north, east]", "north", ["job.yaml:4: silos.names: found 'north'", "a list, in [brackets]"]),
@@ -114,6 +128,11 @@ def test_a_mistake_is_explained(old: str, new: str, expected: list[str]) -> None
         ),
         (Roster, "identities: {north: ab}", "x.yaml:1: identities.north: found 'ab'; expected 64 hexadecimal digits"),
         (
+            Policy,
+            "secure_sums: [ring, secag]",
+            "x.yaml:1: secure_sums.1: found 'secag'; input should be 'ckks', 'secagg', 'secagg_plus', 'additive', 'ring'",
+        ),
+        (
             AggregatorConfig,
             "host: http://a.org",
             "x.yaml:1: host: found 'http://a.org'; expected a host's name or an IP",
@@ -126,15 +145,57 @@ def test_what_a_text_must_look_like_fits_the_field(kind: type[Section], text: st
     assert expected in str(caught.value)
 
 
-def test_an_encrypted_sum_of_one_silo_is_refused() -> None:
-    text = GOOD.replace("[north, east]", "[north]").replace("{kind: plain}", "{kind: ckks}")
-    with pytest.raises(ConfigError, match="a sum of one silo hides nothing"):
+@pytest.mark.parametrize(
+    ("silos", "chosen", "expected"),
+    [
+        (1, "kind: ckks", "secure_sum.kind is 'ckks', but a sum of one silo hides nothing; take two silos or more"),
+        (1, "kind: secagg", "secure_sum.kind is 'secagg', but a sum of one silo hides nothing; take two silos"),
+        (1, "kind: additive", "secure_sum.kind is 'additive', but a sum of one silo hides nothing; take two silos"),
+        (5, "kind: secagg, threshold: 2", "secure_sum.threshold is 2, but its threshold is 2 for 5 silos; it must be"),
+        (
+            120,
+            "kind: secagg_plus, corrupt: 0.3, dropout: 0.49",
+            "secure_sum.kind is 'secagg_plus', but 120 silos of which a fraction of 0.3 may be corrupted and 0.49 may "
+            "drop out have no degree from 2 to 118",
+        ),
+        (
+            3000,
+            "kind: secagg_plus, precision_bits: 40",
+            "secure_sum.kind is 'secagg_plus', but a masked sum of 3000 silos cannot carry",
+        ),
+    ],
+)
+def test_a_sum_that_does_not_fit_the_number_of_silos_is_refused_with_what_would(
+    silos: int, chosen: str, expected: str
+) -> None:
+    names = ", ".join(f"silo{number}" for number in range(silos))
+    text = GOOD.replace("north, east", names).replace("kind: plain", chosen)
+    with pytest.raises(ConfigError) as caught:
         parse_config(Job, text, name="job.yaml")
+    assert str(caught.value).startswith(f"job.yaml:19: {expected}")
 
 
-def test_an_encrypted_sum_must_fit_the_part_of_the_silos_that_a_round_asks() -> None:
+@pytest.mark.parametrize(
+    ("silos", "chosen"),
+    [
+        (2, "kind: secagg, threshold: 2"),
+        (2, "kind: additive"),
+        (3, "kind: ring"),
+        (3, "kind: secagg, threshold: 2"),
+        (3, "kind: secagg_plus"),
+        (120, "kind: secagg_plus"),
+    ],
+)
+def test_a_sum_that_just_fits_is_taken(silos: int, chosen: str) -> None:
+    names = ", ".join(f"silo{number}" for number in range(silos))
+    text = GOOD.replace("north, east", names).replace("kind: plain", chosen)
+    assert chosen.startswith(f"kind: {parse_config(Job, text, name='job.yaml').secure_sum.kind}")
+
+
+@pytest.mark.parametrize("kind", ["ckks", "secagg", "additive"])
+def test_a_sum_that_hides_must_fit_the_part_of_the_silos_that_a_round_asks(kind: str) -> None:
     fedavg = "  kind: fedavg\n  rounds: 2\n  fraction: 0.5\n  batch: 64\n"
-    text = GOOD.replace("{kind: plain}", "{kind: ckks}")
+    text = GOOD.replace("{kind: plain}", f"{{kind: {kind}}}")
     text = text.replace("  kind: two_phase\n  batch: 64\n  local_steps: 100\n", fedavg)
     with pytest.raises(ConfigError, match=r"a sum of one silo hides nothing.*a round asks 1 of 2.*fraction"):
         parse_config(Job, text, name="job.yaml")

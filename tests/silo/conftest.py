@@ -117,7 +117,8 @@ class Bench:
         session = Session(
             id, ROSTER, sketch_domain(self.job, self.features().length), scheme.name, 3, tuple(KEYS.values())
         )
-        return session, replace(session, domain=scheme.mechanism.domain(session.domain))  # type: ignore[attr-defined]
+        inner = scheme.mechanism.domain(session.domain, len(ROSTER))  # type: ignore[attr-defined]
+        return session, replace(session, domain=inner)
 
     def sketch_sum(self, number: int, id: bytes = bytes(32)) -> bytes:
         """The request that opens the sum of kernel means."""

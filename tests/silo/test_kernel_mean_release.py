@@ -10,6 +10,7 @@ from federation.accounting import GaussianRelease
 from federation.errors import LedgerDamaged, RunError
 from federation.mechanism import GaussianAtSilo
 from federation.randomness import SeededRandomness
+from federation.session import RealDomain, Session
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, from_array, unwrap
 

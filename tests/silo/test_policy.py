@@ -3,13 +3,15 @@
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from federation.accounting import GaussianRelease
 from federation.config.job import Job
 from federation.config.loading import to_yaml
+from federation.config.sums import SumKind
+from federation.contributions import quorum
 from federation.errors import ConfigError, LedgerDamaged, PolicyRefused
 from silo.config import Policy
 from silo.ledger import Budget, Ledger
@@ -18,6 +20,7 @@ from silo.state import Checkpoint, SiloState
 
 FRESH = Budget(0.0, 0.0)
 LENGTH = 5000
+KINDS = get_args(SumKind)
 CKKS = {"kind": "ckks"}
 FEDAVG = {"kind": "fedavg", "rounds": 2, "batch": 48}
 TWO_PHASE = {"kind": "two_phase", "batch": 48, "local_steps": 60, "tuning_rounds": 2}
@@ -77,6 +80,9 @@ EXCESSES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"silos": {"names": ["north", "east", "south"], "fewest": 2},
       "secure_sum": {"kind": "ckks", "threshold": 2}}, {}, "over 2 silos (silos.names, silos.fewest, "
      "schedule.fraction), but policy.fewest_silos is 3"),
+    ({"silos": {"names": ["north", "east", "south"], "fewest": 2},
+      "secure_sum": {"kind": "secagg", "threshold": 2}}, {"secure_sums": ["secagg"]}, "over 2 silos (silos.names, "
+     "silos.fewest, schedule.fraction), but policy.fewest_silos is 3"),
     ({"schedule": {**FEDAVG, "fraction": 0.5}}, {}, "over 2 silos (silos.names, silos.fewest, schedule.fraction), "
      "but policy.fewest_silos is 3"),
     ({"schedule": FEDAVG, "secure_sum": {"kind": "plain"}}, {}, "secure_sum.kind is plain, but policy.secure_sums"),
@@ -92,6 +98,33 @@ def test_a_job_that_asks_for_more_is_refused_with_both_fields_and_the_file(
     job_of: Callable[..., Job], sections: dict[str, Any], changes: dict[str, Any], words: str
 ) -> None:
     assert words in refused(policy_of(**changes), job_of(**sections))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_of_sum_is_allowed_where_the_policy_names_it_and_nowhere_else(
+    job_of: Callable[..., Job], kind: str
+) -> None:
+    job = job_of(secure_sum={"kind": kind}, schedule={**TWO_PHASE, "tuning_sum": {"kind": kind}})
+    check(policy_of(secure_sums=[kind], tuning_sums=[kind]), job)
+    others = [other for other in KINDS if other != kind]
+    for where, name in (("secure_sum", "secure_sums"), ("schedule.tuning_sum", "tuning_sums")):
+        words = refused(policy_of(**{"secure_sums": KINDS, "tuning_sums": KINDS, name: others}), job)
+        assert f": {where}.kind is {kind}, but policy.{name} allows {', '.join(others)}; change" in words
+
+
+@pytest.mark.parametrize(
+    ("kind", "over"), [("plain", 2), ("secagg", 3), ("secagg_plus", 3), ("additive", 3), ("ring", 3), ("ckks", 3)]
+)
+def test_a_sum_is_over_as_many_silos_as_its_scheme_needs_however_few_the_job_would_go_on_with(
+    job_of: Callable[..., Job], kind: str, over: int
+) -> None:
+    """No threshold is given here: SecAgg's and CKKS's is three of three then."""
+    silos = {"names": ["north", "east", "south"], "fewest": 2}
+    job = job_of(silos=silos, secure_sum={"kind": kind}, schedule={**TWO_PHASE, "tuning_rounds": 0})
+    assert quorum(job, job.secure_sum.build(), 3) == over
+    check(policy_of(secure_sums=[kind], fewest_silos=over), job)
+    words = refused(policy_of(secure_sums=[kind], fewest_silos=over + 1), job)
+    assert f"a sum of the job may be over {over} silos" in words
 
 
 def test_a_larger_model_is_refused(job_of: Callable[..., Job]) -> None:

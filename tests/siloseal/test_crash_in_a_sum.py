@@ -1,4 +1,4 @@
-"""A run with encrypted sums that dies at any of their messages, and goes on with every contribution counted once."""
+"""A run whose sums hide, which dies at any of their messages and goes on with every contribution counted once."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,8 +21,25 @@ from silo.prepared import Prepared
 from silo.state import SiloState
 from siloseal.simulation import deal, federate, open_silos
 
-# Requests of the job below: enrol, begin, sketch, five rounds of a sum, train, five rounds of a sum, finish.
-SKETCH_SUM, MODEL_SUM = range(4, 9), range(10, 15)
+# Requests of the job below: enrol, begin, sketch, the rounds of a sum, train, the rounds of a sum, finish.
+FIRST_SUM = 4
+ROUNDS = {"ckks": 5, "secagg": 5, "additive": 3, "ring": 5}
+"""On the ring, one silo after the other."""
+
+
+def every_round(kind: str) -> list[tuple[str, int]]:
+    """Both sums."""
+    rounds = ROUNDS[kind]
+    return [(kind, first + number) for first in (FIRST_SUM, FIRST_SUM + rounds + 1) for number in range(rounds)]
+
+
+CASES = [
+    *every_round("ckks"),
+    *[("secagg", request) for request in (4, 5, 6, 7, 8, 12)],
+    *[("additive", request) for request in (5, 10)],
+    *[("ring", request) for request in (6, 14)],
+]
+OTHERS = [case for kind in ROUNDS for case in every_round(kind) if case not in CASES]
 
 
 class Killed(BaseException):
@@ -77,24 +94,22 @@ def federated(job: Job, folder: Path, *, dies_at: int, answered_first: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("dies_at", "answered_first"),
-    [(request, 1 if request % 2 else 3) for request in (*SKETCH_SUM, *MODEL_SUM)],
-    ids=lambda value: str(value),
+    ("kind", "dies_at"), [*CASES, *(pytest.param(*case, marks=pytest.mark.slow) for case in OTHERS)]
 )
 def test_a_run_that_dies_in_a_sum_goes_on_and_counts_everyone_once(
     small_job: Callable[..., Job],
     tmp_path: Path,
     sums: list[tuple[Sum, dict[str, np.ndarray]]],
+    kind: str,
     dies_at: int,
-    answered_first: int,
 ) -> None:
     job = small_job(
-        secure_sum={"kind": "ckks"},
+        secure_sum={"kind": kind},
         warm_start={"kind": "kernel_mean", "epsilon": 4, "frequencies": 20, "length_scale": 1.0, "fit_steps": 2},
         schedule={"kind": "two_phase", "batch": 48, "local_steps": 2, "tuning_rounds": 0},
     )
     with pytest.raises(Killed):
-        federated(job, tmp_path, dies_at=dies_at, answered_first=answered_first)
+        federated(job, tmp_path, dies_at=dies_at, answered_first=1 if dies_at % 2 else 3)
     kept = {name: SiloState(tmp_path / "silos" / name).load_reply() for name in job.silos.names}
     assert any(last.side for last in kept.values()), "it died in a sum"
     federated(job, tmp_path, dies_at=0, answered_first=0)
@@ -104,7 +119,8 @@ def test_a_run_that_dies_in_a_sum_goes_on_and_counts_everyone_once(
         for result, given in sums
         if len(given) == 3 and result.total.size == given["north"].size
     ]
-    assert len(compared) >= (2 if dies_at in SKETCH_SUM else 1), "a sum that was replayed whole has nothing to compare"
+    in_the_first = dies_at < FIRST_SUM + ROUNDS[kind]
+    assert len(compared) >= (2 if in_the_first else 1), "a sum that was replayed whole has nothing to compare"
     assert max(compared) <= 1
     for name in job.silos.names:
         ledger = (tmp_path / "silos" / name / "ledger.jsonl").read_text()

@@ -10,6 +10,7 @@ import torch
 
 from federation.accounting import epsilon_text
 from federation.config.job import Job
+from federation.contributions import model_domain
 from federation.errors import ConfigError, RunError, SiloSealError
 from federation.identity import Identity
 from federation.randomness import SeededRandomness
@@ -43,6 +44,8 @@ def run(job: Job, folder: Path) -> RunSummary:
         {"warm_start": KERNEL_MEAN, "evaluation": {"classifiers": ["logistic"], "samples": 300, "silo_alone": True}},
         {"warm_start": KERNEL_MEAN, "secure_sum": CKKS, "schedule": {**SHORT, "tuning_sum": CKKS}, "evaluation": {"classifiers": ["logistic"], "samples": 300, "silo_alone": True}},
         {"warm_start": {"kind": "none"}, "secure_sum": CKKS, "schedule": FEDAVG},
+        {"warm_start": KERNEL_MEAN, "secure_sum": {"kind": "secagg"}, "schedule": {**SHORT, "tuning_sum": {"kind": "ring"}}},
+        {"warm_start": {"kind": "none"}, "secure_sum": {"kind": "additive"}, "schedule": FEDAVG},
         {"warm_start": {"kind": "leader", "silo": "east", "steps": 10}},
         {"warm_start": {"kind": "public", "data": {"kind": "embedded_mnist", "side": 8, "limit": 500}, "fit_steps": 20, "frequencies": 50}},
         {"warm_start": {"kind": "none"}, "schedule": FEDAVG},
@@ -51,7 +54,7 @@ def run(job: Job, folder: Path) -> RunSummary:
         {"optimizer": {"kind": "dp_sgd", "learning_rate": 0.05}, "schedule": {**SHORT, "tuning_rounds": 0}},
         {"optimizer": {"kind": "dp_adam_bc"}, "silos": {"names": ["a", "b"], "partition": {"kind": "by_class", "classes_per_silo": 5}}},
     ],
-    ids=["kernel_mean", "encrypted", "encrypted fedavg", "leader", "public", "fedavg", "kernel_mean and fedavg", "no privacy", "dp_sgd, no tuning", "dp_adam_bc, by class"],
+    ids=["kernel_mean", "encrypted", "encrypted fedavg", "masked", "masked fedavg", "leader", "public", "fedavg", "kernel_mean and fedavg", "no privacy", "dp_sgd, no tuning", "dp_adam_bc, by class"],
 )  # fmt: skip
 def test_a_job_runs_from_start_to_report(
     small_job: Callable[..., Job], tmp_path: Path, sections: dict[str, Any]
@@ -74,39 +77,73 @@ def test_a_job_runs_from_start_to_report(
         assert (tmp_path / "run" / name).stat().st_size > 100
 
 
-def test_an_encrypted_run_gives_the_model_of_a_plain_run_and_its_report_says_what_it_rests_on(
-    small_job: Callable[..., Job], tmp_path: Path
+RESTS_ON = {
+    "ckks": {"degree N": "", "log q": "", "values a coefficient": "", "precision": "28 bits", "flooding": "",
+             "statistical distance": "", "threshold": "3 of 3"},
+    "secagg": {"precision": "28 bits", "modulus": "2^31", "masks a silo": "2 with neighbours", "threshold": "2 of 3",
+               "drop-outs": "1 of 3", "who may pool": "and 0 of the silos"},
+    "secagg_plus": {"precision": "28 bits", "modulus": "2^31", "masks a silo": "2 with neighbours",
+                    "threshold": "3 of 3", "drop-outs": "none of 3", "who may pool": "and 1 of the silos"},
+    "additive": {"precision": "28 bits", "shares": "3 of each vector over Z_2^64", "drop-outs": "none",
+                 "who may pool": "and 1 of the silos"},
+    "ring": {"precision": "28 bits", "drop-outs": "none", "who may pool": "nobody"},
+}  # fmt: skip
+"""What the report says of each sum of three silos, and a part of what it says there."""
+NAMES_OF_SUMS = {
+    "ckks": "ckks(precision_bits=28",
+    "secagg": "fixed_point(precision_bits=28) over secagg(threshold=2)",
+    "secagg_plus": "over secagg_plus(RandomRing(security_bits=40, correctness_bits=30, corrupt=0.05, dropout=0.05))",
+    "additive": "fixed_point(precision_bits=28) over additive",
+    "ring": "fixed_point(precision_bits=28) over ring",
+}
+ONE_SUM = {**SHORT, "tuning_rounds": 0}
+TWO_OF_THREE = {"names": ["north", "east", "south"], "partition": {"kind": "iid"}, "fewest": 2}
+
+
+def model_of(folder: Path) -> np.ndarray:
+    generator = read_generator(folder / "global.safetensors")
+    return torch.cat([parameter.detach().reshape(-1) for parameter in generator.parameters()]).numpy()
+
+
+@pytest.fixture(scope="module")
+def plain_model(small_sections: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> np.ndarray:
+    """Of the small job with one sum."""
+    folder = tmp_path_factory.mktemp("plain") / "run"
+    run(Job.model_validate({**small_sections, "schedule": ONE_SUM}), folder)
+    assert "In clear" in (folder / "report.html").read_text()
+    return model_of(folder)
+
+
+@pytest.mark.parametrize("kind", RESTS_ON)
+def test_a_run_whose_sum_hides_gives_the_model_of_a_plain_run_and_its_report_says_what_it_rests_on(
+    small_job: Callable[..., Job], tmp_path: Path, plain_model: np.ndarray, kind: str
 ) -> None:
     """Same seeds, so the same models at the silos: the averages differ by the rounding of both sums only."""
-    models = dict[str, np.ndarray]()
-    for kind in ("plain", "ckks"):
-        job = small_job(secure_sum={"kind": kind}, schedule={**SHORT, "tuning_rounds": 0})
-        summary = run(job, tmp_path / kind)
-        generator = read_generator(tmp_path / kind / "global.safetensors")
-        models[kind] = torch.cat([parameter.detach().reshape(-1) for parameter in generator.parameters()]).numpy()
-    assert 0 < np.abs(models["ckks"] - models["plain"]).max() < 1e-4
-    report = (tmp_path / "ckks" / "report.html").read_text()
-    for name in (
-        "degree N",
-        "log q",
-        "values a coefficient",
-        "precision",
-        "flooding",
-        "statistical distance",
-        "threshold",
-    ):
-        assert summary.parameters[f"sum of phase 1, {name}"]
+    chosen = {"kind": kind, "threshold": 2} if kind == "secagg" else {"kind": kind}
+    job = small_job(silos=TWO_OF_THREE, secure_sum=chosen, schedule=ONE_SUM)
+    summary = run(job, tmp_path / "run")
+    # A silo's weight, and its weighted model, are off by half a step of the grid each.
+    share = sum(silo.examples for silo in summary.silos) / job.largest_silo
+    off_by = len(summary.silos) * job.secure_sum.build().grid(model_domain(job, 1)) / 2 / share
+    bound = off_by * (1 + np.abs(plain_model).max()) + 1e-6  # and single precision
+    assert 0 < np.abs(model_of(tmp_path / "run") - plain_model).max() <= bound < 1e-3
+    report = (tmp_path / "run" / "report.html").read_text()
+    assert NAMES_OF_SUMS[kind] in summary.parameters["sum of phase 1"]
+    assert NAMES_OF_SUMS[kind] in report
+    for name, words in RESTS_ON[kind].items():
+        assert words in summary.parameters[f"sum of phase 1, {name}"]
         assert f"sum of phase 1, {name}" in report
     assert "In clear" not in report
     assert "the aggregator learns the sum only" in report
 
 
+@pytest.mark.parametrize("kind", ["ckks", "secagg"])
 @pytest.mark.parametrize("where", ["secure_sum", "schedule.tuning_sum"])
 def test_a_sum_too_coarse_for_a_silos_model_is_refused_before_anything_is_spent(
-    small_job: Callable[..., Job], tmp_path: Path, where: str
+    small_job: Callable[..., Job], tmp_path: Path, where: str, kind: str
 ) -> None:
     """A model travels scaled by its share of largest_silo, 480 of 100,000 here: 14 bits would leave nothing of it."""
-    coarse = {"kind": "ckks", "precision_bits": 14}
+    coarse = {"kind": kind, "precision_bits": 14}
     sums = {"secure_sum": coarse} if where == "secure_sum" else {"schedule": {**SHORT, "tuning_sum": coarse}}
     with pytest.raises(ConfigError, match=rf"{where}.precision_bits leaves .* uncertain by 0\.4.* raise it by 4"):
         run(small_job(**sums), tmp_path / "run")
