@@ -143,13 +143,21 @@ class Conversation:
             for (stage, silo), received in self.received.items()
         ]
 
-    def sum(self, scheme: SecureSum, domain: Domain, roster: tuple[str, ...], present: Collection[str]) -> Sum:
+    def sum(
+        self,
+        scheme: SecureSum,
+        domain: Domain,
+        roster: tuple[str, ...],
+        present: Collection[str],
+        *,
+        start: bytes = b"",
+    ) -> Sum:
         """One secure sum over what the silos have prepared. Those on the roster who are not `present` are not asked."""
         self._sums += 1
         identity = hashlib.sha256(b"sum" + self.run_id + self._sums.to_bytes(8, "big")).digest()
         keys = tuple(self.identities[silo] for silo in roster)
         fewest = quorum(self._job, scheme, len(roster))
-        session = Session(identity, roster, domain, scheme.name, quorum=fewest, identities=keys)
+        session = Session(identity, roster, domain, scheme.name, quorum=fewest, identities=keys, start=start)
         wire = session.to_wire()
         scheme.admit(domain, len(roster))
         side = scheme.aggregator(session)

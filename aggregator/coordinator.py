@@ -29,7 +29,15 @@ from federation.config.job import (
     PublicStart,
     TwoPhase,
 )
-from federation.contributions import model_domain, model_scheme, quorum, sketch_domain, sketch_scheme, to_model
+from federation.contributions import (
+    model_domain,
+    model_scheme,
+    quorum,
+    sketch_domain,
+    sketch_scheme,
+    start_of,
+    to_model,
+)
 from federation.engine import Engine
 from federation.errors import MessageError, RunError, SignatureInvalid
 from federation.identity import KEY_BYTES
@@ -197,7 +205,7 @@ class Coordinator:
             if reply.prepared.stopped_by_budget:
                 where = f"{phase}, round {number}" if number else phase
                 self._talk.notes.append(f"{silo} spent its privacy budget and stopped in {where}, before its last step")
-        return to_model(self._talk.sum(scheme, domain, silos, replies).total)
+        return to_model(self._talk.sum(scheme, domain, silos, replies, start=start_of(train.train)).total)
 
     def _computed(self, name: str, compute: Callable[[], Model]) -> Model:
         """A model that the aggregator computes once in the run's life."""

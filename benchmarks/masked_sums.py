@@ -8,14 +8,14 @@ Seconds are medians, on one thread, everything in one process and in turns, so t
   keystream_s          a bare AES-256-CTR key stream into a buffer that is there, of as many bytes as one mask
   mask_s               one mask: the same stream, added to the vector
   masks_s_n<silos>     as many masks as a silo of the complete graph adds, its own included, keys at hand
-  silo_s_n<silos>      a silo's whole work in a real session: rounding, keys, signatures, shares, letters, masks, packing,
-                       in every round, everyone present
+  silo_s_n<silos>      a silo's whole work in a real session, everyone present: rounding, keys, signatures, shares,
+                       letters, masks, packing, in all rounds
   expansion_measured   bytes of one silo, both ways, in a real session over entries of 16 bits, against sending those
   expansion_formula    the same by the formula of the paper, which counts no signatures, seals and framing
 
-`ring` has one row for each number of silos under SecAgg+ with its standard parameters: the degree that the formula gives,
-the mean work of a silo, the same by ln n, the whole session, and the peak memory so far of the process that holds all
-of them. The sum of every session is compared with the sum of the vectors.
+`ring` has one row for each number of silos under SecAgg+ with its standard parameters: the degree that the formula
+gives, the mean work of a silo, the same by ln n, the whole session, and the peak memory so far of the process that
+holds all of them. The sum of every session is compared with the sum of the vectors.
 """
 
 import argparse

@@ -4,6 +4,7 @@ Both sides compute this from the job. A silo compares it with the session that i
 other: the aggregator cannot talk it into less noise, another scheme or a smaller crowd.
 """
 
+import hashlib
 import math
 
 import numpy as np
@@ -17,6 +18,7 @@ from federation.plain.plain_sum import PlainSum
 from federation.secure_sum import SecureSum
 from federation.session import RealDomain, Vector
 from federation.weighting import mean_of, weighted_domain
+from federation.wire import messages_pb2 as pb
 
 COARSEST = 2.0**-5
 """So much may a model's weight be off after a sum: at 0.1 a generator of digits loses accuracy, at 0.4 all of it."""
@@ -60,6 +62,11 @@ def require_precision(job: Job, silo: str, examples: int) -> None:
 def quorum(job: Job, scheme: SecureSum, asked: int) -> int:
     """How many of the silos that a sum asks must stay: as many as the job wants, and as the scheme needs."""
     return max(job.silos.quorum(asked), scheme.fewest(asked))
+
+
+def start_of(train: pb.Train) -> bytes:
+    """Names the model that a training starts from: part of the session of the sum that follows."""
+    return hashlib.sha256(train.model.data).digest()
 
 
 def to_model(total: Vector) -> NDArray[np.float32]:

@@ -73,6 +73,12 @@ class Session:
     quorum: int
     identities: tuple[bytes, ...]
     """Public identity key of each silo, in the roster's order."""
+    start: bytes = b""
+    """Digest of the model that everyone trained from, so that all started from the same; empty where there is none.
+
+    An aggregator that gave each silo another model, made so that only one silo's training would move it, could read
+    that silo's update off the sum.
+    """
 
     def __post_init__(self) -> None:
         if len(self.id) != 32:
@@ -108,7 +114,12 @@ class Session:
     def to_wire(self) -> pb.SumSession:
         """As a message."""
         wire = pb.SumSession(
-            id=self.id, roster=self.roster, scheme=self.scheme, quorum=self.quorum, identities=self.identities
+            id=self.id,
+            roster=self.roster,
+            scheme=self.scheme,
+            quorum=self.quorum,
+            identities=self.identities,
+            start=self.start,
         )
         match self.domain:
             case RealDomain(length=length, bound=bound):
@@ -128,4 +139,5 @@ class Session:
                 domain = IntegerDomain(wire.integer.length, wire.integer.modulus)
             case _:
                 raise DomainError("a session came without a domain; both sides must run the same version")
-        return cls(wire.id, tuple(wire.roster), domain, wire.scheme, wire.quorum, tuple(wire.identities))
+        keys = tuple(wire.identities)
+        return cls(wire.id, tuple(wire.roster), domain, wire.scheme, wire.quorum, keys, wire.start)

@@ -20,6 +20,10 @@ from models.kernel_mean import FeatureMap
 from silo.data.labelled_images import LabelledImages
 
 SKETCH = "sketch"
+_HINTS = {
+    "identities": "; a silo's identity.key was lost or replaced",
+    "start": "; this silo was given another model to start from than the others",
+}
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,8 @@ class Prepared:
     what: str
     """`SKETCH`, or the phase that the model was trained in; empty before anything was prepared."""
     round: int
+    start: bytes
+    """Digest of the model that it was trained from; empty for the sketch."""
 
     def scheme(self, session: Session) -> SecureSum:
         """The scheme of this session, if the session is just what the job says: scheme, domain, everyone it names."""
@@ -42,11 +48,12 @@ class Prepared:
             raise WrongRound("nothing was prepared for a sum; the aggregator must ask for a sketch or training first")
         scheme, domain, roster = self._agreed()
         keys = tuple(self.roster[name] for name in roster)
-        agreed = Session(session.id, roster, domain, scheme.name, quorum(self.job, scheme, len(roster)), keys)
+        fewest = quorum(self.job, scheme, len(roster))
+        agreed = Session(session.id, roster, domain, scheme.name, fewest, keys, self.start)
         if session != agreed:
             names = [field.name for field in fields(agreed)]
             differing = [name for name in names if getattr(session, name) != getattr(agreed, name)]
-            hint = "; a silo's identity.key was lost or replaced" if differing == ["identities"] else ""
+            hint = _HINTS.get(" ".join(differing), "")
             raise SessionMismatch(
                 f"the aggregator asks for a sum whose {', '.join(differing)} are not what this silo's job and roster "
                 f"say{hint}"

@@ -15,7 +15,7 @@ import torch
 
 from federation.agreement import Agreement
 from federation.config.job import ExampleLevel, Job
-from federation.contributions import require_precision
+from federation.contributions import require_precision, start_of
 from federation.errors import (
     DataError,
     SiloSealError,
@@ -185,7 +185,7 @@ class Silo:
         steps = requested_steps(self._job, self.name, len(self._data), train.phase, train.round)
         if self._at.number != number:
             self._learner.load(self._received(train.model))
-            self._save(Checkpoint(number, train.phase, train.round))
+            self._save(Checkpoint(number, train.phase, train.round, start_of(train)))
         elif (self._at.prepared, self._at.round) != (train.phase, train.round):
             raise WrongRound(f"request {number} came again, with other training than at first")
 
@@ -238,7 +238,7 @@ class Silo:
 
     def _prepared(self) -> Prepared:
         at = self._at
-        return Prepared(self._job, self.name, self._roster, self._data, self._learner, at.prepared, at.round)
+        return Prepared(self._job, self.name, self._roster, self._data, self._learner, at.prepared, at.round, at.start)
 
     def _received(self, array: pb.Array) -> torch.Tensor:
         return received_model(array, length=self._learner.vector().numel(), largest=self._job.largest_weight)

@@ -28,6 +28,8 @@ class Checkpoint:
     prepared: str
     """What the request prepares for a sum: a phase's model, or the sketch."""
     round: int = 0
+    start: bytes = b""
+    """Digest of the model that a training started from."""
     steps_done: int = 0
     session: bytes = b""
     """Digest of the sum that took what was prepared; empty before that."""
@@ -72,6 +74,7 @@ class SiloState:
             "number": str(checkpoint.number),
             "prepared": checkpoint.prepared,
             "round": str(checkpoint.round),
+            "start": checkpoint.start.hex(),
             "steps_done": str(checkpoint.steps_done),
             "session": checkpoint.session.hex(),
             "sum_number": str(checkpoint.sum_number),
@@ -94,6 +97,7 @@ class SiloState:
                 number=int(words["number"]),
                 prepared=words["prepared"],
                 round=int(words["round"]),
+                start=bytes.fromhex(words["start"]),
                 steps_done=int(words["steps_done"]),
                 session=bytes.fromhex(words["session"]),
                 sum_number=int(words["sum_number"]),

@@ -191,18 +191,20 @@ class Job(Section):
             raise ValueError(
                 f"silos.partition.fractions are {len(partition.fractions)} for {len(names)} silos; give one each"
             )
-        sums = {"secure_sum": self.secure_sum}
-        if isinstance(self.schedule, TwoPhase):
-            sums["schedule.tuning_sum"] = self.schedule.tuning_sum
         crowd = self.schedule.crowd(len(names))
+        sums = [("secure_sum", self.secure_sum, crowd)]
+        if isinstance(self.schedule, TwoPhase):
+            sums.append(("schedule.tuning_sum", self.schedule.tuning_sum, crowd))
+        if isinstance(self.warm_start, KernelMeanStart):  # which asks everyone, whatever a round asks
+            sums.append(("secure_sum", self.secure_sum, len(names)))
         if self.silos.fewest is not None and self.silos.fewest > crowd:
             raise ValueError(f"silos.fewest is {self.silos.fewest}, but a sum asks {crowd} silos; lower it")
-        for where, config in sums.items():
+        for where, config, asks in sums:
             try:
-                config.build().admit(RealDomain(1, 1.0), crowd)
+                config.build().admit(RealDomain(1, 1.0), asks)
             except DomainError as error:
                 key = "kind" if getattr(config, "threshold", None) is None else "threshold"
-                asked = "" if crowd == len(names) else f" (a round asks {crowd} of {len(names)}: see schedule.fraction)"
+                asked = "" if asks == len(names) else f" (a round asks {asks} of {len(names)}: see schedule.fraction)"
                 raise ValueError(f"{where}.{key} is {getattr(config, key)!r}, but {error}{asked}") from error
         match self.warm_start:
             case PublicStart(data=data) if data.origin == self.data.origin or _both_mnist(data, self.data):

@@ -121,7 +121,7 @@ def require_ring(silos: int) -> None:
     """`DomainError` below three: each silo would stand on both sides of the other."""
     if silos < 3:
         raise DomainError(
-            f"{silos} silos stand on both sides of each other on a ring, and hide nothing; take three silos or more"
+            f"a ring of {silos} hides nothing: a silo's neighbours on both sides are the same; take three silos or more"
         )
 
 

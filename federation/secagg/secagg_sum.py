@@ -131,7 +131,8 @@ class SecAggSum:
             "modulus": f"2^{words.bits}: {words.bits} bits an entry travel",
             "masks a silo": f"{shape.degree} with neighbours, AES-256 in counter mode, and one of its own",
             "threshold": f"{shape.threshold} of {shape.degree + (ring is None)} shares open one secret of a silo",
-            "drop-outs": f"{silos - self.fewest(silos) or 'none'} of {silos} silos may fall silent at any step",
+            "drop-outs": f"{silos - self.fewest(silos) or 'none'} of {silos} silos may fall silent at any step, as far "
+            "as the job's silos.fewest lets them",
         }
         if ring is None:
             return {**rows, "who may pool": who_may_pool(silos, shape.threshold)}

@@ -113,7 +113,7 @@ class SumMessage(_message.Message):
     def __init__(self, session_digest: _Optional[bytes] = ..., round: _Optional[int] = ..., body: _Optional[bytes] = ...) -> None: ...
 
 class SumSession(_message.Message):
-    __slots__ = ("id", "roster", "real", "integer", "scheme", "quorum", "identities")
+    __slots__ = ("id", "roster", "real", "integer", "scheme", "quorum", "identities", "start")
     ID_FIELD_NUMBER: _ClassVar[int]
     ROSTER_FIELD_NUMBER: _ClassVar[int]
     REAL_FIELD_NUMBER: _ClassVar[int]
@@ -121,6 +121,7 @@ class SumSession(_message.Message):
     SCHEME_FIELD_NUMBER: _ClassVar[int]
     QUORUM_FIELD_NUMBER: _ClassVar[int]
     IDENTITIES_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
     id: bytes
     roster: _containers.RepeatedScalarFieldContainer[str]
     real: RealDomain
@@ -128,7 +129,8 @@ class SumSession(_message.Message):
     scheme: str
     quorum: int
     identities: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, id: _Optional[bytes] = ..., roster: _Optional[_Iterable[str]] = ..., real: _Optional[_Union[RealDomain, _Mapping]] = ..., integer: _Optional[_Union[IntegerDomain, _Mapping]] = ..., scheme: _Optional[str] = ..., quorum: _Optional[int] = ..., identities: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    start: bytes
+    def __init__(self, id: _Optional[bytes] = ..., roster: _Optional[_Iterable[str]] = ..., real: _Optional[_Union[RealDomain, _Mapping]] = ..., integer: _Optional[_Union[IntegerDomain, _Mapping]] = ..., scheme: _Optional[str] = ..., quorum: _Optional[int] = ..., identities: _Optional[_Iterable[bytes]] = ..., start: _Optional[bytes] = ...) -> None: ...
 
 class RealDomain(_message.Message):
     __slots__ = ("length", "bound")

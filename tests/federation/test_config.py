@@ -80,7 +80,7 @@ def test_the_digest_changes_with_any_field() -> None:
         ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg, thresold: 2}", ["job.yaml:19: secure_sum.thresold is not a known key; did you mean threshold?"]),
         ("secure_sum: {kind: plain}", "secure_sum: {kind: additive, threshold: 2}", ["job.yaml:19: secure_sum.threshold is not a known key; known here: kind, precision_bits"]),
         ("secure_sum: {kind: plain}", "secure_sum: {kind: additive, precision_bits: 41}", ["job.yaml:19: secure_sum.precision_bits: found 41", "less than or equal to 40"]),
-        ("secure_sum: {kind: plain}", "secure_sum: {kind: ring}", ["job.yaml:19: secure_sum.kind is 'ring'", "2 silos", "take three silos or more"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: ring}", ["job.yaml:19: secure_sum.kind is 'ring'", "a ring of 2 hides nothing", "take three silos or more"]),
         ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg_plus, threshold: 2}", ["job.yaml:19: secure_sum.threshold is not a known key; known here: correctness_bits, corrupt, dropout,"]),
         ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg_plus, corrupt: 0.4}", ["job.yaml:19: secure_sum.corrupt: found 0.4", "less than 0.333", "may collude"]),
         ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg_plus, dropout: 0.6}", ["job.yaml:19: secure_sum.dropout: found 0.6", "less than 0.5", "may drop out"]),
@@ -200,6 +200,17 @@ def test_a_sum_that_hides_must_fit_the_part_of_the_silos_that_a_round_asks(kind:
     with pytest.raises(ConfigError, match=r"a sum of one silo hides nothing.*a round asks 1 of 2.*fraction"):
         parse_config(Job, text, name="job.yaml")
     parse_config(Job, text.replace("[north, east]", "[north, east, south]"), name="job.yaml")
+
+
+@pytest.mark.parametrize("kind", ["ckks", "secagg"])
+def test_a_sum_that_hides_must_fit_everyone_where_the_kernel_mean_asks_everyone(kind: str) -> None:
+    """A threshold of 2 serves the three silos of a round, and not the five of the warm start."""
+    names, fedavg = "north, east, south, west, coast", "  kind: fedavg\n  rounds: 2\n  fraction: 0.6\n  batch: 64\n"
+    text = GOOD.replace("north, east", names).replace("{kind: plain}", f"{{kind: {kind}, threshold: 2}}")
+    text = text.replace("  kind: two_phase\n  batch: 64\n  local_steps: 100\n", fedavg)
+    with pytest.raises(ConfigError, match="its threshold is 2 for 5 silos"):
+        parse_config(Job, text, name="job.yaml")
+    parse_config(Job, text.replace("  kind: kernel_mean\n  epsilon: 2\n", "  kind: none\n"), name="job.yaml")
 
 
 def test_all_mistakes_are_told_at_once() -> None:

@@ -11,7 +11,7 @@ import torch
 from federation.agreement import Agreement
 from federation.config.data import Digits
 from federation.config.job import Job, KernelMeanStart
-from federation.contributions import model_domain, sketch_domain, sketch_scheme
+from federation.contributions import model_domain, sketch_domain, sketch_scheme, start_of
 from federation.errors import SiloSealError
 from federation.identity import Identity
 from federation.randomness import SeededRandomness
@@ -100,8 +100,13 @@ class Bench:
         return self.request(number, train=pb.Train(phase=phase, round=round, model=to_array(self.model)))
 
     def session(self, **changes: Any) -> Session:
-        session = Session(bytes(32), ROSTER, model_domain(self.job, self.model.size), "plain", 3, tuple(KEYS.values()))
-        return replace(session, **changes)
+        domain, keys = model_domain(self.job, self.model.size), tuple(KEYS.values())
+        return replace(Session(bytes(32), ROSTER, domain, "plain", 3, keys, self.started_from), **changes)
+
+    @property
+    def started_from(self) -> bytes:
+        """What names the model that the silo was told to train from."""
+        return start_of(pb.Train(model=to_array(self.model)))
 
     def sum(self, number: int, session: Session) -> pb.Reply:
         message = wrap(session, round=0, body=b"")

@@ -34,7 +34,9 @@ class Table:
         bench.train(1)
         scheme, domain = bench.job.secure_sum.build(), model_domain(bench.job, bench.model.size)
         roster = tuple(bench.keys)
-        self.session = Session(bytes(32), roster, domain, scheme.name, 3, tuple(bench.keys.values()))
+        self.session = Session(
+            bytes(32), roster, domain, scheme.name, 3, tuple(bench.keys.values()), bench.started_from
+        )
         vector = np.zeros(domain.length)
         self.others = {
             name: scheme.silo(self.session, bench.identities[name], vector, SeededRandomness(number))

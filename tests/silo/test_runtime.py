@@ -1,5 +1,6 @@
 """A silo answers what the job says, once, and refuses the rest."""
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,8 @@ def test_the_upload_is_the_weighted_model_and_survives_a_restart(bench: Bench) -
         {"roster": ("north",)},
         {"identities": (bytes(32),) * 3},
         {"quorum": 1},
+        {"start": b""},
+        {"start": bytes(32)},
     ],
 )
 def test_a_sum_that_is_not_the_jobs_is_refused(bench: Bench, changes: dict[str, Any]) -> None:
@@ -70,6 +73,16 @@ def test_a_sum_that_is_not_the_jobs_is_refused(bench: Bench, changes: dict[str, 
         roster = changes["roster"]
         changes = {"quorum": len(roster), "identities": tuple(bench.keys[silo] for silo in roster), **changes}
     assert bench.sum(2, bench.session(**changes)).refusal.error == "SessionMismatch"
+
+
+def test_silos_that_were_given_different_models_to_train_are_in_no_sum_together(bench: Bench) -> None:
+    """Each signs and masks for the session of the model that it was given: theirs do not fit together."""
+    bench.train(1)
+    bench.restart()
+    refusal = bench.sum(2, bench.session(start=hashlib.sha256(b"the others' model").digest())).refusal
+    assert "given another model to start from than the others" in refusal.message
+    bench.restart()
+    assert bench.sum(2, bench.session()).sum, "it still takes part in the sum of its own"
 
 
 def test_what_was_prepared_is_summed_once(bench: Bench) -> None:
