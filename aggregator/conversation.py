@@ -9,7 +9,7 @@ from functools import partial
 from aggregator.journal import Journal
 from aggregator.observer import Observer
 from federation.config.job import Job
-from federation.contributions import quorum
+from federation.contributions import quorum, sum_id
 from federation.engine import Engine, drive
 from federation.errors import MessageError, SiloRefused, WrongRound
 from federation.secure_sum import SecureSum, Sum
@@ -51,7 +51,6 @@ class Conversation:
         self.notes = list[str]()
         self._job, self._engine, self._journal = job, engine, journal
         self._patience, self._observer = patience, observer
-        self._sums = 0
         self._replayed: list[Callable[[], None]] | None = []
         """What to tell of the last request that the journal had, when the run goes on; None once it did."""
 
@@ -152,9 +151,8 @@ class Conversation:
         *,
         start: bytes = b"",
     ) -> Sum:
-        """One secure sum over what the silos have prepared. Those on the roster who are not `present` are not asked."""
-        self._sums += 1
-        identity = hashlib.sha256(b"sum" + self.run_id + self._sums.to_bytes(8, "big")).digest()
+        """One secure sum over what the last request prepared. Who is on the roster and not `present` is not asked."""
+        identity = sum_id(self.run_id, self.number)
         keys = tuple(self.identities[silo] for silo in roster)
         fewest = quorum(self._job, scheme, len(roster))
         session = Session(identity, roster, domain, scheme.name, quorum=fewest, identities=keys, start=start)

@@ -64,6 +64,15 @@ def quorum(job: Job, scheme: SecureSum, asked: int) -> int:
     return max(job.silos.quorum(asked), scheme.fewest(asked))
 
 
+def sum_id(run_id: bytes, prepared: int) -> bytes:
+    """Names the one sum over what this request of the run prepared.
+
+    Silos compute it themselves, and answer no request twice: two sums never have one session, so nothing that was
+    signed in one of them can be replayed in the other.
+    """
+    return hashlib.sha256(b"sum" + run_id + prepared.to_bytes(8, "big")).digest()
+
+
 def start_of(train: pb.Train) -> bytes:
     """Names the model that a training starts from: part of the session of the sum that follows."""
     return hashlib.sha256(train.model.data).digest()

@@ -21,6 +21,7 @@ from silo.data.labelled_images import LabelledImages
 
 SKETCH = "sketch"
 _HINTS = {
+    "id": "; each sum has a session of its own",
     "identities": "; a silo's identity.key was lost or replaced",
     "start": "; this silo was given another model to start from than the others",
 }
@@ -39,6 +40,8 @@ class Prepared:
     what: str
     """`SKETCH`, or the phase that the model was trained in; empty before anything was prepared."""
     round: int
+    sum_id: bytes
+    """Of the one sum that it may go into."""
     start: bytes
     """Digest of the model that it was trained from; empty for the sketch."""
 
@@ -49,7 +52,7 @@ class Prepared:
         scheme, domain, roster = self._agreed()
         keys = tuple(self.roster[name] for name in roster)
         fewest = quorum(self.job, scheme, len(roster))
-        agreed = Session(session.id, roster, domain, scheme.name, fewest, keys, self.start)
+        agreed = Session(self.sum_id, roster, domain, scheme.name, fewest, keys, self.start)
         if session != agreed:
             names = [field.name for field in fields(agreed)]
             differing = [name for name in names if getattr(session, name) != getattr(agreed, name)]

@@ -15,7 +15,7 @@ import torch
 
 from federation.agreement import Agreement
 from federation.config.job import ExampleLevel, Job
-from federation.contributions import require_precision, start_of
+from federation.contributions import require_precision, start_of, sum_id
 from federation.errors import (
     DataError,
     SiloSealError,
@@ -158,7 +158,7 @@ class Silo:
                 self._agreement(message).check(message.begin.agreements)
                 reply.begun.CopyFrom(pb.Begun())
             case "sketch":
-                self._sketch(message.number)
+                self._sketch(message.number, message.run_id)
                 reply.prepared.CopyFrom(pb.Prepared())
             case "train":
                 reply.prepared.CopyFrom(self._train(message.number, message.train))
@@ -173,9 +173,9 @@ class Silo:
         roster = {name: self._roster[name] for name in self._job.silos.names}
         return Agreement(message.run_id, self._job.digest, roster)
 
-    def _sketch(self, number: int) -> None:
+    def _sketch(self, number: int, run_id: bytes) -> None:
         """The kernel mean comes first in a job, and once: a second one would be a second release."""
-        self._prepared().features()
+        self._prepared(run_id).features()
         if self._at.prepared and self._at.number != number:
             raise WrongRound("the job has one kernel mean, before everything else")
         self._save(Checkpoint(number, SKETCH))
@@ -204,22 +204,21 @@ class Silo:
     def _sum(self, number: int, request: pb.Sum, last: pb.LastReply) -> bytes:
         session = Session.from_wire(request.session)
         if self._side is None or self._side[0] != session.digest:
-            kept = last.side if last.session_digest == session.digest else b""
-            self._side = session.digest, self._join(number, session, kept)
+            self._side = session.digest, self._join(number, session, last)
             self._randomness.begin(f"request {number}")
         return self._side[1].answer(request.message)
 
-    def _join(self, number: int, session: Session, kept: bytes) -> SiloSide:
+    def _join(self, number: int, session: Session, last: pb.LastReply) -> SiloSide:
         """Take part in a sum, once for what was prepared: sums over different crowds would differ by one silo.
 
         After a crash the silo goes on from what it kept of its side. Before the first reply was stored, and so before
         anything left, the same request comes again: what was charged for it then pays for the reply that leaves now.
         """
-        prepared = self._prepared()
+        prepared = self._prepared(last.run_id)
         scheme = prepared.scheme(session)
-        if kept:
+        if last.side and last.session_digest == session.digest:
             side = self._contribute(scheme, session, prepared)
-            side.restore(kept)
+            side.restore(last.side)
             return side
         repeated = (self._at.session, self._at.sum_number) == (session.digest, number)
         if self._at.session and not repeated:
@@ -236,9 +235,12 @@ class Silo:
         self._randomness.begin(f"contribution of request {self._at.number}")
         return scheme.silo(session, self._identity, prepared.vector(), self._randomness)
 
-    def _prepared(self) -> Prepared:
+    def _prepared(self, run_id: bytes) -> Prepared:
         at = self._at
-        return Prepared(self._job, self.name, self._roster, self._data, self._learner, at.prepared, at.round, at.start)
+        here = sum_id(run_id, at.number)
+        return Prepared(
+            self._job, self.name, self._roster, self._data, self._learner, at.prepared, at.round, here, at.start
+        )
 
     def _received(self, array: pb.Array) -> torch.Tensor:
         return received_model(array, length=self._learner.vector().numel(), largest=self._job.largest_weight)

@@ -11,7 +11,7 @@ import torch
 from federation.agreement import Agreement
 from federation.config.data import Digits
 from federation.config.job import Job, KernelMeanStart
-from federation.contributions import model_domain, sketch_domain, sketch_scheme, start_of
+from federation.contributions import model_domain, sketch_domain, sketch_scheme, start_of, sum_id
 from federation.errors import SiloSealError
 from federation.identity import Identity
 from federation.randomness import SeededRandomness
@@ -99,9 +99,14 @@ class Bench:
     def train_request(self, number: int, phase: str, round: int = 0) -> bytes:
         return self.request(number, train=pb.Train(phase=phase, round=round, model=to_array(self.model)))
 
-    def session(self, **changes: Any) -> Session:
+    def session(self, prepared: int = 1, **changes: Any) -> Session:
         domain, keys = model_domain(self.job, self.model.size), tuple(KEYS.values())
-        return replace(Session(bytes(32), ROSTER, domain, "plain", 3, keys, self.started_from), **changes)
+        agreed = Session(self.sum_id(prepared), ROSTER, domain, "plain", 3, keys, self.started_from)
+        return replace(agreed, **changes)
+
+    def sum_id(self, prepared: int) -> bytes:
+        """Of the sum over what this request prepared."""
+        return sum_id(RUN, prepared + 2)
 
     @property
     def started_from(self) -> bytes:
@@ -116,16 +121,15 @@ class Bench:
         assert isinstance(self.job.warm_start, KernelMeanStart)
         return feature_map(self.job, self.job.warm_start, self.data.image_shape, self.data.classes)
 
-    def sketch_session(self, id: bytes = bytes(32)) -> tuple[Session, Session]:
+    def sketch_session(self, id: bytes | None = None) -> tuple[Session, Session]:
         """The session as it is agreed, and the inner one that its messages are bound to."""
         scheme = sketch_scheme(self.job)
-        session = Session(
-            id, ROSTER, sketch_domain(self.job, self.features().length), scheme.name, 3, tuple(KEYS.values())
-        )
+        domain, id = sketch_domain(self.job, self.features().length), self.sum_id(1) if id is None else id  # noqa: A001
+        session = Session(id, ROSTER, domain, scheme.name, 3, tuple(KEYS.values()))
         inner = scheme.mechanism.domain(session.domain, len(ROSTER))  # type: ignore[attr-defined]
         return session, replace(session, domain=inner)
 
-    def sketch_sum(self, number: int, id: bytes = bytes(32)) -> bytes:
+    def sketch_sum(self, number: int, id: bytes | None = None) -> bytes:
         """The request that opens the sum of kernel means."""
         session, inner = self.sketch_session(id)
         return self.request(number, sum=pb.Sum(session=session.to_wire(), message=wrap(inner, round=0, body=b"")))

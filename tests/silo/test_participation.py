@@ -11,7 +11,7 @@ import yaml
 
 from federation.agreement import Agreement
 from federation.config.job import Job
-from federation.contributions import model_domain, model_scheme, start_of
+from federation.contributions import model_domain, model_scheme, start_of, sum_id
 from federation.errors import LedgerDamaged, MessageError
 from federation.identity import Identity
 from federation.phases import PHASE_1
@@ -305,7 +305,7 @@ class TestTheEndOfARun:
         scheme = model_scheme(job, PHASE_1)
         model = initial_model(job, desk.data.image_shape, desk.data.classes)
         keys, start = tuple(ROSTER[name] for name in NAMES), start_of(pb.Train(model=to_array(model)))
-        session = Session(bytes(32), NAMES, model_domain(job, model.size), scheme.name, 3, keys, start)
+        session = Session(sum_id(RUN, 3), NAMES, model_domain(job, model.size), scheme.name, 3, keys, start)
         (message,) = set(scheme.aggregator(session).open().values())
         commit_key = request(job, 4, sum=pb.Sum(session=session.to_wire(), message=message))
         assert decode(pb.Reply, part.answer(commit_key)).WhichOneof("body") == "sum"

@@ -89,10 +89,21 @@ def test_what_was_prepared_is_summed_once(bench: Bench) -> None:
     """Two sums over different crowds would differ by one silo's contribution."""
     bench.train(1)
     assert bench.sum(2, bench.session()).sum
-    second = bench.session(id=b"\1" * 32)
-    assert bench.sum(3, second).refusal.error == "WrongRound"
-    bench.restart()
-    assert bench.sum(3, second).refusal.error == "WrongRound"
+    for second in (bench.session(), bench.session(2), bench.session(id=b"\1" * 32)):
+        assert bench.sum(3, second).refusal.error in ("WrongRound", "SessionMismatch")
+        bench.restart()
+        assert bench.sum(3, second).refusal.error in ("WrongRound", "SessionMismatch")
+
+
+def test_each_sum_has_a_session_of_its_own_so_that_nothing_of_an_earlier_one_fits(bench: Bench) -> None:
+    """An aggregator that could give two sums one session would have the signatures of both for either."""
+    bench.train(1)
+    first = bench.session()
+    assert bench.sum(2, first).sum
+    bench.train(3, "phase_2", 1)
+    refusal = bench.sum(4, first).refusal
+    assert "each sum has a session of its own" in refusal.message
+    assert bench.sum(5, bench.session(3)).sum
 
 
 def test_nothing_is_summed_before_something_is_prepared(bench: Bench) -> None:
