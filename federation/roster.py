@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from federation.config.job import Name
 from federation.config.loading import load_config
@@ -19,6 +19,12 @@ class Roster(Section):
     identities: dict[Name, Annotated[str, Field(pattern=rf"^[0-9a-f]{{{2 * KEY_BYTES}}}$")]] = Field(
         min_length=1, description="each silo's Ed25519 public key, as hexadecimal digits"
     )
+
+    @model_validator(mode="after")
+    def _one_key_each(self) -> Self:
+        if len(set(self.identities.values())) != len(self.identities):
+            raise ValueError("two silos have the same identity key, and would be one; provision each with its own")
+        return self
 
     @property
     def keys(self) -> Mapping[str, bytes]:

@@ -25,6 +25,8 @@ class SiloRounds(ABC):
     def __init__(self, session: Session, me: Identity) -> None:
         if me.name not in session.roster or session.identity(me.name) != me.public:
             raise DomainError(f"{me.name} is not on the roster {session.roster}, or with another identity key")
+        if len(set(session.identities)) != len(session.identities):
+            raise DomainError("two silos of the roster share an identity key, and are one; each needs a key of its own")
         if session.quorum < 2:
             raise DomainError("a sum of fewer than 2 silos hides nothing; raise the quorum")
         self._session, self._me = session, me

@@ -152,7 +152,10 @@ def to_total(domain: Domain, ring: WordRing, words: Words, contributors: tuple[s
 def require_integers(domain: Domain, silos: int) -> IntegerDomain:
     """A domain whose sums fit 64 bits before they are reduced; `DomainError` for any other."""
     if not isinstance(domain, IntegerDomain):
-        raise DomainError(f"masked sums carry integers, but the domain is {domain}; put fixed_point over them")
+        raise DomainError(
+            f"masked sums carry integers, but the domain is {domain}; for reals wrap the scheme in "
+            "federation.fixed_point.FixedPointSum(scheme, precision_bits=28)"
+        )
     if not (domain.length >= 1 and domain.modulus > 1 and domain.modulus * silos < 2**63):
         raise DomainError(
             f"a masked sum of {silos} silos cannot carry {domain}; it must have an entry at least, a modulus of 2 at "

@@ -40,7 +40,14 @@ class Shape:
 
 
 def find_shape(
-    silos: int, *, security_bits: int, correctness_bits: int, corrupt: float, dropout: float, lying: bool
+    silos: int,
+    *,
+    security_bits: int,
+    correctness_bits: int,
+    corrupt: float,
+    dropout: float,
+    lying: bool,
+    one_list: bool = False,
 ) -> Shape:
     """The smallest degree that serves, with its least threshold, or `DomainError` where none does.
 
@@ -48,11 +55,16 @@ def find_shape(
     Secrecy then fails with probability 2^-`security_bits` (sigma) at most, and the sum cannot be opened with
     2^-`correctness_bits` (eta) at most.
 
-    With `lying`, the aggregator may tell different silos different survivors. An honest neighbour reveals its share of
-    one of a silo's two secrets, a corrupted one of both: k + corrupted shares in all, so 2 t > k + corrupted leaves the
-    aggregator at most one of the two. It holds for shares that only the k neighbours have. And it is half of what hides
-    a silo from such an aggregator: its seed and each neighbour's key are one secret of each, and open it as well, so
-    the silos must also compare the survivors that they were told.
+    With `lying` (semi-malicious in the literature), the aggregator may tell different silos different survivors. An
+    honest neighbour reveals its share of one of a silo's two secrets, a corrupted one of both: k + c shares in all, so
+    2 t > k + c leaves the aggregator at most one of the two. It holds for shares that only the k neighbours have.
+
+    With `one_list` as well, no silo's seed is opened by neighbours that were told different lists, so that nobody cuts
+    an arc out of the ring by telling it that all around it dropped out, and all around it that it did not. A silo
+    reveals when t others around it signed its list. Two around v that reveal under different lists, d places apart,
+    have disjoint honest signers: 2 (t + 1 - c) among k + 1 + d places. So d - 1 places or more around v reveal nothing,
+    and k + 2 - d + c < t are too few for v's seed if 3 t > 2 k + 2 c + 1. Under one list, an arc that was not told of
+    some neighbours' shares refuses that list along its end, and k / 2 + 1 + c at most are left to open the end.
 
     Below 100 silos the counts are too small for the model (10 silos can get t = 2): take the complete graph there.
     """
@@ -62,7 +74,13 @@ def find_shape(
             "correct the job's secure_sum"
         )
     shape = _search(
-        silos, whole_silos(corrupt, silos), whole_silos(dropout, silos), security_bits, correctness_bits, lying
+        silos,
+        whole_silos(corrupt, silos),
+        whole_silos(dropout, silos),
+        security_bits,
+        correctness_bits,
+        lying,
+        one_list,
     )
     if shape is None:
         raise DomainError(
@@ -80,7 +98,7 @@ def whole_silos(fraction: float, silos: int) -> int:
 
 @lru_cache(maxsize=64)
 def _search(
-    silos: int, corrupted: int, dropped: int, security_bits: int, correctness_bits: int, lying: bool
+    silos: int, corrupted: int, dropped: int, security_bits: int, correctness_bits: int, lying: bool, one_list: bool
 ) -> Shape | None:
     """Degrees upwards, those left out that cannot serve. Each kind of secrecy failure gets half of 2^-sigma."""
     degree = 2
@@ -93,6 +111,8 @@ def _search(
         too_few = most_corrupted
         if lying:  # the largest t with 2 t <= k + corrupted neighbours
             too_few = (degree + most_corrupted) // 2
+        if one_list:  # the largest t with 3 t <= 2 k + 2 corrupted neighbours + 1
+            too_few = max(too_few, (2 * degree + 2 * most_corrupted + 1) // 3)
         if fewest_surviving > too_few:
             return Shape(degree, max(too_few + 1, 2))  # one share alone would open a secret
         # One more neighbour adds at most one survivor and takes away nobody corrupted: the gap closes by one at most.

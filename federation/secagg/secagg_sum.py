@@ -89,6 +89,7 @@ class RandomRing:
             corrupt=self.corrupt,
             dropout=self.dropout,
             lying=True,
+            one_list=True,
         )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from federation.errors import MessageError
+from federation.errors import MessageError, SignatureInvalid
 from federation.identity import Identity, check_signature
 from federation.session import Session
 
@@ -33,4 +33,10 @@ def sign_survivors(session: Session, me: Identity, bits: bytes) -> bytes:
 
 def check_survivors(session: Session, silo: str, bits: bytes, signature: bytes) -> None:
     """`SignatureInvalid` unless the silo signed the same list."""
-    check_signature(silo, session.identity(silo), signature, session.bind("survivors", bits))
+    try:
+        check_signature(silo, session.identity(silo), signature, session.bind("survivors", bits))
+    except SignatureInvalid as error:
+        raise SignatureInvalid(
+            f"{silo} did not sign the list of survivors that was given out here: the aggregator told it another one, "
+            "or altered its signature; nothing is revealed"
+        ) from error

@@ -28,7 +28,7 @@ def test_a_small_run_gives_every_figure() -> None:
     assert found["modulus_bits"] == 32
     assert found["expansion_formula"] < found["expansion_measured"] < 1.02 * found["expansion_formula"]
     (row,) = found["ring"]
-    assert (row["silos"], row["degree"]) == (100, 16)
+    assert (row["silos"], row["degree"]) == (100, 28)
     assert all(value > 0 for value in row.values())
 
 

@@ -126,6 +126,11 @@ def test_a_mistake_is_explained(old: str, new: str, expected: list[str]) -> None
             "consortium: a b",
             "x.yaml:1: consortium: found 'a b'; expected at most 64 of a-z, A-Z, 0-9, _ and -,",
         ),
+        (
+            Roster,
+            f"consortium: c\nidentities: {{north: {'ab' * 32}, east: {'ab' * 32}}}",
+            "two silos have the same identity key",
+        ),
         (Roster, "identities: {north: ab}", "x.yaml:1: identities.north: found 'ab'; expected 64 hexadecimal digits"),
         (
             Policy,

@@ -11,7 +11,7 @@ from federation.errors import ProtocolError
 from federation.masked.words import Words
 from federation.sealing import AgreementKey
 from federation.secagg.plan import Round
-from federation.secagg.shares import join_key, mask_between, mask_sign
+from federation.secagg.shares import join_key, mask_between, mask_sign, seed_digest
 from federation.secure_sum import Sum
 from federation.session import IntegerDomain
 from federation.wire import messages_pb2 as pb
@@ -135,3 +135,27 @@ def test_t_shares_open_a_seed_and_one_fewer_gives_another_number(table_of: Table
     assert len(held) == 7
     assert shamir.join(held, 5, prime=shamir.KEY_FIELD) == seed
     assert shamir.join(dict(list(held.items())[:4]), 4, prime=shamir.KEY_FIELD) != seed
+
+
+def test_a_mask_belongs_to_one_pair_in_one_session(table_of: TableOf) -> None:
+    """Under the same keys, too: should a generator of random numbers repeat itself, no mask repeats."""
+    table = table_of(3)
+    mine, theirs = AgreementKey(bytes([1]) * 32), AgreementKey(bytes([2]) * 32)
+    one, two, three = table.roster
+    key = mask_between(table.session, mine, one, two, theirs.public)
+    assert key == mask_between(table.session, theirs, two, one, mine.public)
+    assert key != mask_between(table.session, mine, one, three, theirs.public)
+    assert key != mask_between(table.session_of(1), mine, one, two, theirs.public)
+    assert mask_sign(one, two) == -mask_sign(two, one)
+
+
+def test_what_names_a_seed_is_of_one_silo_in_one_session(table_of: TableOf) -> None:
+    table = table_of(3)
+    one, two, _ = table.roster
+    digests = {
+        seed_digest(session, silo, seed)
+        for session in (table.session, table.session_of(1))
+        for silo in (one, two)
+        for seed in (bytes(32), bytes([1]) * 32)
+    }
+    assert len(digests) == 8

@@ -1,12 +1,15 @@
 """An aggregator that lies: each silo sees it by itself, refuses, and its session is over."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from federation.errors import (
     CommitmentBroken,
+    DomainError,
     MessageError,
     ProtocolError,
     QuorumLost,
@@ -17,6 +20,8 @@ from federation.errors import (
     WrongRound,
 )
 from federation.masked.advertisement import advertise
+from federation.randomness import SecureRandomness
+from federation.secagg.graph import find_shape
 from federation.secagg.plan import Round
 from federation.secagg.secagg_sum import RandomRing
 from federation.secagg.survivors import from_bits, sign_survivors, to_bits
@@ -184,6 +189,12 @@ class TestAboutSurvivors:
         lie = to_bits(table.session, table.roster[:4])
         refused(table, table.roster[0], Round.CONFIRM, lie, QuorumLost, "4 silos are left in the sum, 5 are needed")
 
+    def test_enough_to_open_but_fewer_survivors_than_the_session_demands(self, table_of: TableOf) -> None:
+        table = table_of(7, quorum=6)
+        self.confirm(table)
+        lie = to_bits(table.session, table.roster[:5])
+        refused(table, table.roster[0], Round.CONFIRM, lie, QuorumLost, "5 silos are left in the sum, 6 are needed")
+
     @pytest.mark.parametrize("bits", [b"", b"\x7f\0", b"\xff"])
     def test_bits_that_are_no_list_of_this_roster(self, table: Table, bits: bytes) -> None:
         self.confirm(table)
@@ -248,6 +259,15 @@ class TestAboutSurvivors:
         body = pb.Pieces(pieces=told).SerializeToString()
         refused(table, victim, Round.REVEAL, body, QuorumLost, "4 silos remain, 5 are needed")
 
+    def test_every_signature_up_to_the_threshold_counts(self, table: Table) -> None:
+        requests = requests_of(table, Round.REVEAL)
+        for place in range(5):
+            victim = table.roster[place]
+            told = list(decode(pb.Pieces, body_of(table, Round.REVEAL, requests[victim])).pieces)[:5]
+            told[place].data = bytes(64)
+            body = pb.Pieces(pieces=told).SerializeToString()
+            refused(table, victim, Round.REVEAL, body, SignatureInvalid, "told it another one, or altered")
+
     def test_a_signature_of_a_silo_that_is_no_survivor(self, table: Table) -> None:
         gone = table.roster[3]
         requests = requests_of(table, Round.REVEAL, silent={gone: Round.UPLOAD})
@@ -284,6 +304,20 @@ class TestOnARandomRing:
         assert len(alike) < table.plan.fewest_near <= len(signed)
         refused(table, victim, Round.REVEAL, pieces_of(signed), SignatureInvalid, "silo")
 
+    def test_t_neighbours_beside_the_silo_itself_must_have_signed(self, table_of: TableOf) -> None:
+        table = table_of(120, ring=RandomRing())
+        requests = requests_of(table, Round.REVEAL)
+        victim, other = table.roster[:2]
+        for name, enough in ((victim, False), (other, True)):
+            told = list(decode(pb.Pieces, body_of(table, Round.REVEAL, requests[name])).pieces)
+            kept = [p for p in told if p.silo == name]
+            kept += [p for p in told if p.silo != name][: table.plan.threshold - (not enough)]
+            body = pb.Pieces(pieces=kept).SerializeToString()
+            if enough:
+                table.silos[name].answer(wrap(table.session, round=2 * Round.REVEAL, body=body))
+            else:
+                refused(table, name, Round.REVEAL, body, QuorumLost, "are needed")
+
     def test_the_threshold_leaves_room_for_one_list_only(self, table_of: TableOf) -> None:
         """Honest holders reveal one of a silo's secrets, corrupted ones both: k + c shares, of which two times t."""
         for silos in (100, 300, 1000):
@@ -310,3 +344,53 @@ def test_a_list_is_read_back_as_it_was_written(table_of: TableOf) -> None:
         table = table_of(count)
         chosen = tuple(np.random.default_rng(count).permutation(table.roster)[: count // 2 + 1])
         assert set(from_bits(table.session, to_bits(table.session, chosen))) == set(chosen)
+
+
+def test_a_roster_on_which_two_silos_are_one_is_joined_by_nobody(table_of: TableOf) -> None:
+    table = table_of(3)
+    keys = table.session.identities
+    doubled = replace(table.session, identities=(keys[0], keys[1], keys[1]))
+    with pytest.raises(DomainError, match="share an identity key"):
+        table.scheme.silo(
+            doubled, table.identities[table.roster[0]], table.vectors[table.roster[0]], SecureRandomness()
+        )
+
+
+class TestCuttingAnArcOutOfTheRing:
+    """Two lists: to the arc, all around it dropped out; to all others, a few silos beyond its ends did.
+
+    Seeds of the arc's ends are then asked of both sides. The published threshold lets it happen with few corrupted
+    silos, or none; ours does not.
+    """
+
+    @staticmethod
+    def opens(degree: int, threshold: int, arc: int, corrupted: int) -> bool:
+        """Whether the ends of such an arc would be opened, on a ring of places, with so many corrupted beyond each end.
+
+        They help most just there: they sign both lists, and reveal for both.
+        """
+        half = degree // 2
+        inside = sum(half + min(depth, half, arc - 1 - depth) + corrupted >= threshold for depth in range(half))
+        outside = sum(half + beyond + corrupted >= threshold for beyond in range(half - corrupted))
+        return inside + outside + corrupted >= threshold
+
+    @pytest.mark.parametrize("silos", [100, 300, 1000, 10_000])
+    def test_is_ruled_out_by_the_threshold(self, silos: int) -> None:
+        ring = RandomRing()
+        shape = ring.shape(silos)
+        corrupted = max(
+            count
+            for count in range(shape.degree)
+            if silos * stats.hypergeom.sf(count - 1, silos, silos // 20, shape.degree) > 2.0**-41
+        )
+        assert 3 * shape.threshold > 2 * shape.degree + 2 * corrupted + 1
+        for arc in range(shape.threshold, min(silos, 3 * shape.degree)):
+            assert not self.opens(shape.degree, shape.threshold, arc, corrupted)
+
+    def test_would_be_possible_under_the_published_threshold(self) -> None:
+        shape = find_shape(
+            1000, security_bits=40, correctness_bits=30, corrupt=0.05, dropout=0.05, lying=True, one_list=False
+        )
+        assert any(
+            self.opens(shape.degree, shape.threshold, arc, 6) for arc in range(shape.threshold, 3 * shape.degree)
+        )

@@ -256,6 +256,20 @@ class TestBadParameters:
                     table.side.check(name, altered.SerializeToString())
             table.side.check(name, reply.SerializeToString())
 
+    @pytest.mark.parametrize("number", [Round.SHARE, Round.REVEAL])
+    def test_letters_and_shares_of_another_size_are_refused(self, table_of: TableOf, number: Round) -> None:
+        table = table_of(4)
+        requests = table.run(until=number)
+        assert not isinstance(requests, Sum)
+        name = table.roster[0]
+        wrapped = decode(pb.SumMessage, table.silos[name].answer(requests[name]))
+        kind, field = (pb.SecAggShares, "sealed") if number == Round.SHARE else (pb.Pieces, "pieces")
+        message = decode(kind, wrapped.body)
+        getattr(message, field)[1].data += b"\0"
+        wrapped.body = message.SerializeToString()
+        with pytest.raises(MessageError, match="bytes"):
+            table.side.check(name, wrapped.SerializeToString())
+
     def test_letters_to_others_than_the_neighbours_are_refused(self, table_of: TableOf) -> None:
         table = table_of(4)
         requests = table.run(until=Round.SHARE)
