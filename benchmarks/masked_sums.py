@@ -12,9 +12,12 @@ Seconds are medians, on one thread, everything in one process and in turns, so t
                        letters, masks, packing, in all rounds
   expansion_measured   bytes of one silo, both ways, in a real session over entries of 16 bits, against sending those
   expansion_formula    the same by the formula of the paper, which counts no signatures, seals and framing
+  mask_ratio           mask_s / keystream_s;  silo_ratio  silo_s_n<silos> / masks_s_n<silos>
+  modulus_bits         b of the ring Z_{2^b} that the first four are measured in
+  degree_n<silos>      neighbours of a silo under SecAgg+ with its standard parameters, by its formula
 
-`ring` has one row for each number of silos under SecAgg+ with its standard parameters: the degree that the formula
-gives, the mean work of a silo, the same by ln n, the whole session, and the peak memory so far of the process that
+`ring` has one row for each number of silos under SecAgg+ with its standard parameters: the degree, the mean work of a
+silo, the same by ln n, the whole session, and the peak memory so far of the process that
 holds all of them. The sum of every session is compared with the sum of the vectors.
 """
 
@@ -42,6 +45,8 @@ from federation.secagg.traffic import expansion
 from federation.secure_sum import SecureSum, SiloSide, Sum
 from federation.session import RealDomain, Session
 
+DEGREES = (100, 300, 1000, 10_000, 100_000)
+"""Numbers of silos for which the formula is shown."""
 ENTRY_BITS = 16
 """Of the entries whose expansion the paper gives."""
 
@@ -128,7 +133,7 @@ def masks_of_the_complete_graph(params: int, silos: int, precision_bits: int, re
             masks.append(time_of(lambda: [mask() for _ in range(silos)]))
 
     silo_s = [second for _ in range(repeats) for second in run_session(scheme, silos, params, some_masks).silo_s]
-    result = {"modulus_bits": float(ring.bits), "keystream_s": median(pair[0] for pair in pairs)}
+    result: dict[str, float] = {"modulus_bits": ring.bits, "keystream_s": median(pair[0] for pair in pairs)}
     result |= {"mask_s": median(pair[1] for pair in pairs)}
     result |= {f"masks_s_n{silos}": median(masks), f"silo_s_n{silos}": median(silo_s)}
     result |= {"mask_ratio": result["mask_s"] / result["keystream_s"]}
@@ -165,6 +170,7 @@ def measure(options: argparse.Namespace) -> dict[str, object]:
     result: dict[str, object] = {"params": params, "silos": silos, "precision_bits": precision}
     result |= masks_of_the_complete_graph(params, silos, precision, options.repeats)
     result |= expansions(params, silos)
+    result |= {f"degree_n{silos}": RandomRing().shape(silos).degree for silos in DEGREES}
     rows = [on_a_ring(options.ring_params, number, precision) for number in options.ring_silos]
     return {**result, "ring_params": options.ring_params, "ring": rows}
 
@@ -192,13 +198,17 @@ def main() -> None:
     parser.add_argument("--ring-silos", type=int, nargs="*", default=[100, 300, 1000])
     options = parser.parse_args()
     enough = min(options.params, options.ring_params) >= 1000 and options.repeats >= 1
-    if not (enough and options.silos >= 2 and min(options.ring_silos, default=100) >= 100):
-        sys.exit("masked_sums.py: at least 1,000 params, 2 silos, 100 silos on a ring and 1 repeat can be measured")
+    precise = 8 <= options.precision_bits <= 40
+    if not (enough and precise and options.silos >= 2 and min(options.ring_silos, default=100) >= 100):
+        sys.exit(
+            "masked_sums.py: give at least 1,000 params (ring-params, too), 2 silos, 100 silos on a ring and 1 repeat, "
+            "and 8 to 40 precision bits"
+        )
     try:
         with threadpool_limits(limits=1):
             result = measure(options)
-    except (DomainError, ValueError) as error:
-        sys.exit(f"masked_sums.py: {str(error).splitlines()[0]}")
+    except DomainError as error:
+        sys.exit(f"masked_sums.py: {error}")
     if options.json:
         print(json.dumps(result, indent=1))
     else:

@@ -106,7 +106,11 @@ class SecAggSum:
         """Part of the session's digest."""
         if self.ring is None:
             return f"secagg(threshold={self.threshold or 'two thirds'})"
-        return f"secagg_plus({self.ring})"
+        ring = self.ring
+        return (
+            f"secagg_plus(security_bits={ring.security_bits}, correctness_bits={ring.correctness_bits}, "
+            f"corrupt={ring.corrupt}, dropout={ring.dropout})"
+        )
 
     def admit(self, domain: Domain, silos: int) -> None:
         """At least two silos, a graph for so many, and a modulus that holds their sum."""
@@ -128,12 +132,13 @@ class SecAggSum:
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
         """What a sum rests on, and what it costs a silo on the wire."""
         ring, shape, words = self._on_ring(silos), self._shape(silos), ring_for(domain, silos)
+        around = "its neighbours on a random ring" if ring else "everyone else"
         rows = {
             "modulus": f"2^{words.bits}: {words.bits} bits an entry travel",
-            "masks a silo": f"{shape.degree} with neighbours, AES-256 in counter mode, and one of its own",
+            "masks a silo": f"{shape.degree} with {around}, and one of its own; AES-256 in counter mode",
             "threshold": f"{shape.threshold} of {shape.degree + (ring is None)} shares open one secret of a silo",
-            "drop-outs": f"{silos - self.fewest(silos) or 'none'} of {silos} silos may fall silent at any step, as far "
-            "as the job's silos.fewest lets them",
+            "drop-outs": f"{silos - self.fewest(silos)} of {silos} silos may fall silent at any step, or as few as the "
+            "job's silos.fewest lets them",
         }
         if ring is None:
             return {**rows, "who may pool": who_may_pool(silos, shape.threshold)}

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 FIELDS = {
     "params", "silos", "precision_bits", "modulus_bits", "keystream_s", "mask_s", "mask_ratio", "masks_s_n5", "silo_s_n5",
     "silo_ratio", "expansion_measured", "expansion_formula", "ring_params", "ring",
+    "degree_n100", "degree_n300", "degree_n1000", "degree_n10000", "degree_n100000",
 }  # fmt: skip
 
 

@@ -80,10 +80,10 @@ def test_a_job_runs_from_start_to_report(
 RESTS_ON = {
     "ckks": {"degree N": "", "log q": "", "values a coefficient": "", "precision": "28 bits", "flooding": "",
              "statistical distance": "", "threshold": "3 of 3"},
-    "secagg": {"precision": "28 bits", "modulus": "2^31", "masks a silo": "2 with neighbours", "threshold": "2 of 3",
+    "secagg": {"precision": "28 bits", "modulus": "2^31", "masks a silo": "2 with everyone else", "threshold": "2 of 3",
                "drop-outs": "1 of 3", "who may pool": "and 0 of the silos"},
-    "secagg_plus": {"precision": "28 bits", "modulus": "2^31", "masks a silo": "2 with neighbours",
-                    "threshold": "3 of 3", "drop-outs": "none of 3", "who may pool": "and 1 of the silos"},
+    "secagg_plus": {"precision": "28 bits", "modulus": "2^31", "masks a silo": "2 with everyone else",
+                    "threshold": "3 of 3", "drop-outs": "0 of 3", "who may pool": "and 1 of the silos"},
     "additive": {"precision": "28 bits", "shares": "3 of each vector over Z_2^64", "drop-outs": "none",
                  "who may pool": "and 1 of the silos"},
     "ring": {"precision": "28 bits", "drop-outs": "none", "who may pool": "nobody"},
@@ -92,7 +92,7 @@ RESTS_ON = {
 NAMES_OF_SUMS = {
     "ckks": "ckks(precision_bits=28",
     "secagg": "fixed_point(precision_bits=28) over secagg(threshold=2)",
-    "secagg_plus": "over secagg_plus(RandomRing(security_bits=40, correctness_bits=30, corrupt=0.05, dropout=0.05))",
+    "secagg_plus": "over secagg_plus(security_bits=40, correctness_bits=30, corrupt=0.05, dropout=0.05)",
     "additive": "fixed_point(precision_bits=28) over additive",
     "ring": "fixed_point(precision_bits=28) over ring",
 }
