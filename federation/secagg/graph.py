@@ -5,9 +5,10 @@ mask, and the key of its masks with others. In SecAgg (Bonawitz et al. 2017) eve
 (Bell et al. 2020) the silos stand on a ring in random order and each is joined to the k nearest, so that a silo's work
 grows with log n instead of n.
 
-What the ring keeps is statistical, and for static corruption: which silos are corrupted and which drop out must not
-depend on the graph. Whoever picks them once the ring is known, by breaking into one silo's neighbours or by ignoring
-their messages, is outside the bound.
+What the ring keeps is statistical, and for static corruption: which silos work for the aggregator must not depend on
+the graph; whoever breaks into one silo's neighbours once the ring is known is outside the bound. An aggregator may pick
+who "dropped out" as it likes (see `one_list`): a cut through the ring leaves the silos at its edge with half of their
+neighbours, who are too few to open them. That the sum opens at all is promised for drop-outs that nobody picks.
 """
 
 import hashlib
