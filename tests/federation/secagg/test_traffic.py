@@ -31,7 +31,7 @@ def test_the_formula_gives_the_papers_two_factors() -> None:
 
 def test_a_hundred_silos_send_what_the_formula_says_within_a_twentieth() -> None:
     """Entries of 16 bits; each silo's messages, both ways, as they are on the wire."""
-    silos, entries = 100, 500_000
+    silos, entries = 100, 300_000
     scheme = SecAggConfig(kind="secagg", precision_bits=15).build()
     roster = tuple(f"silo-{number:03d}" for number in range(silos))
     identities = {name: Identity.create(name) for name in roster}
