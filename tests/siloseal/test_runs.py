@@ -114,7 +114,9 @@ def plain_model(small_sections: dict[str, Any], tmp_path_factory: pytest.TempPat
     return model_of(folder)
 
 
-@pytest.mark.parametrize("kind", RESTS_ON)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.slow] * (kind == "secagg_plus")) for kind in RESTS_ON]
+)
 def test_a_run_whose_sum_hides_gives_the_model_of_a_plain_run_and_its_report_says_what_it_rests_on(
     small_job: Callable[..., Job], tmp_path: Path, plain_model: np.ndarray, kind: str
 ) -> None:
