@@ -1,22 +1,36 @@
-"""What a release costs.
+"""What releases cost together.
 
-What happened is a frozen event; how it is counted is its Renyi curve, from dp-accounting. Curves of different events
-add at equal orders, so one composition spans both phases. The neighbouring relation is add/remove of one unit.
+What happened is a frozen event (`federation/events.py`); how it is counted is its Renyi curve, from dp-accounting or,
+where that has none, from `federation/curves.py`. Curves of different events add at equal orders, so one composition
+spans both phases. The neighbouring relation is add/remove of one unit: its contribution is there, or is nothing.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import lru_cache
+from typing import assert_never
 
 import dp_accounting
 import numpy as np
 from absl import logging as absl_logging
-from dp_accounting import rdp
+from dp_accounting import pld, rdp
 from numpy.typing import NDArray
 from scipy import optimize
 
+from federation.curves import amplified, binomial_epsilon, discrete_gaussian_curve, skellam_curve
 from federation.errors import ConfigError, UncountableEvent
+from federation.events import (
+    BinomialRelease,
+    DiscreteGaussianRelease,
+    Event,
+    GaussianRelease,
+    PoissonBinomialRelease,
+    SampledGaussianSteps,
+    SkellamRelease,
+)
+from federation.poisson_binomial import poisson_binomial_curve
 
 # Renyi orders whose series does not converge are left out, which can only raise epsilon. A warning each time says so.
 absl_logging.set_verbosity(absl_logging.ERROR)
@@ -24,62 +38,53 @@ absl_logging.set_verbosity(absl_logging.ERROR)
 ORDERS = (*(1.0 + tenth / 10.0 for tenth in range(1, 100)), *range(11, 64), 128, 256, 512, 1024)
 """Renyi orders: dp-accounting's own, so that numbers agree with those that others print."""
 
+RENYI, PLD = "Renyi accounting", "privacy loss distributions"
+
 MEANINGLESS_EPSILON = 20.0
 """Above this, e^epsilon exceeds 4e8: reports say "no meaningful guarantee", not a number to be trusted."""
 
 
-@dataclass(frozen=True)
-class GaussianRelease:
-    """One vector of L2 sensitivity 1, released once with noise of this standard deviation."""
-
-    noise_multiplier: float
-
-    def __post_init__(self) -> None:
-        _require_noise(self, self.noise_multiplier)
-
-
-@dataclass(frozen=True)
-class SampledGaussianSteps:
-    """Steps on Poisson samples: each unit joins with `sampling_rate`, its gradient is clipped, the sum is noised."""
-
-    sampling_rate: float
-    noise_multiplier: float
-    steps: int
-
-    def __post_init__(self) -> None:
-        _require_noise(self, self.noise_multiplier)
-        if not (0 < self.sampling_rate <= 1 and isinstance(self.steps, int) and self.steps > 0):
-            raise UncountableEvent(f"{self} cannot be counted: a rate lies in (0, 1], and steps are at least one")
-
-
-def _require_noise(event: object, noise_multiplier: float) -> None:
-    if not 0 < noise_multiplier < math.inf:  # NaN fails this too
-        raise UncountableEvent(
-            f"{event} has no finite epsilon; set a finite noise multiplier above 0, or switch privacy off by name "
-            "(privacy: {kind: none})"
-        )
-
-
-Event = GaussianRelease | SampledGaussianSteps
-
-
 class Accountant:
-    """The Renyi curve of everything added so far."""
+    """The Renyi curve of everything added so far; and (epsilon, delta) pairs, for events that have no curve."""
 
     def __init__(self) -> None:
         self._curve = np.zeros(len(ORDERS))
+        self._pairs: list[tuple[float, float]] = []
 
     def add(self, event: Event) -> None:
         """Compose with one more event."""
         match event:
-            case GaussianRelease(noise_multiplier=noise):
-                self._curve = self._curve + _curve_of_one_step(1.0, noise)
-            case SampledGaussianSteps(sampling_rate=rate, noise_multiplier=noise, steps=steps):
-                self._curve = self._curve + steps * _curve_of_one_step(rate, noise)
+            case BinomialRelease():
+                self._pairs.append((_binomial_epsilon(event), event.delta))
+            case SampledGaussianSteps(steps=steps):
+                self._curve = self._curve + steps * _curve_of_one(replace(event, steps=1))
+            case _:
+                self._curve = self._curve + _curve_of_one(event)
 
     def epsilon(self, delta: float) -> float:
         """Epsilon of all of it, at this delta."""
+        if not self._pairs:
+            return self._epsilon_of_curve(delta)
+        left = delta - sum(own for _, own in self._pairs)
+        if left <= 0:
+            return math.inf
+        pairs = [epsilon for epsilon, _ in self._pairs]
+        if not self._curve.any():
+            return min(sum(pairs), composed(pairs, left))
+        basic = sum(pairs) + self._epsilon_of_curve(left)
+        return min(basic, composed(pairs, left / 2) + self._epsilon_of_curve(left / 2))
+
+    def _epsilon_of_curve(self, delta: float) -> float:
         return float(rdp.compute_epsilon(ORDERS, self._curve, delta)[0]) if self._curve.any() else 0.0
+
+
+def composed(epsilons: Sequence[float], delta: float) -> float:
+    """Epsilon of mechanisms of these epsilons together, at a delta besides their own.
+
+    Kairouz, Oh and Viswanath 2015, Theorem 3.5, for any mixture of epsilons.
+    """
+    drift = sum(epsilon * math.tanh(epsilon / 2) for epsilon in epsilons)
+    return drift + math.sqrt(2 * math.log(1 / delta) * sum(epsilon**2 for epsilon in epsilons))
 
 
 class _CurveReader(rdp.RdpAccountant):  # type: ignore[misc]  # dp-accounting is untyped
@@ -90,12 +95,46 @@ class _CurveReader(rdp.RdpAccountant):  # type: ignore[misc]  # dp-accounting is
 
 
 @lru_cache(maxsize=256)
-def _curve_of_one_step(sampling_rate: float, noise_multiplier: float) -> NDArray[np.float64]:
+def _curve_of_one(event: Event) -> NDArray[np.float64]:
     """Cached, because a training run charges the same step thousands of times and a curve takes up to a second."""
+    match event:
+        case GaussianRelease(noise_multiplier=noise):
+            return _by_dp_accounting(dp_accounting.GaussianDpEvent(noise))
+        case SampledGaussianSteps(sampling_rate=rate, noise_multiplier=noise):
+            gaussian = dp_accounting.GaussianDpEvent(noise)
+            return _by_dp_accounting(gaussian if rate == 1.0 else dp_accounting.PoissonSampledDpEvent(rate, gaussian))
+        case DiscreteGaussianRelease(sampling_rate=rate):
+            parts = {name: getattr(event, name) for name in ("honest", "local_variance", "l2", "l1", "coordinates")}
+            return _sampled(lambda orders: discrete_gaussian_curve(orders, **parts), rate)
+        case SkellamRelease(variance=variance, l2=l2, l1=l1, sampling_rate=rate):
+            return _sampled(lambda orders: skellam_curve(orders, variance=variance, l2=l2, l1=l1), rate)
+        case PoissonBinomialRelease(honest=honest, trials=trials, theta=theta, coordinates=coordinates):
+            return coordinates * poisson_binomial_curve(ORDERS, silos=honest, trials=trials, theta=theta)
+        case BinomialRelease():
+            raise UncountableEvent(f"{event} has no Renyi curve")
+        case _:
+            assert_never(event)
+
+
+def _by_dp_accounting(event: dp_accounting.DpEvent) -> NDArray[np.float64]:
     reader = _CurveReader(ORDERS)
-    gaussian = dp_accounting.GaussianDpEvent(noise_multiplier)
-    reader.compose(gaussian if sampling_rate == 1.0 else dp_accounting.PoissonSampledDpEvent(sampling_rate, gaussian))
+    reader.compose(event)
     return reader.curve()
+
+
+def _sampled(curve: Callable[[Sequence[float]], NDArray[np.float64]], rate: float) -> NDArray[np.float64]:
+    return curve(ORDERS) if rate == 1.0 else amplified(ORDERS, curve, rate=rate)
+
+
+def _binomial_epsilon(event: BinomialRelease) -> float:
+    return binomial_epsilon(
+        trials=event.trials,
+        l2=event.l2,
+        l1=event.l1,
+        linf=event.linf,
+        coordinates=event.coordinates,
+        delta=event.delta,
+    )
 
 
 def epsilon_of(events: Sequence[Event], delta: float) -> float:
@@ -104,6 +143,27 @@ def epsilon_of(events: Sequence[Event], delta: float) -> float:
     for event in events:
         accountant.add(event)
     return accountant.epsilon(delta)
+
+
+def tightest_epsilon(events: Sequence[Event], delta: float) -> tuple[float, str]:
+    """Epsilon of all events, and how it was counted: by privacy loss distributions where all events have one.
+
+    Those are tighter than Renyi curves and cost seconds, so a ledger enforces the one and reports may show the other.
+    """
+    renyi = epsilon_of(events, delta)
+    if not events or not all(isinstance(event, GaussianRelease | SampledGaussianSteps) for event in events):
+        return renyi, RENYI
+    accountant = pld.PLDAccountant(value_discretization_interval=1e-4)
+    for event, times in Counter(events).items():
+        match event:
+            case GaussianRelease(noise_multiplier=noise):
+                accountant.compose(dp_accounting.GaussianDpEvent(noise), times)
+            case SampledGaussianSteps(sampling_rate=rate, noise_multiplier=noise, steps=steps):
+                gaussian = dp_accounting.GaussianDpEvent(noise)
+                sampled = gaussian if rate == 1.0 else dp_accounting.PoissonSampledDpEvent(rate, gaussian)
+                accountant.compose(sampled, times * steps)
+    exact = float(accountant.get_epsilon(delta))
+    return (exact, PLD) if exact < renyi else (renyi, RENYI)
 
 
 def smallest_noise(events_at: Callable[[float], Sequence[Event]], *, epsilon: float, delta: float) -> float:

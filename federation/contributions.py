@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from federation.config.job import Job, TwoPhase
 from federation.errors import ConfigError
-from federation.mechanism import GaussianAtSilo, NoisySum
+from federation.mechanism import NoisySum
+from federation.mechanisms.gaussian import GaussianAtSilo
 from federation.phases import PHASE_1, PHASE_2, WARM_START, sketch_noise
 from federation.plain.plain_sum import PlainSum
 from federation.secure_sum import SecureSum

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.accounting import Event
 from federation.errors import DomainError, OpeningFailed, UncountableEvent
+from federation.events import Event
 from federation.identity import Identity
 from federation.mechanism import NoisySum
 from federation.randomness import Randomness
@@ -87,7 +87,7 @@ class FixedPoint:
         """The points. Nothing here is random."""
         return to_points(_real(session), vector, self.precision_bits)
 
-    def decode(self, total: Sum, session: Session) -> Sum:
+    def decode(self, total: Sum, session: Session, randomness: Randomness) -> Sum:
         """Back to reals. A total beyond what its contributors can reach is no total of theirs."""
         count, points = len(total.contributors), np.asarray(total.total, dtype=np.int64)
         if points.max(initial=0) > count * largest_point(self.precision_bits):
@@ -98,7 +98,7 @@ class FixedPoint:
         values, error_bound = from_points(_real(session), points, count, self.precision_bits)
         return Sum(values, total.contributors, error_bound)
 
-    def event(self, honest: int) -> Event:
+    def event(self, outer: RealDomain, honest: int) -> Event:
         """Rounding protects nobody."""
         raise UncountableEvent(f"{self.name} adds no noise, so that a release through it alone has no finite epsilon")
 

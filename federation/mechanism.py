@@ -4,22 +4,19 @@ A mechanism turns a silo's real vector into the inner sum's domain, noise includ
 `NoisySum` is itself a `SecureSum`, distributed privacy is a composition and not a class per pair.
 """
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.accounting import Event, GaussianRelease
 from federation.errors import DomainError
+from federation.events import Event
 from federation.identity import Identity
-from federation.randomness import Randomness
+from federation.randomness import Randomness, SecureRandomness
 from federation.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
 from federation.session import Domain, RealDomain, Session, Vector
-
-GRID_BITS = 12  # of the noise are kept below its deviation; the sampler has twice as many
 
 
 class Mechanism(Protocol):
@@ -38,61 +35,11 @@ class Mechanism(Protocol):
     def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
         """One silo's noised vector, in the inner domain. The session is the outer one."""
 
-    def decode(self, total: Sum, session: Session) -> Sum:
-        """The inner total, back in real units."""
+    def decode(self, total: Sum, session: Session, randomness: Randomness) -> Sum:
+        """The inner total, back in real units; noised now if the aggregator is the one who adds noise."""
 
-    def event(self, honest: int) -> Event:
-        """What one release costs while at least this many contributors are honest."""
-
-
-@dataclass(frozen=True)
-class GaussianAtSilo:
-    """Each silo adds all the noise that its own guarantee needs, so it trusts nobody.
-
-    `sensitivity` is how far one unit moves the vector in L2. The sum of n silos carries n times the variance.
-    """
-
-    sensitivity: float
-    noise_multiplier: float
-
-    @property
-    def name(self) -> str:
-        """Part of the session's digest."""
-        return f"gaussian_at_silo(sensitivity={self.sensitivity!r}, noise_multiplier={self.noise_multiplier!r})"
-
-    def domain(self, outer: RealDomain, silos: int) -> Domain:
-        """Ten standard deviations of head room: the sampler's tail ends at 9.4."""
-        return RealDomain(outer.length, outer.bound + 10.0 * self._deviation)
-
-    def grid(self, outer: RealDomain) -> float:
-        """The same for every domain."""
-        return self._grid
-
-    def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
-        """The vector plus noise from the silo's own randomness, rounded to a grid far coarser than its floats.
-
-        The last bits of a floating-point sum tell which numbers were added (Mironov 2012): without rounding, entries of
-        a class with no example would be bare noise, and visibly so. Rounding hides that; it does not prove it away.
-        """
-        noised = vector + self._deviation * randomness.normals(vector.size).astype(np.float64)
-        return np.rint(noised / self._grid) * self._grid
-
-    def decode(self, total: Sum, session: Session) -> Sum:
-        """Nothing to undo."""
-        return total
-
-    def event(self, honest: int) -> Event:
-        """The same for any number of honest contributors: a silo relies on its own noise only."""
-        return GaussianRelease(self.noise_multiplier)
-
-    @property
-    def _deviation(self) -> float:
-        return self.sensitivity * self.noise_multiplier
-
-    @property
-    def _grid(self) -> float:
-        """A power of two, `GRID_BITS` below the noise."""
-        return float(2.0 ** (math.floor(math.log2(self._deviation)) - GRID_BITS))
+    def event(self, outer: RealDomain, honest: int) -> Event:
+        """What one release of a vector of `outer` costs while at least this many contributors are honest."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +48,8 @@ class NoisySum:
 
     mechanism: Mechanism
     inner: SecureSum
+    at_aggregator: Randomness = field(default_factory=SecureRandomness, compare=False, repr=False)
+    """Of noise that the aggregator adds. One that may have to repeat a sum after a crash must repeat its noise too."""
 
     @property
     def name(self) -> str:
@@ -137,7 +86,8 @@ class NoisySum:
 
     def aggregator(self, session: Session) -> AggregatorSide:
         """The inner side, whose total is decoded."""
-        return _DecodingAggregator(self.inner.aggregator(self._inner_session(session)), self.mechanism, session)
+        inner = self.inner.aggregator(self._inner_session(session))
+        return _DecodingAggregator(inner, self.mechanism, session, self.at_aggregator)
 
     def _inner_session(self, session: Session) -> Session:
         # The scheme's name still holds both, so the digest binds the mechanism too.
@@ -145,8 +95,8 @@ class NoisySum:
 
 
 class _DecodingAggregator:
-    def __init__(self, inner: AggregatorSide, mechanism: Mechanism, session: Session) -> None:
-        self._inner, self._mechanism, self._session = inner, mechanism, session
+    def __init__(self, inner: AggregatorSide, mechanism: Mechanism, session: Session, randomness: Randomness) -> None:
+        self._inner, self._mechanism, self._session, self._randomness = inner, mechanism, session, randomness
 
     def open(self) -> Mapping[str, bytes]:
         return self._inner.open()
@@ -160,7 +110,9 @@ class _DecodingAggregator:
 
     def advance(self, replies: Mapping[str, bytes]) -> Mapping[str, bytes] | Sum:
         step = self._inner.advance(replies)
-        return self._mechanism.decode(step, self._session) if isinstance(step, Sum) else step
+        if not isinstance(step, Sum):
+            return step
+        return self._mechanism.decode(step, self._session, self._randomness)
 
 
 def _real(domain: Domain) -> RealDomain:

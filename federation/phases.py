@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from federation.accounting import Event, GaussianRelease, SampledGaussianSteps, epsilon_of, smallest_noise
+from federation.accounting import epsilon_of, smallest_noise
 from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, LeaderStart, TwoPhase
 from federation.errors import ConfigError, WrongRound
+from federation.events import Event, GaussianRelease, SampledGaussianSteps
 
 WARM_START, PHASE_1, PHASE_2, FEDAVG = "warm_start", "phase_1", "phase_2", "fedavg"
 

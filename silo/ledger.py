@@ -15,10 +15,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from federation.accounting import Accountant, Event, GaussianRelease, SampledGaussianSteps, epsilon_of, epsilon_text
+from federation.accounting import Accountant, epsilon_of, epsilon_text
 from federation.chained_file import ChainedFile, End, link, parse_line, read_line, whole_lines
 from federation.config.job import ExampleLevel, NoPrivacy
 from federation.errors import BudgetExceeded, LedgerDamaged, UncountableEvent
+from federation.events import Event, GaussianRelease, SampledGaussianSteps
 
 UNIT = "one example"
 RELATION = "add/remove"

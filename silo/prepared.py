@@ -6,10 +6,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.accounting import Event
 from federation.config.job import Job, KernelMeanStart
 from federation.contributions import model_domain, model_scheme, quorum, sketch_domain, sketch_mechanism, sketch_scheme
 from federation.errors import SessionMismatch, WrongRound
+from federation.events import Event
 from federation.phases import WARM_START, participants
 from federation.secure_sum import SecureSum
 from federation.session import RealDomain, Session
@@ -66,7 +66,9 @@ class Prepared:
     def event(self, honest: int) -> Event | None:
         """What its release costs; None for a model, whose training was charged step by step."""
         mechanism = sketch_mechanism(self.job) if self.what == SKETCH else None
-        return None if mechanism is None else mechanism.event(honest)
+        if mechanism is None:
+            return None
+        return mechanism.event(sketch_domain(self.job, self.features().length), honest)
 
     def vector(self) -> NDArray[np.float64]:
         """The contribution, noise not included."""

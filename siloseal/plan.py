@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from federation.accounting import Event
 from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, LeaderStart, PublicStart, TwoPhase
 from federation.contributions import model_domain, model_scheme, require_precision, sketch_domain, sketch_scheme
 from federation.engine import run_sum
+from federation.events import Event
 from federation.identity import Identity
 from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, SiloPlan, epsilon_by_phase, plan_silo
 from federation.randomness import SeededRandomness

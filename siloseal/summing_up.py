@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from federation.accounting import MEANINGLESS_EPSILON, GaussianRelease, SampledGaussianSteps
+from federation.accounting import MEANINGLESS_EPSILON
 from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, LeaderStart, TwoPhase
 from federation.contributions import model_domain, model_scheme, sketch_domain, sketch_scheme
 from federation.errors import RunError
+from federation.events import GaussianRelease, SampledGaussianSteps
 from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, plan_silo
 from federation.secure_sum import SecureSum
 from federation.session import RealDomain
@@ -101,6 +102,9 @@ def _privacy(ledgers: Ledgers) -> list[PrivacyMetric]:
         for phase in dict.fromkeys(charge.phase for charge in ledger.charges):
             events = [charge.event for charge in ledger.charges if charge.phase == phase]
             steps = sum(event.steps for event in events if isinstance(event, SampledGaussianSteps))
+            multipliers = [
+                event.noise_multiplier for event in events if isinstance(event, GaussianRelease | SampledGaussianSteps)
+            ]
             rates = [event.sampling_rate for event in events if isinstance(event, SampledGaussianSteps)]
             metrics.append(
                 PrivacyMetric(
@@ -108,9 +112,9 @@ def _privacy(ledgers: Ledgers) -> list[PrivacyMetric]:
                     phase=phase,
                     epsilon=ledger.epsilon_of_phase(phase),
                     delta=delta,
-                    noise_multiplier=min(event.noise_multiplier for event in events),
+                    noise_multiplier=min(multipliers, default=None),
                     sampling_rate=max(rates, default=None),
-                    steps=steps or sum(isinstance(event, GaussianRelease) for event in events),
+                    steps=steps or len(events),
                 )
             )
         metrics.append(PrivacyMetric(silo=name, phase="total", epsilon=ledger.epsilon, delta=delta))

@@ -7,9 +7,9 @@ from typing import Generic, Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from federation.accounting import Event, SampledGaussianSteps
 from federation.config.optimizers import OptimizerConfig
 from federation.errors import BudgetExceeded, DataError, RunError, UncountableEvent
+from federation.events import Event, SampledGaussianSteps
 from federation.randomness import Randomness
 from models.checkpoints import State, part_of, under
 from models.learner import Learner

@@ -5,57 +5,112 @@ import pytest
 from scipy import stats
 
 from federation.accounting import epsilon_of
+from federation.additive.additive_sum import AdditiveSumConfig
 from federation.engine import run_sum
-from federation.errors import DomainError
+from federation.errors import DomainError, QuorumLost
 from federation.identity import Identity
-from federation.mechanism import GaussianAtSilo, Mechanism, NoisySum
+from federation.mechanism import Mechanism, NoisySum
+from federation.mechanisms.gaussian import GaussianAtAggregator, GaussianAtSilo
+from federation.mechanisms.lattice import LatticeNoise
+from federation.mechanisms.noise import Binomial, DiscreteGaussian, Skellam
+from federation.mechanisms.pbm import PoissonBinomial
 from federation.plain.plain_sum import PlainSum
-from federation.randomness import SecureRandomness, SeededRandomness
+from federation.randomness import Randomness, SecureRandomness, SeededRandomness
+from federation.secagg.secagg_sum import SecAggConfig
+from federation.secure_sum import SecureSum, Sum
 from federation.session import IntegerDomain, RealDomain, Session
 
-ALL_MECHANISMS: list[tuple[Mechanism, float]] = [(GaussianAtSilo(sensitivity=1.0, noise_multiplier=2.0), 2.0)]
-"""Each with the standard deviation of the noise that one of two silos adds."""
+SILOS = 4
+IDENTITIES = [Identity.create(f"silo{number}") for number in range(SILOS)]
+DOMAIN = RealDomain(length=16_384, bound=4.0)
 
-DOMAIN = RealDomain(length=20_000, bound=4.0)
+ALL_MECHANISMS: dict[str, tuple[Mechanism, float]] = {
+    "gaussian_local": (GaussianAtSilo(sensitivity=1.0, noise_multiplier=2.0), 4.0),
+    "gaussian_central": (GaussianAtAggregator(clip_norm=1.0, sensitivity=1.001, noise_multiplier=2.0), 2.002),
+    "ddg": (LatticeNoise(1.0, True, 0.001, 24, DiscreteGaussian(1e6)), 2.0),
+    "skellam": (LatticeNoise(1.0, True, 0.001, 24, Skellam(1e6)), 2.0),
+    "binomial": (LatticeNoise(1.0, True, 0.001, 24, Binomial(4_000_000, 1e-6)), 2.0),
+    "skellam of a part": (LatticeNoise(1.0, False, 0.001, 24, Skellam(1e6)), 2.0),
+    "pbm": (PoissonBinomial(clip_norm=1.0, trials=4, theta=0.002), 2.39046 / np.sqrt(32_768) / (2 * 0.002)),
+}
+"""Each with the standard deviation of the noise on an entry of the total of four silos."""
+
+INNER: dict[str, SecureSum] = {
+    "plain": PlainSum(),
+    "secagg": SecAggConfig(kind="secagg").build(),
+    "additive": AdditiveSumConfig(kind="additive").build(),
+}
 
 
-@pytest.mark.parametrize(("mechanism", "deviation"), ALL_MECHANISMS, ids=lambda value: str(value)[:40])
+def total(
+    mechanism: Mechanism, inner: SecureSum, sources: list[Randomness], *, absent: int = 0, quorum: int = SILOS
+) -> Sum:
+    """The sum of four vectors of norm 1/2, all but the last `absent` of which come in."""
+    scheme = NoisySum(mechanism, inner, SeededRandomness(99))
+    roster, keys = tuple(identity.name for identity in IDENTITIES), tuple(one.public for one in IDENTITIES)
+    session = Session(bytes(32), roster, DOMAIN, scheme.name, quorum, keys)
+    sides = {
+        identity.name: scheme.silo(session, identity, vector(), source)
+        for identity, source in zip(IDENTITIES, sources, strict=True)
+    }
+    present = roster[: SILOS - absent]
+    return run_sum(
+        scheme,
+        session,
+        lambda messages: {silo: sides[silo].answer(message) for silo, message in messages.items() if silo in present},
+    )
+
+
+def vector() -> np.ndarray:
+    return np.full(DOMAIN.length, 0.5 / np.sqrt(DOMAIN.length))
+
+
+def secure() -> list[Randomness]:
+    return [SecureRandomness() for _ in range(SILOS)]
+
+
+@pytest.mark.parametrize("name", ALL_MECHANISMS)
 class TestEveryMechanism:
-    def test_the_noise_on_a_sum_has_the_variance_that_it_should(self, mechanism: Mechanism, deviation: float) -> None:
-        """False alarms: 1e-6, the chi-square test of the variance at 20,000 degrees of freedom."""
-        noise = self.total(mechanism, SecureRandomness(), SecureRandomness()) - 2 * np.ones(DOMAIN.length)
-        statistic = float(np.sum(noise**2)) / (2 * deviation**2)
+    @pytest.mark.parametrize("inner", INNER)
+    def test_the_noise_on_a_sum_has_the_variance_that_it_should(self, name: str, inner: str) -> None:
+        """False alarms: 1e-6, the chi-square test of the variance at 16,384 degrees of freedom."""
+        mechanism, deviation = ALL_MECHANISMS[name]
+        noise = total(mechanism, INNER[inner], secure()).total - SILOS * vector()
         low, high = stats.chi2.ppf([5e-7, 1 - 5e-7], DOMAIN.length)
-        assert low < statistic < high
+        assert low < float(np.sum(noise**2)) / deviation**2 < high
+        assert abs(float(noise.mean())) < 5 * deviation / np.sqrt(DOMAIN.length)
 
-    def test_equal_randomness_gives_equal_sums(self, mechanism: Mechanism, deviation: float) -> None:
-        first, second = (self.total(mechanism, SeededRandomness(1), SeededRandomness(2)) for _ in range(2))
+    def test_equal_randomness_gives_equal_sums(self, name: str) -> None:
+        mechanism, _ = ALL_MECHANISMS[name]
+        seeded = [[SeededRandomness(number) for number in range(SILOS)] for _ in range(2)]
+        first, second = (total(mechanism, PlainSum(), list(sources)).total for sources in seeded)
         np.testing.assert_array_equal(first, second)
 
-    def test_two_silos_draw_different_noise(self, mechanism: Mechanism, deviation: float) -> None:
-        session = Session(bytes(32), ("a",), RealDomain(100, 1.0), mechanism.name, 1, (bytes(32),))
-        first, second = (mechanism.encode(np.ones(100), session, SecureRandomness()) for _ in range(2))
+    def test_two_silos_draw_different_noise(self, name: str) -> None:
+        mechanism, _ = ALL_MECHANISMS[name]
+        if isinstance(mechanism, GaussianAtAggregator):
+            pytest.skip("the aggregator draws it")
+        session = Session(bytes(32), ("a",), DOMAIN, mechanism.name, 1, (bytes(32),))
+        first, second = (mechanism.encode(vector(), session, SecureRandomness()) for _ in range(2))
         assert not np.array_equal(first, second)
 
-    def test_its_event_can_be_counted(self, mechanism: Mechanism, deviation: float) -> None:
-        assert 0 < epsilon_of([mechanism.event(honest=2)], 1e-5) < 10
+    def test_its_event_can_be_counted(self, name: str) -> None:
+        assert 0 < epsilon_of([ALL_MECHANISMS[name][0].event(DOMAIN, honest=SILOS)], 1e-5) < 10
 
-    def test_integers_are_not_noised_as_reals(self, mechanism: Mechanism, deviation: float) -> None:
+    def test_a_sum_of_too_few_silos_does_not_come_about(self, name: str) -> None:
+        """What is charged to the ledger counts on the noise of as many silos as the session demands."""
+        mechanism, _ = ALL_MECHANISMS[name]
+        assert total(mechanism, INNER["secagg"], secure(), absent=1, quorum=3).contributors == (
+            "silo0",
+            "silo1",
+            "silo2",
+        )
+        with pytest.raises(QuorumLost):
+            total(mechanism, INNER["secagg"], secure(), absent=2, quorum=3)
+
+    def test_integers_are_not_noised_as_reals(self, name: str) -> None:
         with pytest.raises(DomainError):
-            NoisySum(mechanism, PlainSum()).admit(IntegerDomain(10, 2**16), 2)
-
-    def total(self, mechanism: Mechanism, *sources: SeededRandomness | SecureRandomness) -> np.ndarray:
-        scheme = NoisySum(mechanism, PlainSum())
-        roster = tuple(f"silo{number}" for number in range(len(sources)))
-        identities = [Identity.create(silo) for silo in roster]
-        keys = tuple(identity.public for identity in identities)
-        session = Session(bytes(32), roster, DOMAIN, scheme.name, len(roster), keys)
-        sides = {
-            identity.name: scheme.silo(session, identity, np.ones(DOMAIN.length), source)
-            for identity, source in zip(identities, sources, strict=True)
-        }
-        ask = lambda messages: {silo: sides[silo].answer(message) for silo, message in messages.items()}  # noqa: E731
-        return run_sum(scheme, session, ask).total
+            NoisySum(ALL_MECHANISMS[name][0], PlainSum()).admit(IntegerDomain(10, 2**16), 2)
 
 
 def test_the_mechanisms_parameters_are_part_of_what_the_silos_agree_on() -> None:

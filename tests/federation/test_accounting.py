@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from federation.accounting import GaussianRelease, SampledGaussianSteps, epsilon_of, epsilon_text, smallest_noise
+from federation.accounting import epsilon_of, epsilon_text, smallest_noise
 from federation.errors import ConfigError, UncountableEvent
+from federation.events import GaussianRelease, SampledGaussianSteps
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "accounting.json").read_text())
 

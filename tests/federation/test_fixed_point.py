@@ -19,9 +19,10 @@ from federation.contributions import COARSEST, model_domain, require_precision
 from federation.errors import ConfigError, DomainError, OpeningFailed, UncountableEvent
 from federation.fixed_point import FixedPoint, FixedPointSum, largest_point
 from federation.identity import Identity
-from federation.mechanism import GaussianAtSilo, NoisySum
+from federation.mechanism import NoisySum
+from federation.mechanisms.gaussian import GaussianAtSilo
 from federation.plain.plain_sum import PlainSum
-from federation.randomness import SeededRandomness
+from federation.randomness import SecureRandomness, SeededRandomness
 from federation.secure_sum import SecureSum, Sum
 from federation.session import Domain, IntegerDomain, RealDomain, Session, Vector
 from federation.weighting import mean_of, weigh, weighted_domain
@@ -45,7 +46,7 @@ def total_of(mechanism: FixedPoint, domain: RealDomain, vectors: list[NDArray[np
     session, inner = session_of(domain, len(vectors)), mechanism.domain(domain, len(vectors))
     points = [mechanism.encode(domain.check(vector), session, SeededRandomness(0)) for vector in vectors]
     total = np.sum([inner.check(entries) for entries in points], axis=0) % inner.modulus
-    return mechanism.decode(Sum(total, session.roster, 0.0), session)
+    return mechanism.decode(Sum(total, session.roster, 0.0), session, SecureRandomness())
 
 
 def exact(vectors: list[NDArray[np.float64]]) -> list[Fraction]:
@@ -125,7 +126,9 @@ class TestTheGrid:
         """One more in a total is one step more in what it stands for, and the grid just holds the bound."""
         mechanism, domain = FixedPoint(precision), RealDomain(2, bound)
         step, session = mechanism.grid(domain), session_of(domain, 1)
-        values = mechanism.decode(Sum(np.array([2**precision, 2**precision + 1]), ("a",), 0.0), session).total
+        values = mechanism.decode(
+            Sum(np.array([2**precision, 2**precision + 1]), ("a",), 0.0), session, SecureRandomness()
+        ).total
         assert values.tolist() == [0, step]
         assert step * (2**precision - 0.5) == pytest.approx(bound * SLACK, rel=1e-15)
         assert FixedPointSum(AdditiveSum(), precision).grid(domain) == step
@@ -229,12 +232,12 @@ class TestTheWayBack:
         mechanism, session = FixedPoint(precision), session_of(RealDomain(5, 1.0), 5)
         total = np.zeros(5, dtype=np.int64)
         total[place] = 3 * largest_point(precision)
-        result = mechanism.decode(Sum(total, session.roster[:3], 0.0), session)
+        result = mechanism.decode(Sum(total, session.roster[:3], 0.0), session, SecureRandomness())
         assert result.total[place] == pytest.approx(3 * SLACK, abs=result.error_bound)
         assert result.contributors == session.roster[:3]
         total[place] += 1
         with pytest.raises(OpeningFailed, match="3 silos"):
-            mechanism.decode(Sum(total, session.roster[:3], 0.0), session)
+            mechanism.decode(Sum(total, session.roster[:3], 0.0), session, SecureRandomness())
 
     @pytest.mark.parametrize(("excess", "refused"), [(0, False), (1, True)])
     def test_refuses_the_sum_with_a_silo_that_sent_more_than_its_domain_has(self, excess: int, refused: bool) -> None:
@@ -257,7 +260,7 @@ class TestTheWayBack:
 
 def test_rounding_is_no_release_that_anyone_can_count() -> None:
     with pytest.raises(UncountableEvent, match="no noise"):
-        FixedPoint(20).event(honest=3)
+        FixedPoint(20).event(RealDomain(1, 1.0), honest=3)
 
 
 def test_the_precision_is_part_of_what_the_silos_agree_on() -> None:

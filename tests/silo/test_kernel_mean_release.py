@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from federation.accounting import GaussianRelease
 from federation.errors import LedgerDamaged, RunError
-from federation.mechanism import GaussianAtSilo
+from federation.events import GaussianRelease
+from federation.mechanisms.gaussian import GaussianAtSilo
 from federation.randomness import SeededRandomness
 from federation.session import RealDomain, Session
 from federation.wire import messages_pb2 as pb

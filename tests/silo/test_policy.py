@@ -7,12 +7,12 @@ from typing import Any, get_args
 
 import pytest
 
-from federation.accounting import GaussianRelease
 from federation.config.job import Job
 from federation.config.loading import to_yaml
 from federation.config.sums import SumKind
 from federation.contributions import quorum
 from federation.errors import ConfigError, LedgerDamaged, PolicyRefused
+from federation.events import GaussianRelease
 from silo.config import Policy
 from silo.ledger import Budget, Ledger
 from silo.policy import JOB_FILE, check_policy, spent_in

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from federation.accounting import SampledGaussianSteps
 from federation.config.job import Job
 from federation.errors import DataError, LedgerDamaged, RunError, UncountableEvent
+from federation.events import SampledGaussianSteps
 from federation.identity import Identity
 from federation.randomness import SeededRandomness
 from federation.session import RealDomain

@@ -12,7 +12,7 @@ from aggregator.observer import Observer
 from federation.config.data import Digits
 from federation.config.job import Job
 from federation.engine import Accept, LocalEngine, drive
-from federation.mechanism import GaussianAtSilo
+from federation.mechanisms.gaussian import GaussianAtSilo
 from federation.randomness import SecureRandomness
 from federation.secure_sum import Sum
 from federation.session import Session

@@ -9,9 +9,10 @@ import torch
 from scipy import stats
 from torch import Tensor, nn
 
-from federation.accounting import Event, SampledGaussianSteps, epsilon_of
+from federation.accounting import epsilon_of
 from federation.config.optimizers import DpAdamConfig, DpSgdConfig
 from federation.errors import BudgetExceeded, DataError, RunError, UncountableEvent
+from federation.events import Event, SampledGaussianSteps
 from federation.randomness import SeededRandomness
 from models.checkpoints import State
 from silo.ledger import Budget, Ledger

@@ -1,0 +1,118 @@
+"""Renyi curves that dp-accounting lacks, and the (epsilon, delta) theorem of the binomial mechanism.
+
+Pure functions of numbers. `l2` and `l1` bound how far one unit moves the vector of integers that is noised.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+Curve = NDArray[np.float64]
+
+
+def discrete_gaussian_curve(
+    orders: Sequence[float], *, honest: int, local_variance: float, l2: float, l1: float, coordinates: int
+) -> Curve:
+    """Of a sum of discrete Gaussians (Kairouz, Liu and Steinke 2021, Proposition 14).
+
+    A sum of discrete Gaussians is not one: tau bounds how far it is off, and vanishes for noise of a few grid steps.
+    """
+    tau = closeness(honest, local_variance)
+    deviation = math.sqrt(honest * local_variance)
+    shift2, shift1 = l2 / deviation, l1 / deviation
+    alpha = np.asarray(orders, dtype=np.float64)
+    bounds = np.array(
+        [
+            alpha / 2 * shift2**2 + tau * coordinates,
+            alpha / 2 * (shift2**2 + 2 * shift1 * tau + tau**2 * coordinates),
+            alpha / 2 * (shift2 + tau * math.sqrt(coordinates)) ** 2,
+        ]
+    )
+    return np.asarray(bounds.min(axis=0), dtype=np.float64)
+
+
+def closeness(silos: int, local_variance: float) -> float:
+    """Tau: how far the sum of so many discrete Gaussians is from one."""
+    k = np.arange(1, silos)
+    return 10 * float(np.sum(np.exp(-2 * math.pi**2 * local_variance * k / (k + 1))))
+
+
+def skellam_curve(orders: Sequence[float], *, variance: float, l2: float, l1: float) -> Curve:
+    """Of Skellam noise (Agarwal, Kairouz and Liu 2021). The theorem is for integer orders."""
+
+    def at(alpha: NDArray[np.int64]) -> Curve:
+        correction = np.minimum(((2 * alpha - 1) * l2**2 + 6 * l1) / (4 * variance**2), 3 * l1 / (2 * variance))
+        return np.asarray(alpha * l2**2 / (2 * variance) + correction, dtype=np.float64)
+
+    return between_integers(orders, at)
+
+
+def between_integers(orders: Sequence[float], at: Callable[[NDArray[np.int64]], Curve]) -> Curve:
+    """A curve that is known at integer orders from 2 on, at all orders above 1.
+
+    (alpha - 1) times the curve is convex in alpha and 0 at 1, so a straight line between two integers lies above it.
+    """
+    alpha = np.asarray(orders, dtype=np.float64)
+    low, high = np.floor(alpha).astype(np.int64), np.ceil(alpha).astype(np.int64)
+    below = np.where(low < 2, 0.0, (low - 1) * at(np.maximum(low, 2)))
+    above = (high - 1) * at(high)
+    part = alpha - low
+    return np.asarray(((1 - part) * below + part * above) / (alpha - 1), dtype=np.float64)
+
+
+def amplified(orders: Sequence[float], curve: Callable[[Sequence[float]], Curve], *, rate: float) -> Curve:
+    """The curve of a mechanism that sees a secret Poisson sample of the units (Zhu and Wang 2019, Theorem 5).
+
+    It holds for any mechanism under add/remove, and never costs more than the mechanism on all units.
+    """
+    largest = math.ceil(max(orders))
+    all_orders = np.arange(2, largest + 1)
+    whole = curve([float(order) for order in all_orders])
+
+    def at(alpha: NDArray[np.int64]) -> Curve:
+        return np.array([_amplified_at(int(order), rate, whole) for order in alpha])
+
+    return np.minimum(between_integers(orders, at), curve(orders))
+
+
+def _amplified_at(alpha: int, rate: float, whole: Curve) -> float:
+    """The three terms in logarithms; `whole[l - 2]` is the curve of the mechanism at order l."""
+    stay = math.log1p(-rate) if rate < 1 else -math.inf
+    terms = [(alpha - 1) * stay + math.log(alpha * rate - rate + 1)] if rate < 1 else []
+    terms.append(_log_choose(alpha, 2) + 2 * math.log(rate) + _times(alpha - 2, stay) + whole[0])
+    l = np.arange(3, alpha + 1)  # noqa: E741 (the paper's)
+    if l.size:
+        others = np.where(l == alpha, 0.0, (alpha - l) * (stay if rate < 1 else -1e300))
+        tail = _log_choose(alpha, l) + others + l * math.log(rate) + (l - 1) * whole[l - 2]
+        terms.append(math.log(3) + float(special.logsumexp(tail)))
+    return float(special.logsumexp(terms)) / (alpha - 1)
+
+
+def _log_choose(n: int, k: int | NDArray[np.int64]) -> Curve:
+    chosen = np.asarray(k)
+    return np.asarray(special.gammaln(n + 1) - special.gammaln(chosen + 1) - special.gammaln(n - chosen + 1))
+
+
+def _times(count: int, log: float) -> float:
+    return count * log if count else 0.0
+
+
+def binomial_epsilon(
+    *, trials: int, l2: float, l1: float, linf: float, coordinates: int, delta: float, chance: float = 0.5
+) -> float:
+    """Of binomial noise (Agarwal et al. 2018, Theorem 1), with integers as units: the quantisation step is 1.
+
+    The theorem's condition on the variance is checked where the event is made.
+    """
+    p, q = chance, 1 - chance
+    variance = trials * p * q
+    b = 2 / 3 * (p**2 + q**2) + (1 - 2 * p)
+    c = math.sqrt(2) * (3 * p**3 + 3 * q**3 + 2 * p**2 + 2 * q**2)
+    d = 4 / 3 * (p**2 + q**2)
+    gaussian = l2 * math.sqrt(2 * math.log(1.25 / delta) / variance)
+    skew = (l2 * c * math.sqrt(math.log(10 / delta)) + l1 * b) / (variance * (1 - delta / 10))
+    tail = math.log(1.25 / delta) * 2 / 3 + d * math.log(20 * coordinates / delta) * math.log(10 / delta)
+    return gaussian + skew + linf * tail / variance

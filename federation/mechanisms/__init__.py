@@ -1,0 +1,1 @@
+"""Noise on sums: one file a mechanism, and what they share."""

@@ -1,0 +1,224 @@
+"""From what a user wants (epsilon, delta, bits, rounds, silos) to a mechanism: the least noise, the finest grid.
+
+Everything is in units of the sensitivity until the end, and every number that silos must agree on is rounded to seven
+digits: two machines whose logarithms differ in the last bit still agree.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from scipy import optimize
+
+from federation.accounting import epsilon_of, smallest_noise
+from federation.errors import ConfigError, UncountableEvent
+from federation.events import GaussianRelease, PoissonBinomialRelease
+from federation.mechanisms.lattice import LatticeNoise
+from federation.mechanisms.noise import Binomial, DiscreteGaussian, IntegerNoise, Skellam
+from federation.mechanisms.pbm import PoissonBinomial, coefficients
+from federation.mechanisms.rotation import padded
+from federation.mechanisms.tables import LARGEST_VARIANCE
+
+LatticeKind = Literal["ddg", "skellam", "binomial"]
+
+RANGE_DEVIATIONS = 4.0
+"""A total leaves the modulus's range where it is so many standard deviations out: one entry in 16,000."""
+
+MOST_BITS = 32
+WORST_DEVIATION = 2.0
+"""A grid so coarse that noise and rounding exceed twice the continuous Gaussian's is refused, not used."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What a mechanism must deliver."""
+
+    epsilon: float
+    delta: float
+    releases: int
+    """How many sums one unit takes part in."""
+    silos: int
+    """That a sum asks."""
+    honest: int
+    """The fewest whose noise is in the sum: those that must remain, less those that may collude."""
+    length: int
+    """Of the vector."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.honest <= self.silos:
+            raise ConfigError(
+                f"the noise of {self.honest} honest silos of {self.silos} cannot protect anyone; at least one silo "
+                "must be left when those that may drop out or collude are taken away: raise silos.fewest, or lower "
+                "mechanism.colluding"
+            )
+
+
+def gaussian_multiplier(demand: Demand) -> float:
+    """The noise multiplier of a continuous Gaussian on each of the releases."""
+    return _gaussian_multiplier(demand.epsilon, demand.delta, demand.releases)
+
+
+@lru_cache(maxsize=64)
+def _gaussian_multiplier(epsilon: float, delta: float, releases: int) -> float:
+    return _up(smallest_noise(lambda z: [GaussianRelease(z)] * releases, epsilon=epsilon, delta=delta))
+
+
+@lru_cache(maxsize=64)
+def calibrated_lattice(
+    kind: LatticeKind, demand: Demand, *, bits: int, sensitivity: float, whole: bool = True, reach: float | None = None
+) -> LatticeNoise:
+    """The mechanism with the finest grid whose totals fit these bits.
+
+    `reach` is how long the total of all silos may be in L2, noise aside; all sensitivities together if not given. Fine
+    grids need little extra noise for the rounding, but more bits for the same range.
+    """
+    reach = demand.silos if reach is None else reach / sensitivity
+    found = _at_bits(kind, demand, bits, reach, whole)
+    if found is None:
+        enough = next((b for b in range(bits + 1, MOST_BITS + 1) if _at_bits(kind, demand, b, reach, whole)), None)
+        better = f"{enough} bits" if enough else f"a larger epsilon, for not even {MOST_BITS} bits are enough"
+        raise ConfigError(
+            f"{kind} cannot reach epsilon {demand.epsilon:g} at delta {demand.delta:g} over {demand.releases} releases "
+            f"of {demand.length} entries with {bits} bits for {demand.silos} silos, of which as few as {demand.honest} "
+            f"may be left and honest: it takes {better}, or fewer rounds, or fewer silos that may drop out or collude"
+        )
+    step, noise = found
+    return LatticeNoise(sensitivity, whole, step * sensitivity, bits, noise)
+
+
+def _at_bits(
+    kind: LatticeKind, demand: Demand, bits: int, reach: float, whole: bool
+) -> tuple[float, IntegerNoise] | None:
+    """Step, in units of the sensitivity, and noise; None where they do not fit."""
+
+    def excess(log_step: float) -> float:
+        """How far the range is beyond the modulus, as a logarithm; it falls as the step grows."""
+        step = math.exp(log_step)
+        noise = _least_noise(kind, demand, step, whole)
+        if noise is None or noise.variance > LARGEST_VARIANCE:
+            return math.inf if step < 1 else -math.inf
+        signal = reach / (step * math.sqrt(padded(demand.length)))
+        spread = math.sqrt(signal**2 + (noise.variance + 0.25) * demand.silos)
+        return math.log(2 * RANGE_DEVIATIONS * spread) - bits * math.log(2)
+
+    low, high = _bracket(excess)
+    if low is None or high is None:
+        return None
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+    step = _up(math.exp(high))
+    noise = _least_noise(kind, demand, step, whole)
+    if noise is None:
+        return None
+    deviation = step * math.sqrt(demand.honest * (noise.variance + 0.25))
+    return (step, noise) if deviation <= WORST_DEVIATION * gaussian_multiplier(demand) else None
+
+
+def _bracket(excess: Callable[[float], float]) -> tuple[float | None, float | None]:
+    """Logarithms of a step that is too fine and of one that is not, a factor of two apart."""
+    for power in range(-40, 6):
+        if excess(power * math.log(2)) <= 0:
+            return (power - 1) * math.log(2), power * math.log(2)
+    return None, None
+
+
+def _least_noise(kind: LatticeKind, demand: Demand, step: float, whole: bool) -> IntegerNoise | None:
+    """The least local noise on a grid of this step, in units of the sensitivity; None where none is enough."""
+    move = LatticeNoise(1.0, whole, step, 1, Skellam(1.0)).move(demand.length)
+
+    def excess(log_variance: float) -> float:
+        noise = _noise(kind, math.exp(log_variance), demand)
+        try:
+            epsilon = epsilon_of([noise.event(move, demand.honest)] * demand.releases, demand.delta)
+        except UncountableEvent:  # too little noise for the theorem
+            return 50.0
+        return min(50.0, math.log(max(epsilon, 1e-12) / demand.epsilon))
+
+    # The continuous Gaussian's noise is where the search begins: a little more, and seldom a little less, is needed.
+    guess = 2 * math.log(move.l2 * gaussian_multiplier(demand)) - math.log(demand.honest)
+    low, high = guess - 0.01, guess + 0.01
+    while excess(high) > 0:
+        low, high = high, high + 2 * (high - guess)
+        if high - guess > 40:
+            return None
+    while excess(low) <= 0:
+        low -= 2 * (guess - low) + 0.01
+        if guess - low > 40:
+            return None
+    root = float(optimize.brentq(excess, low, high, xtol=1e-9, rtol=1e-12))
+    noise = _noise(kind, math.exp(root), demand)
+    while excess(math.log(noise.variance)) > 0:
+        root += 1e-7
+        noise = _noise(kind, math.exp(root), demand)
+    return noise
+
+
+def _noise(kind: LatticeKind, variance: float, demand: Demand) -> IntegerNoise:
+    match kind:
+        case "ddg":
+            return DiscreteGaussian(_up(variance))
+        case "skellam":
+            return Skellam(_up(variance))
+        case "binomial":  # half of delta for the releases' own, half for their composition
+            return Binomial(2 * math.ceil(2 * variance), demand.delta / (2 * demand.releases))
+
+
+@lru_cache(maxsize=64)
+def calibrated_pbm(demand: Demand, *, bits: int, clip_norm: float) -> PoissonBinomial:
+    """The fewest coins that use all of epsilon, and the largest theta with which they stay within it.
+
+    The error depends on trials * theta^2 alone, nearly; so the smaller epsilon is, the fewer coins and bits it takes.
+    """
+    most = (2**bits - 1) // demand.silos
+    if most < 1:
+        raise ConfigError(
+            f"pbm counts the coins of {demand.silos} silos, which {bits} bits cannot hold; it takes "
+            f"{demand.silos.bit_length()} bits"
+        )
+    entries = coefficients(demand.length)
+
+    def epsilon(trials: int, theta: float) -> float:
+        event = PoissonBinomialRelease(demand.honest, trials, theta, entries)
+        return epsilon_of([event] * demand.releases, demand.delta)
+
+    trials = _first(lambda count: epsilon(count, 0.25) > demand.epsilon, most)
+    if epsilon(trials, 0.25) <= demand.epsilon:  # the bits are too few to use all of epsilon: better than asked
+        return PoissonBinomial(clip_norm, trials, 0.25)
+
+    def excess(log_theta: float) -> float:
+        return math.log(max(epsilon(trials, math.exp(log_theta)), 1e-12) / demand.epsilon)
+
+    smallest = math.log(1e-6)
+    if excess(smallest) > 0:
+        raise ConfigError(
+            f"pbm cannot reach epsilon {demand.epsilon:g} over {demand.releases} releases of {demand.length} entries; "
+            "raise epsilon, or plan fewer rounds"
+        )
+    theta = _digits(math.exp(optimize.brentq(excess, smallest, math.log(0.25), xtol=1e-7)), math.floor)
+    while epsilon(trials, theta) > demand.epsilon:
+        theta = _digits(theta * (1 - 1e-6), math.floor)
+    return PoissonBinomial(clip_norm, trials, theta)
+
+
+def _first(holds: Callable[[int], bool], most: int) -> int:
+    """The first count from 1 to `most` for which it holds; `most` where there is none."""
+    low, high = 0, 1
+    while high < most and not holds(high):
+        low, high = high, min(2 * high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _up(value: float) -> float:
+    return _digits(value, math.ceil)
+
+
+def _digits(value: float, towards: Callable[[float], int]) -> float:
+    """Seven digits."""
+    places = 6 - math.floor(math.log10(value))
+    return float(f"{towards(value * 10.0**places)}e{-places}")
