@@ -19,16 +19,40 @@ from federation.accounting import Accountant, epsilon_of, epsilon_text
 from federation.chained_file import ChainedFile, End, link, parse_line, read_line, whole_lines
 from federation.config.job import ExampleLevel, NoPrivacy
 from federation.errors import BudgetExceeded, LedgerDamaged, UncountableEvent
-from federation.events import Event, GaussianRelease, SampledGaussianSteps
+from federation.events import (
+    BinomialRelease,
+    DiscreteGaussianRelease,
+    Event,
+    GaussianRelease,
+    PoissonBinomialRelease,
+    SampledGaussianSteps,
+    SkellamRelease,
+)
 
-UNIT = "one example"
 RELATION = "add/remove"
 
 _EVENTS: dict[str, Callable[..., Event]] = {
     "gaussian_release": GaussianRelease,
     "sampled_gaussian_steps": SampledGaussianSteps,
+    "discrete_gaussian_release": DiscreteGaussianRelease,
+    "skellam_release": SkellamRelease,
+    "binomial_release": BinomialRelease,
+    "poisson_binomial_release": PoissonBinomialRelease,
 }
-_NAMES: dict[type[Event], str] = {GaussianRelease: "gaussian_release", SampledGaussianSteps: "sampled_gaussian_steps"}
+_NAMES: dict[object, str] = {kind: name for name, kind in _EVENTS.items()}
+
+
+@dataclass(frozen=True)
+class Promise:
+    """Whom a ledger protects, and who must be trusted for that: the words around its numbers."""
+
+    unit: str
+    """What may be there or not without anyone being able to tell."""
+    noise: str
+    """Which noise, who adds it, and who is trusted to."""
+
+
+EXAMPLE_AT_SILO = Promise("one example", "Gaussian noise, added inside the silo, which trusts nobody else")
 
 
 @dataclass(frozen=True)
@@ -50,11 +74,11 @@ class Charge:
 class Ledger:
     """Charge before the release. Opened once at a time: a second opening of the same file is refused."""
 
-    def __init__(self, path: Path, *, silo: str, budget: Budget) -> None:
-        self.budget = budget
+    def __init__(self, path: Path, *, silo: str, budget: Budget, promise: Promise = EXAMPLE_AT_SILO) -> None:
+        self.budget, self.promise = budget, promise
         self._silo = silo
         numbers = {name: float(value) for name, value in asdict(budget).items()}  # 10 and 10.0 are the same budget
-        self._header = {"silo": silo, **numbers, "unit": UNIT, "relation": RELATION}
+        self._header = {"silo": silo, **numbers, "unit": promise.unit, "relation": RELATION}
         in_use = LedgerDamaged(f"{path} is in use by another process; a silo runs once at a time")
         self._file = ChainedFile(path, start=link("", self._header), in_use=in_use)
         try:
@@ -99,9 +123,9 @@ class Ledger:
     def statement(self) -> str:
         """The guarantee, in one line that a person can quote."""
         return (
-            f"{self._silo}: ({epsilon_text(self.epsilon)}, {self.budget.delta:g})-differential privacy for {UNIT} "
-            f"({RELATION}) over all phases; Gaussian noise, added inside the silo, which trusts nobody else; Renyi "
-            "accounting; the number of examples and the set of classes count as public."
+            f"{self._silo}: ({epsilon_text(self.epsilon)}, {self.budget.delta:g})-differential privacy for "
+            f"{self.promise.unit} ({RELATION}) over all phases; {self.promise.noise}; Renyi accounting; the number of "
+            "examples and the set of classes count as public."
         )
 
     def close(self) -> None:

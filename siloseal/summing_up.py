@@ -13,7 +13,7 @@ from federation.secure_sum import SecureSum
 from federation.session import RealDomain
 from models.building import feature_map
 from silo.data.labelled_images import LabelledImages
-from silo.ledger import RELATION, UNIT, Budget, Ledger
+from silo.ledger import EXAMPLE_AT_SILO, RELATION, Budget, Ledger
 from siloseal.finished import Finished
 from siloseal.metrics import Metric, NoteMetric, PrivacyMetric, ProtectionMetric, phase_title
 from siloseal.recorder import Recorder
@@ -194,7 +194,7 @@ def _parameters(job: Job, parts: Parts, finished: Finished) -> dict[str, str]:
     rates = [plan.sampling_rate for plan in plans]
     return {
         **parameters,
-        "unit of privacy": UNIT,
+        "unit of privacy": EXAMPLE_AT_SILO.unit,
         "neighbouring relation": RELATION,
         "accountant": "Renyi (dp-accounting), one composition over all phases",
         "sampling": f"Poisson, rate {min(rates):.4f} to {max(rates):.4f}, from the operating system's generator",

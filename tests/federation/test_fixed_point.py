@@ -255,7 +255,7 @@ class TestTheWayBack:
         with pytest.raises(DomainError, match="real vectors"):
             FixedPoint(20).encode(np.zeros(3), session, SeededRandomness(0))
         with pytest.raises(DomainError, match="real vectors"):
-            FixedPoint(20).decode(Sum(np.zeros(3, dtype=np.int64), ("silo0",), 0.0), session)
+            FixedPoint(20).decode(Sum(np.zeros(3, dtype=np.int64), ("silo0",), 0.0), session, SecureRandomness())
 
 
 def test_rounding_is_no_release_that_anyone_can_count() -> None:
