@@ -1,17 +1,22 @@
 """The aggregator's side of the talk with the silos: numbered requests, journalled replies, counted bytes."""
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from aggregator.journal import Journal
 from aggregator.observer import Observer
 from federation.config.job import Job
-from federation.contributions import quorum, sum_id
+from federation.contributions import sum_id
 from federation.engine import Engine, drive
 from federation.errors import MessageError, SiloRefused, WrongRound
+from federation.mechanism import NoisySum
+from federation.mechanisms.gaussian import GaussianAtAggregator
+from federation.protection import quorum
+from federation.randomness import KEY_BYTES, KeptRandomness
 from federation.secure_sum import SecureSum, Sum
 from federation.session import Domain, Session
 from federation.wire import messages_pb2 as pb
@@ -157,6 +162,10 @@ class Conversation:
         fewest = quorum(self._job, scheme, len(roster))
         session = Session(identity, roster, domain, scheme.name, quorum=fewest, identities=keys, start=start)
         wire = session.to_wire()
+        if isinstance(scheme, NoisySum) and isinstance(scheme.mechanism, GaussianAtAggregator):
+            # The same noise again after a crash: two differently noised totals would tell more than one.
+            key = self._journal.result(f"noise of sum {self.number}", lambda: os.urandom(KEY_BYTES))
+            scheme = replace(scheme, at_aggregator=KeptRandomness(key))
         scheme.admit(domain, len(roster))
         side = scheme.aggregator(session)
 

@@ -14,25 +14,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from aggregator.clip_norm import ClipNorm
 from aggregator.conversation import Conversation, Patience
 from aggregator.journal import Journal
 from aggregator.observer import Model, Observer, Shape
 from federation.agreement import Agreement
 from federation.config.data import LARGEST_SIDE, MOST_CLASSES
-from federation.config.job import (
-    ColdStart,
-    ExampleLevel,
-    FedAvg,
-    Job,
-    KernelMeanStart,
-    LeaderStart,
-    PublicStart,
-    TwoPhase,
-)
+from federation.config.job import Job
+from federation.config.privacy import ExampleLevel
+from federation.config.schedule import FedAvg, TwoPhase
+from federation.config.warm_start import ColdStart, KernelMeanStart, LeaderStart, PublicStart
 from federation.contributions import (
     model_domain,
     model_scheme,
-    quorum,
     sketch_domain,
     sketch_scheme,
     start_of,
@@ -42,6 +36,7 @@ from federation.engine import Engine
 from federation.errors import MessageError, RunError, SignatureInvalid
 from federation.identity import KEY_BYTES
 from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, participants
+from federation.protection import quorum
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import to_array
 from models.building import feature_map, initial_model, load_generator, with_generator
@@ -79,6 +74,7 @@ class Coordinator:
         self._observer = observer
         self._public_sum = public_sum
         self.conversation = self._talk = Conversation(job, engine, journal, patience, observer)
+        self._clip_norm = ClipNorm(job)
         self.round = 0
         """Of tuning or averaging; 0 outside them."""
 
@@ -135,10 +131,10 @@ class Coordinator:
             case LeaderStart(silo=leader):
                 return self._trained(WARM_START, 0, cold, (leader,))
             case KernelMeanStart() as start:
-                silos, scheme, sketch = job.silos.names, sketch_scheme(job), pb.Request(sketch=pb.Sketch())
-                sketched = self._talk.ask(dict.fromkeys(silos, sketch), fewest=quorum(job, scheme, len(silos)))
                 features = feature_map(job, start, self._shape, self._classes)
-                domain = sketch_domain(job, features.length)
+                scheme, domain = sketch_scheme(job, features.length), sketch_domain(job, features.length)
+                silos, sketch = job.silos.names, pb.Request(sketch=pb.Sketch())
+                sketched = self._talk.ask(dict.fromkeys(silos, sketch), fewest=quorum(job, scheme, len(silos)))
                 for silo in sketched:  # each pays when the sum begins
                     self._observer.spent(silo, start.epsilon if isinstance(job.privacy, ExampleLevel) else 0.0)
                 noised = self._talk.sum(scheme, domain, silos, sketched).total.astype(np.float64)
@@ -188,8 +184,10 @@ class Coordinator:
 
     def _trained(self, phase: str, number: int, model: Model, silos: tuple[str, ...]) -> Model:
         """The average of what these silos make of the model. Who stays silent is left out, if enough are left."""
-        train = pb.Request(train=pb.Train(phase=phase, round=number, model=to_array(model)))
-        scheme, domain = model_scheme(self._job, phase), model_domain(self._job, model.size)
+        clip_norm = self._clip_norm.told
+        train = pb.Request(train=pb.Train(phase=phase, round=number, model=to_array(model), clip_norm=clip_norm))
+        scheme = model_scheme(self._job, phase, model.size, clip_norm)
+        domain = model_domain(self._job, model.size, clip_norm)
         fewest = quorum(self._job, scheme, len(silos))
         told = set[str]()
 
@@ -205,7 +203,9 @@ class Coordinator:
             if reply.prepared.stopped_by_budget:
                 where = f"{phase}, round {number}" if number else phase
                 self._talk.notes.append(f"{silo} spent its privacy budget and stopped in {where}, before its last step")
-        return to_model(self._talk.sum(scheme, domain, silos, replies, start=start_of(train.train)).total)
+        summed = self._talk.sum(scheme, domain, silos, replies, start=start_of(train.train))
+        self._clip_norm.follow(scheme, domain, summed)
+        return to_model(self._job, summed, model)
 
     def _computed(self, name: str, compute: Callable[[], Model]) -> Model:
         """A model that the aggregator computes once in the run's life."""

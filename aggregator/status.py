@@ -7,7 +7,8 @@ from collections.abc import Callable
 from aggregator.conversation import Conversation
 from aggregator.coordinator import Coordinator
 from aggregator.mailroom import Mailroom
-from federation.config.job import FedAvg, Job
+from federation.config.job import Job
+from federation.config.schedule import FedAvg
 from federation.wire import messages_pb2 as pb
 
 MOST_NOTES = 100

@@ -51,15 +51,15 @@ class Accountant:
         self._curve = np.zeros(len(ORDERS))
         self._pairs: list[tuple[float, float]] = []
 
-    def add(self, event: Event) -> None:
-        """Compose with one more event."""
+    def add(self, event: Event, times: int = 1) -> None:
+        """Compose with one more event, or with so many equal ones."""
         match event:
             case BinomialRelease():
-                self._pairs.append((_binomial_epsilon(event), event.delta))
+                self._pairs += [(_binomial_epsilon(event), event.delta)] * times
             case SampledGaussianSteps(steps=steps):
-                self._curve = self._curve + steps * _curve_of_one(replace(event, steps=1))
+                self._curve = self._curve + times * steps * _curve_of_one(replace(event, steps=1))
             case _:
-                self._curve = self._curve + _curve_of_one(event)
+                self._curve = self._curve + times * _curve_of_one(event)
 
     def epsilon(self, delta: float) -> float:
         """Epsilon of all of it, at this delta."""
@@ -140,8 +140,8 @@ def _binomial_epsilon(event: BinomialRelease) -> float:
 def epsilon_of(events: Sequence[Event], delta: float) -> float:
     """Epsilon of all events together, at this delta."""
     accountant = Accountant()
-    for event in events:
-        accountant.add(event)
+    for event, times in Counter(events).items():
+        accountant.add(event, times)
     return accountant.epsilon(delta)
 
 

@@ -10,46 +10,77 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.config.job import Job, TwoPhase
+from federation.config.job import Job
+from federation.config.privacy import SiloLevel
+from federation.config.schedule import TwoPhase
 from federation.errors import ConfigError
 from federation.mechanism import NoisySum
-from federation.mechanisms.gaussian import GaussianAtSilo
-from federation.phases import PHASE_1, PHASE_2, WARM_START, sketch_noise
+from federation.mechanisms.clipping import QuantileRule, clip
+from federation.phases import PHASE_1, PHASE_2, WARM_START
 from federation.plain.plain_sum import PlainSum
-from federation.secure_sum import SecureSum
-from federation.session import RealDomain, Vector
-from federation.weighting import mean_of, weighted_domain
+from federation.protection import (
+    clip_rule,
+    extra_entries,
+    inner_sum,
+    protected_norm,
+    sketch_mechanism,
+    update_mechanism,
+)
+from federation.secure_sum import SecureSum, Sum
+from federation.session import RealDomain
+from federation.weighting import mean_of, weigh, weighted_domain
 from federation.wire import messages_pb2 as pb
 
 COARSEST = 2.0**-5
 """So much may a model's weight be off after a sum: at 0.1 a generator of digits loses accuracy, at 0.4 all of it."""
 
-SKETCH_SENSITIVITY = 1.0
-"""One example moves the kernel mean's sum by at most this in L2, because its features have norm at most 1."""
 
-
-def model_scheme(job: Job, phase: str) -> SecureSum:
-    """The sum that averages models in this phase.
+def model_scheme(job: Job, phase: str, length: int, clip_norm: float = 0.0) -> SecureSum:
+    """The sum that averages models of this length in this phase, noised under silo-level privacy.
 
     The leader's generator is a sum of one: no scheme can hide it, and it is differentially private on its own.
     """
     if phase == WARM_START:
         return PlainSum()
-    if phase == PHASE_2 and isinstance(job.schedule, TwoPhase):
-        return job.schedule.tuning_sum.build()
-    return job.secure_sum.build()
+    inner = inner_sum(job, phase)
+    if not isinstance(job.privacy, SiloLevel):
+        return inner
+    entries, norm = length + extra_entries(job), clip_norm or job.privacy.clip_norm
+    return NoisySum(update_mechanism(job, job.privacy, phase, entries, norm), inner)
 
 
-def model_domain(job: Job, length: int) -> RealDomain:
-    """Weighted models of `length` entries."""
+def model_domain(job: Job, length: int, clip_norm: float = 0.0) -> RealDomain:
+    """Weighted models of `length` entries; or clipped updates, and with them what a clip rule asks for."""
+    if isinstance(job.privacy, SiloLevel):
+        return RealDomain(length + extra_entries(job), protected_norm(job, clip_norm or job.privacy.clip_norm))
     return weighted_domain(length, job.largest_weight)
+
+
+def model_contribution(
+    job: Job, model: NDArray[np.float64], start: NDArray[np.float64], *, examples: int, clip_norm: float = 0.0
+) -> NDArray[np.float64]:
+    """What a silo of so many examples contributes, noise not included."""
+    if not isinstance(job.privacy, SiloLevel):
+        return weigh(model, weight=examples, largest=job.largest_silo)
+    rule, norm = clip_rule(job), clip_norm or job.privacy.clip_norm
+    update = model - start
+    return rule.extend(update, norm) if isinstance(rule, QuantileRule) else clip(update, norm)
+
+
+def to_model(job: Job, summed: Sum, start: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The average that a sum stands for: of models, weighted by size; or of updates of one start, all silos alike."""
+    if not isinstance(job.privacy, SiloLevel):
+        return mean_of(summed.total).astype("<f4")
+    return (start + summed.total[: start.size] / len(summed.contributors)).astype("<f4")
 
 
 def require_precision(job: Job, silo: str, examples: int) -> None:
     """`ConfigError` where a sum is too coarse for a silo's model, which travels scaled by its share of largest_silo."""
-    sums = {"secure_sum": model_scheme(job, PHASE_1)}
+    if isinstance(job.privacy, SiloLevel):
+        return  # silos count alike, whatever they hold
+    sums = {"secure_sum": inner_sum(job, PHASE_1)}
     if isinstance(job.schedule, TwoPhase):
-        sums["schedule.tuning_sum"] = model_scheme(job, PHASE_2)
+        sums["schedule.tuning_sum"] = inner_sum(job, PHASE_2)
     for where, scheme in sums.items():
         error = scheme.grid(model_domain(job, 1)) / 2 * job.largest_silo / examples
         if error > COARSEST:
@@ -58,11 +89,6 @@ def require_precision(job: Job, silo: str, examples: int) -> None:
                 f"{COARSEST:g} is useful; raise it by {math.ceil(math.log2(error / COARSEST))}, or lower largest_silo "
                 f"({job.largest_silo}) or largest_weight ({job.largest_weight:g})"
             )
-
-
-def quorum(job: Job, scheme: SecureSum, asked: int) -> int:
-    """How many of the silos that a sum asks must stay: as many as the job wants, and as the scheme needs."""
-    return max(job.silos.quorum(asked), scheme.fewest(asked))
 
 
 def sum_id(run_id: bytes, prepared: int) -> bytes:
@@ -79,20 +105,9 @@ def start_of(train: pb.Train) -> bytes:
     return hashlib.sha256(train.model.data).digest()
 
 
-def to_model(total: Vector) -> NDArray[np.float32]:
-    """The weighted average that a sum of models stands for."""
-    return mean_of(total).astype("<f4")
-
-
-def sketch_mechanism(job: Job) -> GaussianAtSilo | None:
-    """The noise on the kernel mean; none where privacy is off."""
-    noise = sketch_noise(job)
-    return None if noise is None else GaussianAtSilo(SKETCH_SENSITIVITY, noise)
-
-
-def sketch_scheme(job: Job) -> SecureSum:
-    """The sum of kernel means, noised at each silo."""
-    mechanism, inner = sketch_mechanism(job), job.secure_sum.build()
+def sketch_scheme(job: Job, length: int) -> SecureSum:
+    """The sum of kernel means of this length, noised where privacy is on."""
+    mechanism, inner = sketch_mechanism(job, length), job.secure_sum.build()
     return inner if mechanism is None else NoisySum(mechanism, inner)
 
 

@@ -102,6 +102,10 @@ class FixedPoint:
         """Rounding protects nobody."""
         raise UncountableEvent(f"{self.name} adds no noise, so that a release through it alone has no finite epsilon")
 
+    def deviation(self, outer: RealDomain, contributors: int) -> float:
+        """Rounding only: at most half a step an entry."""
+        return self.grid(outer) / 2 * math.sqrt(contributors)
+
 
 @dataclass(frozen=True)
 class FixedPointSum:

@@ -41,6 +41,9 @@ class Mechanism(Protocol):
     def event(self, outer: RealDomain, honest: int) -> Event:
         """What one release of a vector of `outer` costs while at least this many contributors are honest."""
 
+    def deviation(self, outer: RealDomain, contributors: int) -> float:
+        """The standard deviation of an entry of so many silos' total: of noise, and of rounding at its worst."""
+
 
 @dataclass(frozen=True)
 class NoisySum:

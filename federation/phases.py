@@ -1,71 +1,13 @@
-"""What each silo does in each phase of a job, and what it costs: the same computation for the plan and for the silo."""
-
-from dataclasses import dataclass
+"""What each silo does in each phase of a job: the same computation for the plan and for the silo."""
 
 import numpy as np
 
-from federation.accounting import epsilon_of, smallest_noise
-from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, LeaderStart, TwoPhase
-from federation.errors import ConfigError, WrongRound
-from federation.events import Event, GaussianRelease, SampledGaussianSteps
+from federation.config.job import Job
+from federation.config.schedule import FedAvg, TwoPhase
+from federation.config.warm_start import LeaderStart
+from federation.errors import WrongRound
 
 WARM_START, PHASE_1, PHASE_2, FEDAVG = "warm_start", "phase_1", "phase_2", "fedavg"
-
-
-@dataclass(frozen=True)
-class SiloPlan:
-    """One silo's share of a job. Noise is None where privacy is off."""
-
-    sampling_rate: float
-    release_noise: float | None
-    """Noise multiplier of the kernel mean's one release, if there is one."""
-    step_noise: float | None
-    """Noise multiplier of every training step, in all phases."""
-    steps: dict[str, int]
-    """Training steps by phase, in order."""
-
-    def events(self) -> dict[str, list[Event]]:
-        """What the ledger will be charged with, by phase."""
-        costs: dict[str, list[Event]] = {}
-        if self.release_noise is not None:
-            costs[WARM_START] = [GaussianRelease(self.release_noise)]
-        if self.step_noise is not None:
-            for phase, steps in self.steps.items():
-                costs.setdefault(phase, []).append(SampledGaussianSteps(self.sampling_rate, self.step_noise, steps))
-        return costs
-
-
-def plan_silo(job: Job, silo: str, examples: int) -> SiloPlan:
-    """Steps, sampling rate, and the least noise with which all phases together stay within the job's epsilon."""
-    if examples > job.largest_silo:
-        raise ConfigError(f"{silo} holds more examples than largest_silo, {job.largest_silo}; raise it in the job")
-    rate = min(1.0, job.schedule.batch / examples)
-    steps = training_steps(job, silo, examples)
-    if not isinstance(job.privacy, ExampleLevel):
-        return SiloPlan(rate, None, None, steps)
-    epsilon, delta, reserve = job.privacy.epsilon, job.privacy.delta, job.privacy.reserve_steps
-    if delta * examples >= 1:
-        raise ConfigError(
-            f"privacy.delta is {delta:g}, but {silo} holds {examples} examples: a delta of 1 / examples or more lets a "
-            f"mechanism publish somebody's example outright; use less than {1 / examples:.1g}"
-        )
-    release_noise = sketch_noise(job)
-    in_all = sum(steps.values())
-    if in_all == 0:
-        return SiloPlan(rate, release_noise, None, steps)
-    release = [] if release_noise is None else [GaussianRelease(release_noise)]
-    step_noise = smallest_noise(
-        lambda z: [*release, SampledGaussianSteps(rate, z, in_all + reserve)], epsilon=epsilon, delta=delta
-    )
-    return SiloPlan(rate, release_noise, step_noise, steps)
-
-
-def sketch_noise(job: Job) -> float | None:
-    """Noise multiplier of the kernel mean's release; None where there is no such release or no privacy."""
-    if not isinstance(job.warm_start, KernelMeanStart) or not isinstance(job.privacy, ExampleLevel):
-        return None
-    start, delta = job.warm_start, job.privacy.delta
-    return smallest_noise(lambda z: [GaussianRelease(z)], epsilon=start.epsilon, delta=delta)
 
 
 def training_steps(job: Job, silo: str, examples: int) -> dict[str, int]:
@@ -109,10 +51,3 @@ def participants(job: Job, round: int) -> tuple[str, ...]:
     count = job.schedule.crowd(len(silos))
     chosen = np.random.default_rng([job.seed, round]).choice(len(silos), count, replace=False)
     return tuple(silos[index] for index in sorted(chosen))
-
-
-def epsilon_by_phase(plan: SiloPlan, delta: float) -> dict[str, float]:
-    """Each phase's epsilon alone, and `total`, which is less than their sum."""
-    costs = plan.events()
-    alone = {phase: epsilon_of(events, delta) for phase, events in costs.items()}
-    return {**alone, "total": epsilon_of([event for events in costs.values() for event in events], delta)}

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from federation.config.job import Name
+from federation.config.fields import Name
 from federation.config.loading import load_config
 from federation.config.section import Section
 from federation.identity import KEY_BYTES

@@ -12,8 +12,11 @@ from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
 
 from federation.config.gan import GanConfig
-from federation.config.job import FedAvg, Job, KernelMeanStart, PublicStart
+from federation.config.job import Job
+from federation.config.schedule import FedAvg
+from federation.config.warm_start import KernelMeanStart, PublicStart
 from federation.errors import ConfigError, RunError
+from federation.planning import Lengths
 from federation.randomness import Randomness, SeededRandomness
 from models.gan.building import Shape, build_gan, build_generator
 from models.gan.generators import Generator
@@ -49,6 +52,13 @@ def initial_model(job: Job, image_shape: Shape, classes: int) -> Model:
         job, image_shape, classes, labels=range(classes), expected_batch=1, randomness=SeededRandomness(0)
     )
     return learner.vector().numpy()
+
+
+def vector_lengths(job: Job, image_shape: Shape, classes: int) -> Lengths:
+    """How long the vectors are that the silos sum."""
+    start = job.warm_start
+    sketch = feature_map(job, start, image_shape, classes).length if isinstance(start, KernelMeanStart) else 0
+    return Lengths(sketch, initial_model(job, image_shape, classes).size)
 
 
 def load_generator(job: Job, image_shape: Shape, classes: int, model: Model) -> Generator:

@@ -7,7 +7,8 @@ from pydantic import Field
 
 from federation.config.data import MOST_CLASSES, DataSource
 from federation.config.deployment import Host, Limits, Metrics, Port, Tls
-from federation.config.job import Name
+from federation.config.fields import Name
+from federation.config.mechanisms import MechanismKind
 from federation.config.section import Section
 from federation.config.sums import SumKind
 
@@ -25,8 +26,13 @@ class Policy(Section):
         description="sums for the warm start and phase 1; plain shows uploads to the aggregator",
     )
     tuning_sums: tuple[SumKind, ...] = Field(min_length=1, description="sums that may carry the tuning rounds")
-    mechanisms: tuple[Literal["example_level", "none"], ...] = Field(
+    privacy: tuple[Literal["example_level", "silo_level", "none"], ...] = Field(
         min_length=1, description="kinds of privacy; none means no noise and no guarantee"
+    )
+    mechanisms: tuple[MechanismKind, ...] = Field(
+        default=("gaussian_local", "ddg", "skellam", "binomial", "pbm"),
+        min_length=1,
+        description="noise on sums; gaussian_central trusts the aggregator, which is why it must be named",
     )
     learners: tuple[Literal["gan"], ...] = Field(min_length=1, description="what may be learnt from the data")
     largest_model: int = Field(ge=1, description="parameters of the shared model")

@@ -17,7 +17,8 @@ from typing import Any, Self
 
 from federation.accounting import Accountant, epsilon_of, epsilon_text
 from federation.chained_file import ChainedFile, End, link, parse_line, read_line, whole_lines
-from federation.config.job import ExampleLevel, NoPrivacy
+from federation.config.job import Job
+from federation.config.privacy import NoPrivacy
 from federation.errors import BudgetExceeded, LedgerDamaged, UncountableEvent
 from federation.events import (
     BinomialRelease,
@@ -28,6 +29,7 @@ from federation.events import (
     SampledGaussianSteps,
     SkellamRelease,
 )
+from silo.promises import EXAMPLE_AT_SILO, Promise, promise_of
 
 RELATION = "add/remove"
 
@@ -40,19 +42,6 @@ _EVENTS: dict[str, Callable[..., Event]] = {
     "poisson_binomial_release": PoissonBinomialRelease,
 }
 _NAMES: dict[object, str] = {kind: name for name, kind in _EVENTS.items()}
-
-
-@dataclass(frozen=True)
-class Promise:
-    """Whom a ledger protects, and who must be trusted for that: the words around its numbers."""
-
-    unit: str
-    """What may be there or not without anyone being able to tell."""
-    noise: str
-    """Which noise, who adds it, and who is trusted to."""
-
-
-EXAMPLE_AT_SILO = Promise("one example", "Gaussian noise, added inside the silo, which trusts nobody else")
 
 
 @dataclass(frozen=True)
@@ -185,9 +174,9 @@ def _number(value: object) -> float:
     return value  # type: ignore[return-value]  # int or float, and steps must stay an int
 
 
-def open_ledger(privacy: ExampleLevel | NoPrivacy, silo: str, folder: Path, *, worked_before: bool) -> Ledger | None:
+def open_ledger(job: Job, silo: str, folder: Path, *, worked_before: bool) -> Ledger | None:
     """The ledger of a silo in one run; none where privacy is off. A silo that has worked must have one already."""
-    if not isinstance(privacy, ExampleLevel):
+    if isinstance(job.privacy, NoPrivacy):
         return None
     path = folder / "ledger.jsonl"
     if worked_before and not path.exists():
@@ -195,4 +184,5 @@ def open_ledger(privacy: ExampleLevel | NoPrivacy, silo: str, folder: Path, *, w
             f"{path} is gone, but the silo has worked in this run: what it spent is not known; restore the file from a "
             "backup, or begin another run"
         )
-    return Ledger(path, silo=silo, budget=Budget(privacy.epsilon, privacy.delta))
+    budget = Budget(job.privacy.epsilon, job.privacy.delta)
+    return Ledger(path, silo=silo, budget=budget, promise=promise_of(job))

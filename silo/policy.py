@@ -3,13 +3,16 @@
 import math
 from pathlib import Path
 
-from federation.config.job import ExampleLevel, Job, LeaderStart, TwoPhase
+from federation.config.job import Job
 from federation.config.loading import load_config
-from federation.contributions import model_scheme, quorum
+from federation.config.privacy import NoPrivacy
+from federation.config.schedule import TwoPhase
+from federation.config.warm_start import LeaderStart
 from federation.errors import LedgerDamaged, PolicyRefused
-from federation.phases import FEDAVG, PHASE_1
+from federation.protection import quorum
 from silo.config import Policy
 from silo.ledger import Budget, Ledger
+from silo.promises import promise_of
 from silo.state import SiloState
 
 JOB_FILE = "job.yaml"
@@ -42,13 +45,14 @@ def spent_in(runs: list[Path], silo: str) -> Budget:
     """What these runs of the silo have cost together, by their jobs and ledgers."""
     epsilon = delta = 0.0
     for folder in runs:
-        privacy, trained = load_config(Job, folder / JOB_FILE).privacy, SiloState(folder).has_trained()
-        if not isinstance(privacy, ExampleLevel):
+        job, trained = load_config(Job, folder / JOB_FILE), SiloState(folder).has_trained()
+        if isinstance(privacy := job.privacy, NoPrivacy):
             if trained:
                 return Budget(math.inf, math.inf)  # without noise: nothing bounds what it told
             continue
         if (path := folder / "ledger.jsonl").exists():
-            with Ledger(path, silo=silo, budget=Budget(privacy.epsilon, privacy.delta)) as ledger:
+            budget = Budget(privacy.epsilon, privacy.delta)
+            with Ledger(path, silo=silo, budget=budget, promise=promise_of(job)) as ledger:
                 epsilon += ledger.epsilon
                 delta += privacy.delta if ledger.charges else 0.0
         elif trained:
@@ -60,9 +64,10 @@ def spent_in(runs: list[Path], silo: str) -> Budget:
 
 
 def _privacy(policy: Policy, job: Job, spent: Budget) -> list[str]:
-    found = _allowed("privacy.kind", job.privacy.kind, "mechanisms", policy.mechanisms)
-    if not isinstance(job.privacy, ExampleLevel):
+    found = _allowed("privacy.kind", job.privacy.kind, "privacy", policy.privacy)
+    if isinstance(job.privacy, NoPrivacy):
         return found
+    found += _allowed("mechanism.kind", job.noise.kind, "mechanisms", policy.mechanisms)
     # What is told of earlier runs is rounded up: to the digit it tells the sampling rate, and so the size of the data.
     told = _rounded_up(spent.epsilon, policy.largest_epsilon)
     for name, asked, before, shown, largest in (
@@ -83,7 +88,7 @@ def _rounded_up(spent: float, largest: float) -> float:
 def _sums(policy: Policy, job: Job, silo: str) -> list[str]:
     found = _allowed("secure_sum.kind", job.secure_sum.kind, "secure_sums", policy.secure_sums)
     crowd = job.schedule.crowd(len(job.silos.names))
-    schemes = [model_scheme(job, PHASE_1 if isinstance(job.schedule, TwoPhase) else FEDAVG)]
+    schemes = [job.secure_sum.build()]
     if isinstance(job.schedule, TwoPhase) and job.schedule.tuning_rounds:
         tuning = job.schedule.tuning_sum
         found += _allowed("schedule.tuning_sum.kind", tuning.kind, "tuning_sums", policy.tuning_sums)

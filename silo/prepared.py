@@ -5,15 +5,18 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
-from federation.config.job import Job, KernelMeanStart
-from federation.contributions import model_domain, model_scheme, quorum, sketch_domain, sketch_mechanism, sketch_scheme
+from federation.config.job import Job
+from federation.config.warm_start import KernelMeanStart
+from federation.contributions import model_contribution, model_domain, model_scheme, sketch_domain, sketch_scheme
 from federation.errors import SessionMismatch, WrongRound
 from federation.events import Event
+from federation.mechanism import NoisySum
 from federation.phases import WARM_START, participants
+from federation.protection import honest, quorum
 from federation.secure_sum import SecureSum
 from federation.session import RealDomain, Session
-from federation.weighting import weigh
 from models.building import feature_map
 from models.gan.learner import GanLearner
 from models.kernel_mean import FeatureMap
@@ -44,6 +47,10 @@ class Prepared:
     """Of the one sum that it may go into."""
     start: bytes
     """Digest of the model that it was trained from; empty for the sketch."""
+    start_model: Tensor | None
+    """That model, where the update is what leaves."""
+    clip_norm: float
+    """That the update is clipped to, then; 0 for the job's own."""
 
     def scheme(self, session: Session) -> SecureSum:
         """The scheme of this session, if the session is just what the job says: scheme, domain, everyone it names."""
@@ -63,19 +70,23 @@ class Prepared:
             )
         return scheme
 
-    def event(self, honest: int) -> Event | None:
-        """What its release costs; None for a model, whose training was charged step by step."""
-        mechanism = sketch_mechanism(self.job) if self.what == SKETCH else None
-        if mechanism is None:
-            return None
-        return mechanism.event(sketch_domain(self.job, self.features().length), honest)
+    def event(self, remaining: int) -> Event | None:
+        """What its release costs if so many silos stay; None for a model whose training was charged step by step."""
+        scheme, domain, _ = self._agreed()
+        return scheme.mechanism.event(domain, honest(self.job, remaining)) if isinstance(scheme, NoisySum) else None
+
+    @property
+    def phase(self) -> str:
+        """That its release belongs to."""
+        return WARM_START if self.what == SKETCH else self.what
 
     def vector(self) -> NDArray[np.float64]:
         """The contribution, noise not included."""
         if self.what == SKETCH:
             return self.features().labelled_sum(self.data.images, self.data.labels).numpy()
         model = self.learner.vector().numpy().astype(np.float64)
-        return weigh(model, weight=len(self.data), largest=self.job.largest_silo)
+        start = np.zeros_like(model) if self.start_model is None else self.start_model.numpy().astype(np.float64)
+        return model_contribution(self.job, model, start, examples=len(self.data), clip_norm=self.clip_norm)
 
     def features(self) -> FeatureMap:
         """The kernel mean's features."""
@@ -85,6 +96,9 @@ class Prepared:
 
     def _agreed(self) -> tuple[SecureSum, RealDomain, tuple[str, ...]]:
         if self.what == SKETCH:
-            return sketch_scheme(self.job), sketch_domain(self.job, self.features().length), self.job.silos.names
+            length = self.features().length
+            return sketch_scheme(self.job, length), sketch_domain(self.job, length), self.job.silos.names
         roster = (self.silo,) if self.what == WARM_START else participants(self.job, self.round)
-        return model_scheme(self.job, self.what), model_domain(self.job, self.learner.vector().numel()), roster
+        length = self.learner.vector().numel()
+        scheme = model_scheme(self.job, self.what, length, self.clip_norm)
+        return scheme, model_domain(self.job, length, self.clip_norm), roster

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.config.data import DataSource
-from federation.config.job import PublicStart
+from federation.config.warm_start import PublicStart
 from federation.errors import ConfigError, DataError
 from models.kernel_mean import FeatureMap
 from silo.data.loading import load, place

@@ -3,9 +3,27 @@
 import numpy as np
 import torch
 
+from federation.config.job import Job
 from federation.errors import MessageError
+from federation.protection import clip_rule
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import from_array
+
+SMALLEST_CLIP, LARGEST_CLIP = 1e-6, 1e6
+
+
+def received_clip_norm(job: Job, norm: float) -> float:
+    """The clip norm of one round's update: the job's own, unless the job lets it move.
+
+    Whatever it is, the noise is in proportion to it: a clip norm can spoil the average, and not the privacy.
+    """
+    if clip_rule(job) is None and norm != 0.0:
+        raise MessageError(f"a training came with a clip norm of {norm:g}, but the job's does not move")
+    if not (norm == 0.0 or SMALLEST_CLIP <= norm <= LARGEST_CLIP):  # NaN neither
+        raise MessageError(
+            f"a training came with a clip norm of {norm:g}, expected one from {SMALLEST_CLIP:g} to {LARGEST_CLIP:g}"
+        )
+    return norm
 
 
 def received_model(array: pb.Array, *, length: int, largest: float) -> torch.Tensor:

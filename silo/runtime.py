@@ -14,7 +14,8 @@ from pathlib import Path
 import torch
 
 from federation.agreement import Agreement
-from federation.config.job import ExampleLevel, Job
+from federation.config.job import Job
+from federation.config.privacy import ExampleLevel, SiloLevel
 from federation.contributions import require_precision, start_of, sum_id
 from federation.errors import (
     DataError,
@@ -22,19 +23,20 @@ from federation.errors import (
     WrongRound,
 )
 from federation.identity import Identity
-from federation.phases import PHASE_1, WARM_START, plan_silo, requested_steps
+from federation.phases import PHASE_1, requested_steps
+from federation.planning import plan_silo
 from federation.randomness import Randomness
 from federation.secure_sum import SecureSum, SiloSide
 from federation.session import Session
 from federation.storage import write_atomically
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode
-from models.building import build_learner, generator_file
+from models.building import build_learner, generator_file, vector_lengths
 from silo.data.labelled_images import LabelledImages
-from silo.ledger import Charge, open_ledger
+from silo.ledger import open_ledger
 from silo.order import require_next
 from silo.prepared import SKETCH, Prepared
-from silo.received import received_model
+from silo.received import received_clip_norm, received_model
 from silo.refusals import refusal
 from silo.state import Checkpoint, SiloState
 from silo.training.trainer import Privacy, PrivateTrainer, TrainingProgress
@@ -59,7 +61,7 @@ class Silo:
         self._identity, self._roster, self._randomness, self._on_progress = identity, roster, randomness, on_progress
         if undeclared := data.label_set() - set(labels):
             raise DataError(f"{self.name} holds classes {sorted(undeclared)} that it does not declare; declare them")
-        self._plan = plan_silo(job, self.name, len(data))
+        self._plan = plan_silo(job, self.name, len(data), vector_lengths(job, data.image_shape, data.classes))
         require_precision(job, self.name, len(data))
         self._learner = build_learner(
             job,
@@ -70,7 +72,7 @@ class Silo:
             randomness=randomness,
         )
         self._state = SiloState(folder)
-        self.ledger = open_ledger(job.privacy, self.name, folder, worked_before=self._state.exists())
+        self.ledger = open_ledger(job, self.name, folder, worked_before=self._state.exists())
         try:
             self._trainer = PrivateTrainer(
                 self._learner,
@@ -183,10 +185,14 @@ class Silo:
     def _train(self, number: int, train: pb.Train) -> pb.Prepared:
         """Train from the common start, or from the checkpoint where a crash interrupted just this request."""
         steps = requested_steps(self._job, self.name, len(self._data), train.phase, train.round)
+        clip_norm = received_clip_norm(self._job, train.clip_norm)
         if self._at.number != number:
-            self._learner.load(self._received(train.model))
-            self._save(Checkpoint(number, train.phase, train.round, start_of(train)))
-        elif (self._at.prepared, self._at.round) != (train.phase, train.round):
+            start = self._received(train.model)
+            self._learner.load(start)
+            kept = start if isinstance(self._job.privacy, SiloLevel) else None
+            begun = Checkpoint(number, train.phase, train.round, start_of(train), clip_norm=clip_norm, start_model=kept)
+            self._save(begun)
+        elif (self._at.prepared, self._at.round, self._at.clip_norm) != (train.phase, train.round, clip_norm):
             raise WrongRound(f"request {number} came again, with other training than at first")
 
         def on_chunk(progress: TrainingProgress) -> None:
@@ -223,12 +229,16 @@ class Silo:
         repeated = (self._at.session, self._at.sum_number) == (session.digest, number)
         if self._at.session and not repeated:
             raise WrongRound("what was prepared went into a sum already; each contribution is summed once")
-        self._save(replace(self._at, session=session.digest, sum_number=number))
         event = prepared.event(session.quorum)
         if event is not None and self.ledger is not None:
-            if not (repeated and Charge(WARM_START, event) in self.ledger.charges):
-                self.ledger.charge(event, phase=WARM_START)
-            self._save(self._at)  # with the charge counted, so that a ledger which loses it is noticed
+            # A crash may have come between the charge and the checkpoint that says so: then the ledger is one ahead.
+            paid = repeated and (self._at.paid or len(self.ledger.charges) > self._at.charges)
+            self._save(replace(self._at, session=session.digest, sum_number=number, paid=paid))
+            if not paid:
+                self.ledger.charge(event, phase=prepared.phase)
+            self._save(replace(self._at, paid=True))  # with the charge counted, so that losing it is noticed
+        else:
+            self._save(replace(self._at, session=session.digest, sum_number=number))
         return self._contribute(scheme, session, prepared)
 
     def _contribute(self, scheme: SecureSum, session: Session, prepared: Prepared) -> SiloSide:
@@ -239,7 +249,17 @@ class Silo:
         at = self._at
         here = sum_id(run_id, at.number)
         return Prepared(
-            self._job, self.name, self._roster, self._data, self._learner, at.prepared, at.round, here, at.start
+            job=self._job,
+            silo=self.name,
+            roster=self._roster,
+            data=self._data,
+            learner=self._learner,
+            what=at.prepared,
+            round=at.round,
+            sum_id=here,
+            start=at.start,
+            start_model=at.start_model,
+            clip_norm=at.clip_norm,
         )
 
     def _received(self, array: pb.Array) -> torch.Tensor:

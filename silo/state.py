@@ -17,6 +17,7 @@ from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode
 
 _PRIVATE = 0o600
+_START = "start_model"
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,13 @@ class Checkpoint:
     """Of the request that began that sum."""
     charges: int = 0
     """How many charges the ledger held by then: it may hold more, and never fewer."""
+    paid: bool = False
+    """Whether the ledger was charged for that sum."""
+    clip_norm: float = 0.0
+    """That the update is clipped to, under silo-level privacy; 0 for the job's own."""
     tensors: dict[str, Tensor] = field(default_factory=dict)
+    start_model: Tensor | None = None
+    """What a training started from, where the update is what leaves."""
 
 
 class SiloState:
@@ -79,9 +86,12 @@ class SiloState:
             "session": checkpoint.session.hex(),
             "sum_number": str(checkpoint.sum_number),
             "charges": str(checkpoint.charges),
-            "digest": _digest(checkpoint.tensors),
+            "paid": str(int(checkpoint.paid)),
+            "clip_norm": checkpoint.clip_norm.hex(),
         }
-        write_atomically(self._checkpoint, safetensors.torch.save(checkpoint.tensors, words), mode=_PRIVATE)
+        tensors = checkpoint.tensors | ({} if checkpoint.start_model is None else {_START: checkpoint.start_model})
+        words["digest"] = _digest(tensors)
+        write_atomically(self._checkpoint, safetensors.torch.save(tensors, words), mode=_PRIVATE)
 
     def load(self) -> Checkpoint | None:
         """The last checkpoint, if there is one."""
@@ -93,6 +103,7 @@ class SiloState:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
             if words["digest"] != _digest(tensors):
                 raise ValueError("its content has changed")
+            start_model = tensors.pop(_START, None)
             return Checkpoint(
                 number=int(words["number"]),
                 prepared=words["prepared"],
@@ -102,7 +113,10 @@ class SiloState:
                 session=bytes.fromhex(words["session"]),
                 sum_number=int(words["sum_number"]),
                 charges=int(words["charges"]),
+                paid=bool(int(words["paid"])),
+                clip_norm=float.fromhex(words["clip_norm"]),
                 tensors=tensors,
+                start_model=start_model,
             )
         except (SafetensorError, KeyError, ValueError, TypeError) as error:
             raise RunError(f"{self._checkpoint} is damaged ({error}); begin another run") from error

@@ -17,8 +17,10 @@ from aggregator.config import AggregatorConfig
 from aggregator.deployed import OUTCOME_FILE
 from federation.config.data import AtSilos, NpzFile
 from federation.config.deployment import Tls
-from federation.config.job import ExampleLevel, Job, TwoPhase
+from federation.config.job import Job
 from federation.config.loading import to_yaml
+from federation.config.privacy import ExampleLevel
+from federation.config.schedule import TwoPhase
 from federation.errors import RunError
 from federation.randomness import SecureRandomness
 from federation.storage import make_folder, write_atomically
@@ -105,7 +107,8 @@ def _policy(job: Job) -> Policy:
         fewest_silos=len(job.silos.names),
         secure_sums=(job.secure_sum.kind,),
         tuning_sums=(job.schedule.tuning_sum.kind,),
-        mechanisms=(privacy.kind,),
+        privacy=(privacy.kind,),
+        mechanisms=(job.noise.kind,),
         learners=(job.learner.kind,),
         largest_model=10_000_000,
     )

@@ -8,16 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, LeaderStart, PublicStart, TwoPhase
+from federation.config.job import Job
+from federation.config.privacy import ExampleLevel, NoPrivacy
+from federation.config.schedule import FedAvg, TwoPhase
+from federation.config.warm_start import KernelMeanStart, LeaderStart, PublicStart
 from federation.contributions import model_domain, model_scheme, require_precision, sketch_domain, sketch_scheme
 from federation.engine import run_sum
 from federation.events import Event
 from federation.identity import Identity
-from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, SiloPlan, epsilon_by_phase, plan_silo
+from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START
+from federation.planning import SiloPlan, epsilon_by_phase, plan_silo
 from federation.randomness import SeededRandomness
 from federation.secure_sum import SecureSum
 from federation.session import RealDomain, Session
-from models.building import Model, build_learner, feature_map, initial_model, load_generator
+from models.building import Model, build_learner, feature_map, initial_model, load_generator, vector_lengths
 from models.kernel_mean import fit_generator
 from silo.data.labelled_images import LabelledImages
 from silo.public_start import public_sum
@@ -73,9 +77,9 @@ def make_plan(job: Job, parts: dict[str, LabelledImages], *, workers: int) -> Pl
 
 
 def _silo_cost(job: Job, name: str, part: LabelledImages) -> SiloCost:
-    plan = plan_silo(job, name, len(part))
+    plan = plan_silo(job, name, len(part), vector_lengths(job, part.image_shape, part.classes))
     require_precision(job, name, len(part))
-    epsilon = epsilon_by_phase(plan, job.privacy.delta) if isinstance(job.privacy, ExampleLevel) else None
+    epsilon = None if isinstance(job.privacy, NoPrivacy) else epsilon_by_phase(plan, job.privacy.delta)
     return SiloCost(name, len(part), plan, epsilon)
 
 
@@ -86,9 +90,9 @@ def _traffic(job: Job, data: LabelledImages, parameters: int) -> tuple[dict[str,
     if isinstance(job.warm_start, KernelMeanStart):
         length = feature_map(job, job.warm_start, data.image_shape, data.classes).length
         domain = sketch_domain(job, length)
-        up[WARM_START], down[WARM_START] = _sum_bytes(sketch_scheme(job), domain, len(job.silos.names))
+        up[WARM_START], down[WARM_START] = _sum_bytes(sketch_scheme(job, length), domain, len(job.silos.names))
     if isinstance(job.warm_start, LeaderStart):
-        up[WARM_START], asked = _sum_bytes(model_scheme(job, WARM_START), model_domain(job, parameters), 1)
+        up[WARM_START], asked = _sum_bytes(model_scheme(job, WARM_START, parameters), model_domain(job, parameters), 1)
         down[WARM_START] = model_bytes + asked
     rounds = {PHASE_1: 1, PHASE_2: job.schedule.tuning_rounds} if isinstance(job.schedule, TwoPhase) else {}
     if isinstance(job.schedule, FedAvg):
@@ -96,7 +100,7 @@ def _traffic(job: Job, data: LabelledImages, parameters: int) -> tuple[dict[str,
     for phase, count in rounds.items():
         if count:
             crowd = job.schedule.crowd(len(job.silos.names))
-            sent, asked = _sum_bytes(model_scheme(job, phase), model_domain(job, parameters), crowd)
+            sent, asked = _sum_bytes(model_scheme(job, phase, parameters), model_domain(job, parameters), crowd)
             up[phase], down[phase] = count * sent, count * (model_bytes + asked)
             last = phase
     down[last] += model_bytes  # the final model goes to everyone

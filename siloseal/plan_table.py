@@ -6,7 +6,10 @@ import json
 from rich.console import Console as Terminal
 from rich.table import Table
 
-from federation.config.job import ExampleLevel, Job
+from federation.config.job import Job
+from federation.config.privacy import NoPrivacy
+from silo.ledger import RELATION
+from silo.promises import promise_of
 from siloseal import wording
 from siloseal.metrics import phase_title
 from siloseal.plan import Plan
@@ -21,7 +24,9 @@ def print_plan(job: Job, plan: Plan, *, as_json: bool) -> None:
     terminal.print(_silos(job, plan))
     terminal.print(_phases(job, plan))
     privacy = job.privacy
-    unit = f" at delta {privacy.delta:g}, for one example, add/remove" if isinstance(privacy, ExampleLevel) else ""
+    unit = (
+        "" if isinstance(privacy, NoPrivacy) else f" at delta {privacy.delta:g}, for {promise_of(job).unit}, {RELATION}"
+    )
     largest = max((cost.epsilon["total"] for cost in plan.silos if cost.epsilon), default=None)
     terminal.print(f"epsilon  {wording.epsilon(largest)}{unit}")
     terminal.print(f"model    {plan.parameters:,} shared parameters")

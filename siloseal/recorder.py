@@ -13,7 +13,9 @@ from pathlib import Path
 import torch
 
 from aggregator.observer import Model, Observer
-from federation.config.job import FedAvg, Job, KernelMeanStart, LeaderStart, PublicStart, TwoPhase
+from federation.config.job import Job
+from federation.config.schedule import FedAvg, TwoPhase
+from federation.config.warm_start import KernelMeanStart, LeaderStart, PublicStart
 from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START
 from models.building import load_generator
 from models.evaluation.evaluator import Evaluator, Quality

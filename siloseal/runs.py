@@ -10,13 +10,16 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from aggregator.observer import Model, Observer
-from federation.config.job import Job, LeaderStart, TwoPhase
+from federation.config.job import Job
+from federation.config.privacy import NoPrivacy, SiloLevel
+from federation.config.schedule import TwoPhase
+from federation.config.warm_start import LeaderStart
 from federation.contributions import require_precision
-from federation.phases import plan_silo
 from federation.plain.plain_sum import PlainSumConfig
+from federation.planning import plan_silo
 from federation.randomness import SecureRandomness
 from federation.storage import locked, write_atomically
-from models.building import generator_file, load_generator, read_generator
+from models.building import generator_file, load_generator, read_generator, vector_lengths
 from models.evaluation.evaluator import Evaluator
 from silo.data.labelled_images import LabelledImages
 from silo.data.loading import load
@@ -62,7 +65,7 @@ def run_and_report(
     train, held_out = load(job.data)
     parts = deal(job, train)
     for name, part in parts.items():
-        plan_silo(job, name, len(part))
+        plan_silo(job, name, len(part), vector_lengths(job, train.image_shape, train.classes))
         require_precision(job, name, len(part))
     run_dir = open_run_folder(job, out)
     console.say(f"{job.name} in {run_dir}")
@@ -96,7 +99,7 @@ def _evaluator(job: Job, train: LabelledImages, held_out: LabelledImages) -> Eva
 
 
 def _ledger(job: Job, run_dir: Path, name: str, stack: ExitStack) -> Ledger | None:
-    ledger = open_ledger(job.privacy, name, silo_folder(run_dir, name), worked_before=True)
+    ledger = open_ledger(job, name, silo_folder(run_dir, name), worked_before=True)
     return None if ledger is None else stack.enter_context(ledger)
 
 
@@ -141,7 +144,16 @@ def _run_alone(job: Job, name: str, part: LabelledImages, folder: Path, randomne
     silos = job.silos.model_copy(update={"names": (name,)})  # the partition stays: it says which classes are declared
     plain = PlainSumConfig(kind="plain")  # a sum of one hides nothing
     schedule = job.schedule.model_copy(update={"tuning_sum": plain} if isinstance(job.schedule, TwoPhase) else {})
-    alone = job.model_copy(update={"silos": silos, "warm_start": start, "schedule": schedule, "secure_sum": plain})
+    changes: dict[str, object] = {
+        "silos": silos,
+        "warm_start": start,
+        "schedule": schedule,
+        "secure_sum": plain,
+        "mechanism": None,
+    }
+    if isinstance(job.privacy, SiloLevel):  # whoever works alone tells nobody that it does
+        changes["privacy"] = NoPrivacy(kind="none")
+    alone = job.model_copy(update=changes)
     with open_silos(alone, {name: part}, folder, randomness_of, _unwatched) as opened:
         return federate(alone, opened, folder, Observer(), workers=1).model
 

@@ -4,16 +4,21 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from federation.accounting import MEANINGLESS_EPSILON
-from federation.config.job import ExampleLevel, FedAvg, Job, KernelMeanStart, LeaderStart, TwoPhase
+from federation.config.job import Job
+from federation.config.privacy import NoPrivacy, SiloLevel
+from federation.config.schedule import FedAvg, TwoPhase
+from federation.config.warm_start import KernelMeanStart, LeaderStart
 from federation.contributions import model_domain, model_scheme, sketch_domain, sketch_scheme
 from federation.errors import RunError
 from federation.events import GaussianRelease, SampledGaussianSteps
-from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, plan_silo
+from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START
+from federation.planning import Lengths, plan_silo
 from federation.secure_sum import SecureSum
 from federation.session import RealDomain
-from models.building import feature_map
+from models.building import feature_map, vector_lengths
 from silo.data.labelled_images import LabelledImages
-from silo.ledger import EXAMPLE_AT_SILO, RELATION, Budget, Ledger
+from silo.ledger import RELATION, Budget, Ledger
+from silo.promises import promise_of
 from siloseal.finished import Finished
 from siloseal.metrics import Metric, NoteMetric, PrivacyMetric, ProtectionMetric, phase_title
 from siloseal.recorder import Recorder
@@ -40,7 +45,11 @@ def sum_up(
         )
     notes = (*warnings, *_notes(job, recorder))
     metrics: list[Metric] = [*recorder.scores.values(), *finished.traffic, *recorder.timings()]
-    metrics += [*_privacy(ledgers), *_protection(job), *(NoteMetric(text=text) for text in notes)]
+    metrics += [
+        *_privacy(ledgers),
+        *_protection(job, _lengths(job, finished)),
+        *(NoteMetric(text=text) for text in notes),
+    ]
     write_metrics(run_dir, metrics)
     headline = job.evaluation.classifiers[0]
     accuracy = {
@@ -57,7 +66,7 @@ def sum_up(
         best_silo_accuracy=max(alone, default=None),
         real_data_accuracy=recorder.scores["real", None].accuracy[headline],
         epsilon=max(spent, default=None),
-        delta=job.privacy.delta if isinstance(job.privacy, ExampleLevel) else None,
+        delta=None if isinstance(job.privacy, NoPrivacy) else job.privacy.delta,
         bytes=sum(entry.sent_bytes + entry.received_bytes for entry in finished.traffic),
         seconds=seconds,
         run_dir=str(run_dir),
@@ -121,19 +130,20 @@ def _privacy(ledgers: Ledgers) -> list[PrivacyMetric]:
     return metrics
 
 
-def _protection(job: Job) -> list[ProtectionMetric]:
+def _protection(job: Job, lengths: Lengths) -> list[ProtectionMetric]:
+    model = lengths.model
     uploads = list[tuple[str, str, SecureSum]]()
     if isinstance(job.warm_start, KernelMeanStart):
-        uploads.append((WARM_START, "kernel mean of each silo", sketch_scheme(job)))
+        uploads.append((WARM_START, "kernel mean of each silo", sketch_scheme(job, lengths.sketch)))
     elif isinstance(job.warm_start, LeaderStart):
-        uploads.append((WARM_START, f"generator of {job.warm_start.silo}", model_scheme(job, WARM_START)))
+        uploads.append((WARM_START, f"generator of {job.warm_start.silo}", model_scheme(job, WARM_START, model)))
     match job.schedule:
         case TwoPhase(tuning_rounds=rounds):
-            uploads.append((PHASE_1, "generator and size of each silo", model_scheme(job, PHASE_1)))
+            uploads.append((PHASE_1, "generator and size of each silo", model_scheme(job, PHASE_1, model)))
             if rounds:
-                uploads.append((PHASE_2, "tuned generator and size of each silo", model_scheme(job, PHASE_2)))
+                uploads.append((PHASE_2, "tuned generator and size of each silo", model_scheme(job, PHASE_2, model)))
         case FedAvg():
-            uploads.append((FEDAVG, "both networks and size of each silo", model_scheme(job, FEDAVG)))
+            uploads.append((FEDAVG, "both networks and size of each silo", model_scheme(job, FEDAVG, model)))
     return [
         ProtectionMetric(
             stage=stage,
@@ -147,7 +157,7 @@ def _protection(job: Job) -> list[ProtectionMetric]:
 
 
 def _exposure(job: Job) -> str:
-    protected = isinstance(job.privacy, ExampleLevel)
+    protected = not isinstance(job.privacy, NoPrivacy)
     rest = "it is differentially private, sizes aside" if protected else "and nothing else protects it"
     return f"in clear: the aggregator sees each silo's upload and size; {rest}"
 
@@ -186,23 +196,33 @@ def _notes(job: Job, recorder: Recorder) -> list[str]:
 
 
 def _parameters(job: Job, parts: Parts, finished: Finished) -> dict[str, str]:
-    plans = [plan_silo(job, name, len(part)) for name, part in parts.items()]
+    plans = [plan_silo(job, name, len(part), _lengths(job, finished)) for name, part in parts.items()]
     parameters = {"parameters of the shared model": f"{finished.parameters:,}", **_sums(job, finished)}
-    if not isinstance(job.privacy, ExampleLevel):
+    if isinstance(job.privacy, NoPrivacy):
         return {**parameters, "privacy": "off"}
+    promise = promise_of(job)
+    words = {
+        "unit of privacy": promise.unit,
+        "neighbouring relation": RELATION,
+        "accountant": "Renyi (dp-accounting), one composition over all phases",
+        "noise": promise.noise,
+        "clip norm": f"{job.privacy.clip_norm:g}",
+    }
+    if isinstance(job.privacy, SiloLevel):
+        return {**parameters, **words}
     noise = [plan.step_noise for plan in plans if plan.step_noise is not None]
     rates = [plan.sampling_rate for plan in plans]
     return {
         **parameters,
-        "unit of privacy": EXAMPLE_AT_SILO.unit,
-        "neighbouring relation": RELATION,
-        "accountant": "Renyi (dp-accounting), one composition over all phases",
+        **words,
         "sampling": f"Poisson, rate {min(rates):.4f} to {max(rates):.4f}, from the operating system's generator",
-        "clip norm": f"{job.privacy.clip_norm:g}",
         "noise multiplier of a step": f"{min(noise):.3f} to {max(noise):.3f}" if noise else "no steps",
-        "noise": "Gaussian, single precision, AES-256 keyed by the operating system",
-        "who is trusted": "each silo trusts itself only: the noise is added inside it",
+        "noise of a step": "Gaussian, single precision, AES-256 keyed by the operating system",
     }
+
+
+def _lengths(job: Job, finished: Finished) -> Lengths:
+    return vector_lengths(job, finished.image_shape, finished.classes)
 
 
 def _sums(job: Job, finished: Finished) -> dict[str, str]:
@@ -212,13 +232,13 @@ def _sums(job: Job, finished: Finished) -> dict[str, str]:
     used = list[tuple[str, SecureSum, RealDomain, int]]()
     if isinstance(job.warm_start, KernelMeanStart):
         features = feature_map(job, job.warm_start, finished.image_shape, finished.classes)
-        used.append((WARM_START, sketch_scheme(job), sketch_domain(job, features.length), silos))
+        used.append((WARM_START, sketch_scheme(job, features.length), sketch_domain(job, features.length), silos))
     match job.schedule:
         case TwoPhase(tuning_rounds=rounds):
             phases = (PHASE_1, PHASE_2) if rounds else (PHASE_1,)
         case FedAvg():
             phases = (FEDAVG,)
-    used += [(phase, model_scheme(job, phase), model, crowd) for phase in phases]
+    used += [(phase, model_scheme(job, phase, finished.parameters), model, crowd) for phase in phases]
     rows = dict[str, str]()
     for phase, scheme, domain, count in used:
         title = f"sum of {phase_title(phase).lower()}"

@@ -2,23 +2,32 @@
 
 import hashlib
 import json
-import math
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from federation.config.data import DataSource, IdxFiles, Iid, PartitionSpec, Sizes
+from federation.config.fields import Name
+from federation.config.fitting_noise import require_fitting_noise
 from federation.config.gan import GanConfig
+from federation.config.mechanisms import (
+    Binomial,
+    Ddg,
+    GaussianCentral,
+    GaussianLocal,
+    MechanismConfig,
+    NoNoise,
+    Pbm,
+    Skellam,
+)
 from federation.config.optimizers import OptimizerConfig
+from federation.config.privacy import ExampleLevel, NoPrivacy, PrivacyConfig
+from federation.config.schedule import ScheduleConfig, TwoPhase
 from federation.config.section import Section
 from federation.config.sums import SecureSumConfig
+from federation.config.warm_start import KernelMeanStart, LeaderStart, PublicStart, WarmStart
 from federation.errors import DomainError
-from federation.plain.plain_sum import PlainSumConfig
 from federation.session import RealDomain
-
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
-Steps = Annotated[int, Field(ge=1, le=10_000_000)]
-Batch = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
 class Silos(Section):
@@ -44,114 +53,6 @@ class Silos(Section):
         return asked if self.fewest is None else min(self.fewest, asked)
 
 
-class ExampleLevel(Section):
-    """Differential privacy for every example, over all phases together."""
-
-    kind: Literal["example_level"] = Field(description="each example is protected by noise that its silo adds")
-    epsilon: float = Field(gt=0, le=1000, description="the most that all phases together may cost a silo's examples")
-    delta: float = Field(gt=0, lt=0.1, description="the probability that epsilon does not hold; below 1 / examples")
-    clip_norm: float = Field(
-        default=1.0, ge=1e-6, le=1e6, description="each example's gradient is clipped to this L2 norm"
-    )
-    reserve_steps: int = Field(
-        default=0,
-        ge=0,
-        le=10_000_000,
-        description="steps that crashes may throw away, at most 50 each, without the job ending early; paid with noise",
-    )
-
-
-class NoPrivacy(Section):
-    """No noise and no guarantee: for measuring what privacy costs, on data that needs none."""
-
-    kind: Literal["none"] = Field(description="privacy is off")
-
-
-class ColdStart(Section):
-    """A common random start. Generators that grow from it average badly."""
-
-    kind: Literal["none"] = Field(description="no warm start: random weights from the job's seed")
-
-
-class _Fit(Section):
-    """How the aggregator fits a generator to a sum of random features."""
-
-    frequencies: int = Field(
-        default=2000, ge=2, le=100_000, description="random Fourier frequencies; more is finer and slower"
-    )
-    length_scale: float = Field(
-        default=3.5,
-        ge=1e-3,
-        le=1e6,
-        description="of the kernel, a third of two images' usual distance; 3.5 for MNIST, 1 for 8x8",
-    )
-    fit_steps: Steps = Field(default=3000, description="steps that the aggregator fits the generator for")
-    fit_batch: int = Field(default=200, ge=20, le=100_000, description="generated images a fitting step")
-    learning_rate: float = Field(default=1e-2, gt=0, le=1, description="of the fit, at its start")
-
-
-class PublicStart(_Fit):
-    """A generator fitted to public data, without noise."""
-
-    kind: Literal["public"] = Field(description="fit the first generator to a public data set")
-    data: DataSource = Field(description="the public data set; same image shape and number of classes as the silos'")
-
-
-class LeaderStart(Section):
-    """One silo's own private generator, which it pays for from its budget."""
-
-    kind: Literal["leader"] = Field(description="one silo trains first, and all start from its generator")
-    silo: Name = Field(description="the leader's name")
-    steps: Steps = Field(default=1000, description="discriminator steps that the leader takes and pays for")
-
-
-class KernelMeanStart(_Fit):
-    """The noised sum of random features of labelled data: exactly additive, so summing it costs no accuracy."""
-
-    kind: Literal["kernel_mean"] = Field(description="fit the first generator to a noised sum of random features")
-    epsilon: float = Field(
-        gt=0, le=1000, description="what this one release may cost; part of the job's epsilon, not on top"
-    )
-
-
-WarmStart = Annotated[ColdStart | PublicStart | LeaderStart | KernelMeanStart, Field(discriminator="kind")]
-
-
-class TwoPhase(Section):
-    """Train locally and aggregate once; then tune in cheap rounds."""
-
-    kind: Literal["two_phase"] = Field(description="the two phases of SiloSeal")
-    batch: Batch = Field(description="expected examples of a Poisson batch, in both phases")
-    local_steps: Steps = Field(description="discriminator steps of each silo before the one aggregation")
-    tuning_rounds: int = Field(default=10, ge=0, le=10_000, description="rounds of phase 2; they drift after about 20")
-    tuning_steps: Steps = Field(default=10, description="discriminator steps a silo takes in one tuning round")
-    tuning_rate: float = Field(
-        default=1.0, gt=0, le=1, description="how far a round moves the global model towards the new average"
-    )
-    tuning_sum: SecureSumConfig = Field(
-        default=PlainSumConfig(kind="plain"),
-        description="the sum of the tuning rounds, whose updates are private already",
-    )
-
-    def crowd(self, silos: int) -> int:
-        """How many of them a round asks: all."""
-        return silos
-
-
-class FedAvg(Section):
-    """Federated averaging of both networks from the first step, as a baseline (McMahan et al. 2017)."""
-
-    kind: Literal["fedavg"] = Field(description="plain federated averaging")
-    rounds: int = Field(ge=1, le=100_000, description="rounds of averaging")
-    fraction: float = Field(default=1.0, gt=0, le=1, description="C: the part of the silos that a round asks")
-    local_epochs: float = Field(default=1.0, gt=0, le=10_000, description="E: passes over a silo's data in one round")
-    batch: Batch = Field(description="B: expected examples of a Poisson batch")
-
-    def crowd(self, silos: int) -> int:
-        """How many of them a round asks."""
-        return max(1, math.ceil(self.fraction * silos))
-
-
 class Evaluation(Section):
     """The experimenter's measurements on held-out data. They are outside the guarantee, and nothing flows back."""
 
@@ -174,15 +75,32 @@ class Job(Section):
     silos: Silos = Field(description="who takes part")
     learner: GanConfig = Field(description="what is learnt")
     optimizer: OptimizerConfig = Field(description="how the private network is trained")
-    privacy: Annotated[ExampleLevel | NoPrivacy, Field(discriminator="kind")] = Field(description="the guarantee")
+    privacy: PrivacyConfig = Field(description="the guarantee")
+    mechanism: MechanismConfig | None = Field(
+        default=None,
+        description="the noise on sums that need one: the kernel mean, and updates under silo_level; if not given, "
+        "each silo noises its kernel mean alone",
+    )
     warm_start: WarmStart = Field(description="where the silos start from")
-    schedule: Annotated[TwoPhase | FedAvg, Field(discriminator="kind")] = Field(description="the course of the job")
+    schedule: ScheduleConfig = Field(description="the course of the job")
     secure_sum: SecureSumConfig = Field(description="the sum of the warm start and of phase 1")
     largest_silo: int = Field(
         default=100_000, ge=1, le=10**12, description="no silo holds more examples; sizes stay below it"
     )
     largest_weight: float = Field(default=64.0, ge=1, le=1e6, description="no weight of a model is larger in magnitude")
     evaluation: Evaluation = Field(default=Evaluation(), description="what is measured on held-out data")
+
+    @property
+    def noise(self) -> Ddg | Skellam | Binomial | Pbm | GaussianLocal | GaussianCentral | NoNoise:
+        """The mechanism, whether the file names it or not."""
+        if self.mechanism is not None:
+            return self.mechanism
+        return NoNoise() if isinstance(self.privacy, NoPrivacy) else GaussianLocal()
+
+    @model_validator(mode="after")
+    def _noise_fits_the_guarantee(self) -> Self:
+        require_fitting_noise(self)
+        return self
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Self:

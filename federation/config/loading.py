@@ -11,7 +11,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from federation.config.deployment import Host
-from federation.config.job import Name
+from federation.config.fields import Name
 from federation.errors import ConfigError
 
 C = TypeVar("C", bound=BaseModel)

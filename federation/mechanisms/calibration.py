@@ -27,8 +27,14 @@ RANGE_DEVIATIONS = 4.0
 """A total leaves the modulus's range where it is so many standard deviations out: one entry in 16,000."""
 
 MOST_BITS = 32
-WORST_DEVIATION = 2.0
-"""A grid so coarse that noise and rounding exceed twice the continuous Gaussian's is refused, not used."""
+WORST_DEVIATION: dict[LatticeKind, float] = {"ddg": 2.0, "skellam": 2.0, "binomial": 20.0}
+"""A grid so coarse that noise and rounding exceed so many times the continuous Gaussian's is refused, not used.
+
+Binomial noise is counted by a looser theorem and a looser composition, and exceeds it on the finest grid.
+"""
+
+MARGIN = 1 - 1e-9
+"""Of epsilon: a ledger adds up release by release, and may round otherwise than a product does."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +73,21 @@ def _gaussian_multiplier(epsilon: float, delta: float, releases: int) -> float:
 
 @lru_cache(maxsize=64)
 def calibrated_lattice(
-    kind: LatticeKind, demand: Demand, *, bits: int, sensitivity: float, whole: bool = True, reach: float | None = None
+    kind: LatticeKind,
+    demand: Demand,
+    *,
+    bits: int | None,
+    sensitivity: float,
+    whole: bool = True,
+    reach: float | None = None,
 ) -> LatticeNoise:
-    """The mechanism with the finest grid whose totals fit these bits.
+    """The mechanism with the finest grid whose totals fit these bits; without bits, as many as are worth it.
 
     `reach` is how long the total of all silos may be in L2, noise aside; all sensitivities together if not given. Fine
     grids need little extra noise for the rounding, but more bits for the same range.
     """
     reach = demand.silos if reach is None else reach / sensitivity
+    bits = _bits_worth_it(kind, demand, reach, whole) if bits is None else bits
     found = _at_bits(kind, demand, bits, reach, whole)
     if found is None:
         enough = next((b for b in range(bits + 1, MOST_BITS + 1) if _at_bits(kind, demand, b, reach, whole)), None)
@@ -114,7 +127,19 @@ def _at_bits(
     if noise is None:
         return None
     deviation = step * math.sqrt(demand.honest * (noise.variance + 0.25))
-    return (step, noise) if deviation <= WORST_DEVIATION * gaussian_multiplier(demand) else None
+    return (step, noise) if deviation <= WORST_DEVIATION[kind] * gaussian_multiplier(demand) else None
+
+
+def _bits_worth_it(kind: LatticeKind, demand: Demand, reach: float, whole: bool) -> int:
+    """The fewest bits of which one more would lower the noise by less than a hundredth."""
+    last = math.inf
+    for bits in range(2, MOST_BITS + 1):
+        found = _at_bits(kind, demand, bits, reach, whole)
+        deviation = math.inf if found is None else found[0] * math.sqrt(found[1].variance + 0.25)
+        if last <= 1.01 * deviation and math.isfinite(last):
+            return bits - 1
+        last = deviation
+    return MOST_BITS
 
 
 def _bracket(excess: Callable[[float], float]) -> tuple[float | None, float | None]:
@@ -129,30 +154,30 @@ def _least_noise(kind: LatticeKind, demand: Demand, step: float, whole: bool) ->
     """The least local noise on a grid of this step, in units of the sensitivity; None where none is enough."""
     move = LatticeNoise(1.0, whole, step, 1, Skellam(1.0)).move(demand.length)
 
-    def excess(log_variance: float) -> float:
-        noise = _noise(kind, math.exp(log_variance), demand)
+    def excess(noise: IntegerNoise) -> float:
         try:
             epsilon = epsilon_of([noise.event(move, demand.honest)] * demand.releases, demand.delta)
         except UncountableEvent:  # too little noise for the theorem
             return 50.0
-        return min(50.0, math.log(max(epsilon, 1e-12) / demand.epsilon))
+        return min(50.0, math.log(max(epsilon, 1e-12) / (MARGIN * demand.epsilon)))
+
+    def excess_at(log_variance: float) -> float:
+        return excess(_noise(kind, math.exp(log_variance), demand))
 
     # The continuous Gaussian's noise is where the search begins: a little more, and seldom a little less, is needed.
     guess = 2 * math.log(move.l2 * gaussian_multiplier(demand)) - math.log(demand.honest)
     low, high = guess - 0.01, guess + 0.01
-    while excess(high) > 0:
+    while excess_at(high) > 0:
         low, high = high, high + 2 * (high - guess)
         if high - guess > 40:
             return None
-    while excess(low) <= 0:
+    while excess_at(low) <= 0:
         low -= 2 * (guess - low) + 0.01
         if guess - low > 40:
             return None
-    root = float(optimize.brentq(excess, low, high, xtol=1e-9, rtol=1e-12))
-    noise = _noise(kind, math.exp(root), demand)
-    while excess(math.log(noise.variance)) > 0:
+    root = float(optimize.brentq(excess_at, low, high, xtol=1e-9, rtol=1e-12))
+    while excess(noise := _noise(kind, math.exp(root), demand)) > 0:  # the search may end a hair's breadth too low
         root += 1e-7
-        noise = _noise(kind, math.exp(root), demand)
     return noise
 
 

@@ -54,7 +54,7 @@ class GaussianAtSilo:
         """The same for any number of honest contributors: a silo relies on its own noise only."""
         return GaussianRelease(self.noise_multiplier)
 
-    def deviation(self, contributors: int) -> float:
+    def deviation(self, outer: RealDomain, contributors: int) -> float:
         """Of the noise on each entry of a total."""
         return self._deviation * math.sqrt(contributors)
 
@@ -67,9 +67,10 @@ class GaussianAtSilo:
 class GaussianAtAggregator:
     """The aggregator adds the noise to the total: the least noise, and everyone must trust it to."""
 
-    clip_norm: float
+    clip_norm: float | None
+    """That a silo's whole vector is clipped to; None where the unit is a part of it, such as one example."""
     sensitivity: float
-    """A little more than `clip_norm`: the sum below rounds entries, which may lengthen a clipped vector."""
+    """A little more than that: the sum below rounds entries, which may lengthen a vector."""
     noise_multiplier: float
 
     @property
@@ -89,8 +90,8 @@ class GaussianAtAggregator:
         return _grid(self._deviation)
 
     def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
-        """The clipped vector."""
-        return clip(vector, self.clip_norm)
+        """The vector, clipped if it is the unit."""
+        return vector if self.clip_norm is None else clip(vector, self.clip_norm)
 
     def decode(self, total: Sum, session: Session, randomness: Randomness) -> Sum:
         """The total, noised by the aggregator: nothing else may leave it."""
@@ -101,7 +102,7 @@ class GaussianAtAggregator:
         """Of what leaves the aggregator."""
         return GaussianRelease(self.noise_multiplier)
 
-    def deviation(self, contributors: int) -> float:
+    def deviation(self, outer: RealDomain, contributors: int) -> float:
         """Of the noise on each entry of a total."""
         return self._deviation
 

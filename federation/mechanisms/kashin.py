@@ -37,14 +37,14 @@ def analyse(vector: NDArray[np.float64], seed: bytes) -> NDArray[np.float64]:
 def synthesise(coefficients: NDArray[np.float64], seed: bytes, length: int) -> NDArray[np.float64]:
     """The vector of this length that the coefficients stand for."""
     columns = _columns(coefficients.size, length, seed)
-    return np.asarray(hadamard(coefficients * signs(coefficients.size, seed))[columns], dtype=np.float64)
+    return np.asarray((hadamard(coefficients) * signs(coefficients.size, seed))[columns], dtype=np.float64)
 
 
 def _spread(vector: NDArray[np.float64], seed: bytes) -> NDArray[np.float64]:
     size = frame_size(vector.size)
     embedded = np.zeros(size)
     embedded[_columns(size, vector.size, seed)] = vector
-    return hadamard(embedded) * signs(size, seed)
+    return hadamard(embedded * signs(size, seed))  # signs first: after the transform they would spread nothing
 
 
 def _columns(size: int, length: int, seed: bytes) -> NDArray[np.int64]:

@@ -87,7 +87,7 @@ class LatticeNoise:
         entries, norm = padded(length), self.sensitivity / self.step
         return Move.within(rounded_norm(norm, entries) if self.whole else norm + math.sqrt(entries), entries)
 
-    def deviation(self, contributors: int) -> float:
+    def deviation(self, outer: RealDomain, contributors: int) -> float:
         """Of the noise and the rounding on each entry of a total, in real units; rounding is at most half a step."""
         return self.step * math.sqrt(contributors * (self.noise.variance + 0.25))
 

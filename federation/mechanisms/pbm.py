@@ -66,9 +66,9 @@ class PoissonBinomial:
         """What one release costs while at least this many contributors are honest."""
         return PoissonBinomialRelease(honest, self.trials, self.theta, coefficients(outer.length))
 
-    def deviation(self, contributors: int, length: int) -> float:
+    def deviation(self, outer: RealDomain, contributors: int) -> float:
         """Of an entry of a total, at most: coins of chance one half vary most."""
-        return self._largest(length) * math.sqrt(contributors / (4 * self.trials)) / self.theta
+        return self._largest(outer.length) * math.sqrt(contributors / (4 * self.trials)) / self.theta
 
     def _largest(self, length: int) -> float:
         """No coefficient of a clipped vector is larger."""

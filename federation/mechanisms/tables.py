@@ -127,7 +127,7 @@ def _falling(following: Callable[[int, int], int]) -> list[int]:
     weights = [1 << _SCALE]
     while weights[-1] >> (_SCALE - _TAIL):
         weights.append(following(len(weights) - 1, weights[-1]))
-    return weights
+    return weights if weights[-1] else weights[:-1]  # few coins have an end
 
 
 def _symmetric(weights: list[int]) -> Table:

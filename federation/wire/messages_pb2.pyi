@@ -185,14 +185,16 @@ class Sketch(_message.Message):
     def __init__(self) -> None: ...
 
 class Train(_message.Message):
-    __slots__ = ("phase", "round", "model")
+    __slots__ = ("phase", "round", "model", "clip_norm")
     PHASE_FIELD_NUMBER: _ClassVar[int]
     ROUND_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
+    CLIP_NORM_FIELD_NUMBER: _ClassVar[int]
     phase: str
     round: int
     model: Array
-    def __init__(self, phase: _Optional[str] = ..., round: _Optional[int] = ..., model: _Optional[_Union[Array, _Mapping]] = ...) -> None: ...
+    clip_norm: float
+    def __init__(self, phase: _Optional[str] = ..., round: _Optional[int] = ..., model: _Optional[_Union[Array, _Mapping]] = ..., clip_norm: _Optional[float] = ...) -> None: ...
 
 class Sum(_message.Message):
     __slots__ = ("session", "message")

@@ -8,7 +8,8 @@ from pydantic import Field, model_validator
 
 from federation.config.data import MOST_CLASSES, DataSource
 from federation.config.deployment import Host, Port, Tls
-from federation.config.job import Job, Name
+from federation.config.fields import Name
+from federation.config.job import Job
 from federation.config.loading import load_config
 from federation.config.section import Section
 from federation.errors import ConfigError

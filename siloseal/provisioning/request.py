@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 from pydantic import Field, TypeAdapter, ValidationError
 
-from federation.config.job import Name
+from federation.config.fields import Name
 from federation.config.loading import load_config
 from federation.config.section import Section
 from federation.errors import CertificateError, ConfigError, SignatureInvalid

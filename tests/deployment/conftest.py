@@ -25,7 +25,7 @@ PRIVACY = {"kind": "example_level", "epsilon": 10, "delta": 1e-5, "reserve_steps
 KERNEL_MEAN = {"kind": "kernel_mean", "epsilon": 4, "frequencies": 40, "length_scale": 1.0, "fit_steps": 5}
 POLICY = {
     "largest_epsilon": 10, "largest_delta": 1e-5, "fewest_silos": 2, "secure_sums": list(get_args(SumKind)),
-    "tuning_sums": list(get_args(SumKind)), "mechanisms": ["example_level"], "learners": ["gan"],
+    "tuning_sums": list(get_args(SumKind)), "privacy": ["example_level", "silo_level"], "learners": ["gan"],
     "largest_model": 10**6,
 }  # fmt: skip
 

@@ -95,6 +95,6 @@ class Truth:
     def error_bound(self, mean: np.ndarray, silos: set[str]) -> float:
         """Of the mean: each contribution, and each weight in it, is rounded to the scheme's grid."""
         job = self._consortium.job
-        grid = model_scheme(job, PHASE_1).grid(model_domain(job, mean.size))
+        grid = model_scheme(job, PHASE_1, mean.size).grid(model_domain(job, mean.size))
         share = sum(EXAMPLES[silo] for silo in silos) / job.largest_silo
         return float(len(silos) * grid / 2 * (1 + np.abs(mean).max()) / share) + 1e-6  # and single precision

@@ -10,11 +10,12 @@ import siloseal.console
 import siloseal.deployment  # noqa: F401
 import tests.deployment.parties  # noqa: F401
 from federation.config.job import Job
-from federation.phases import plan_silo
+from federation.planning import plan_silo
+from models.building import vector_lengths
 from tests.conftest import SMALL_JOB
 from tests.deployment.conftest import EXAMPLES, KERNEL_MEAN, PRIVACY, SHORT
 
 for warm_start in (SMALL_JOB["warm_start"], KERNEL_MEAN):
     job = Job.model_validate({**SMALL_JOB, "schedule": SHORT, "privacy": PRIVACY, "warm_start": warm_start})
     for silo, examples in EXAMPLES.items():
-        plan_silo(job, silo, examples)
+        plan_silo(job, silo, examples, vector_lengths(job, (1, 8, 8), 10))

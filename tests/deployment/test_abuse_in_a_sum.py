@@ -7,7 +7,7 @@ import grpc
 import numpy as np
 import pytest
 
-from federation.contributions import to_model
+from federation.weighting import mean_of
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, from_array, to_array
 
@@ -154,7 +154,7 @@ def test_after_all_this_a_good_reply_ends_the_run_with_the_average_of_three(in_t
     total = np.sum([from_array(a, dtype="<f4", length=a.shape[0]).astype(np.float64) for a in arrays], axis=0)
     finish = story.north.next()
     model = decode(pb.Request, finish).finish.model
-    assert np.array_equal(from_array(model, dtype="<f4", length=len(total) - 1), to_model(total))
+    assert np.array_equal(from_array(model, dtype="<f4", length=len(total) - 1), mean_of(total).astype("<f4"))
     assert story.operator.trouble("north") == ""
     story.north.deliver(last := story.north.reply(finish))
     story.sent["north"].append(last)

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from federation.config.data import Digits
-from federation.config.job import KernelMeanStart
 from federation.config.sums import SumKind
-from federation.contributions import model_domain, sketch_domain, sketch_mechanism
+from federation.config.warm_start import KernelMeanStart
+from federation.contributions import model_domain, sketch_domain
 from federation.fixed_point import FixedPoint
 from federation.masked.words import ring_for
+from federation.protection import sketch_mechanism
 from federation.randomness import SeededRandomness
 from federation.session import RealDomain, Session
 from federation.weighting import weigh
@@ -50,10 +51,10 @@ def watched(consortium: Consortium) -> Truth:
 def contributions(consortium: Consortium, truth: Truth, silo: str) -> Iterator[tuple[np.ndarray, RealDomain]]:
     """What the silo put into the sums of its run: its kernel mean with the noise that its seed gives, its models."""
     job, data = consortium.job, load(Digits(limit=EXAMPLES[silo]))[0]
-    mechanism = sketch_mechanism(job)
-    assert mechanism is not None
     assert isinstance(job.warm_start, KernelMeanStart)
     features = feature_map(job, job.warm_start, data.image_shape, data.classes)
+    mechanism = sketch_mechanism(job, features.length)
+    assert mechanism is not None
     domain = sketch_domain(job, features.length)
     randomness = SeededRandomness(consortium.silos[silo].seed)
     randomness.begin(f"contribution of request {SKETCH_REQUEST}")

@@ -5,7 +5,8 @@ import itertools
 import pytest
 
 from experiments.mnist_gan import PARTITIONS, STARTS, Cell
-from federation.config.job import ExampleLevel, TwoPhase
+from federation.config.privacy import ExampleLevel
+from federation.config.schedule import TwoPhase
 
 CELLS = [Cell(*choice, seed=0) for choice in itertools.product(PARTITIONS, STARTS)]
 

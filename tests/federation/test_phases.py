@@ -7,8 +7,10 @@ import pytest
 from federation.accounting import epsilon_of
 from federation.config.job import Job
 from federation.errors import ConfigError
-from federation.phases import epsilon_by_phase, participants, plan_silo, training_steps
+from federation.phases import participants, training_steps
+from federation.planning import Lengths, epsilon_by_phase, plan_silo
 
+LENGTHS = Lengths(sketch=40_010, model=10_000)
 KERNEL_MEAN = {"kind": "kernel_mean", "epsilon": 4}
 FEDAVG = {"kind": "fedavg", "rounds": 40, "fraction": 0.5, "local_epochs": 2, "batch": 50}
 
@@ -20,7 +22,7 @@ def test_all_phases_together_use_the_budget_and_no_more(
     small_job: Callable[..., Job], warm_start: dict[str, object]
 ) -> None:
     job = small_job(warm_start=warm_start)
-    plan = plan_silo(job, "north", 500)
+    plan = plan_silo(job, "north", 500, LENGTHS)
     everything = [event for events in plan.events().values() for event in events]
     assert 9.9 < epsilon_of(everything, 1e-5) <= 10
     assert epsilon_by_phase(plan, 1e-5)["total"] == epsilon_of(everything, 1e-5)
@@ -30,30 +32,30 @@ def test_only_the_leader_pays_for_the_leaders_start(small_job: Callable[..., Job
     job = small_job(warm_start={"kind": "leader", "silo": "north", "steps": 40})
     assert training_steps(job, "north", 500) == {"warm_start": 40, "phase_1": 60, "phase_2": 10}
     assert training_steps(job, "east", 500) == {"phase_1": 60, "phase_2": 10}
-    leader, follower = (plan_silo(job, name, 500).step_noise for name in ("north", "east"))
+    leader, follower = (plan_silo(job, name, 500, LENGTHS).step_noise for name in ("north", "east"))
     assert leader is not None
     assert follower is not None
     assert leader > follower
 
 
 def test_without_privacy_nothing_is_noised_and_nothing_is_charged(small_job: Callable[..., Job]) -> None:
-    plan = plan_silo(small_job(warm_start=KERNEL_MEAN, privacy={"kind": "none"}), "north", 500)
-    assert (plan.release_noise, plan.step_noise, plan.events()) == (None, None, {})
+    plan = plan_silo(small_job(warm_start=KERNEL_MEAN, privacy={"kind": "none"}), "north", 500, LENGTHS)
+    assert (plan.step_noise, plan.events()) == (None, {})
 
 
 def test_a_batch_larger_than_the_silo_is_the_whole_silo(small_job: Callable[..., Job]) -> None:
-    assert plan_silo(small_job(), "north", 30).sampling_rate == 1.0
+    assert plan_silo(small_job(), "north", 30, LENGTHS).sampling_rate == 1.0
 
 
 def test_a_delta_that_would_publish_an_example_is_refused(small_job: Callable[..., Job]) -> None:
     job = small_job(privacy={"kind": "example_level", "epsilon": 10, "delta": 0.01})
     with pytest.raises(ConfigError, match="use less than"):
-        plan_silo(job, "north", 500)
+        plan_silo(job, "north", 500, LENGTHS)
 
 
 def test_a_silo_larger_than_agreed_is_refused_before_it_spends_anything(small_job: Callable[..., Job]) -> None:
     with pytest.raises(ConfigError, match="largest_silo"):
-        plan_silo(small_job(largest_silo=499), "north", 500)
+        plan_silo(small_job(largest_silo=499), "north", 500, LENGTHS)
 
 
 def test_a_budget_that_is_never_used_up_needs_next_to_no_noise(small_job: Callable[..., Job]) -> None:
@@ -62,7 +64,7 @@ def test_a_budget_that_is_never_used_up_needs_next_to_no_noise(small_job: Callab
         privacy={"kind": "example_level", "epsilon": 0.05, "delta": 0.009},
         schedule={"kind": "two_phase", "batch": 1, "local_steps": 1, "tuning_rounds": 0},
     )
-    plan = plan_silo(job, "north", 100)
+    plan = plan_silo(job, "north", 100, LENGTHS)
     assert epsilon_by_phase(plan, 0.009)["total"] <= 0.05
 
 

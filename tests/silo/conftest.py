@@ -10,7 +10,8 @@ import torch
 
 from federation.agreement import Agreement
 from federation.config.data import Digits
-from federation.config.job import Job, KernelMeanStart
+from federation.config.job import Job
+from federation.config.warm_start import KernelMeanStart
 from federation.contributions import model_domain, sketch_domain, sketch_scheme, start_of, sum_id
 from federation.errors import SiloSealError
 from federation.identity import Identity
@@ -123,7 +124,7 @@ class Bench:
 
     def sketch_session(self, id: bytes | None = None) -> tuple[Session, Session]:
         """The session as it is agreed, and the inner one that its messages are bound to."""
-        scheme = sketch_scheme(self.job)
+        scheme = sketch_scheme(self.job, self.features().length)
         domain, id = sketch_domain(self.job, self.features().length), self.sum_id(1) if id is None else id  # noqa: A001
         session = Session(id, ROSTER, domain, scheme.name, 3, tuple(KEYS.values()))
         inner = scheme.mechanism.domain(session.domain, len(ROSTER))  # type: ignore[attr-defined]

@@ -30,7 +30,7 @@ SILOS = {name: Identity.create(name) for name in NAMES}
 ROSTER = {name: identity.public for name, identity in SILOS.items()}
 POLICY = {
     "largest_epsilon": 10, "largest_delta": 1e-4, "fewest_silos": 2, "secure_sums": ["plain"],
-    "tuning_sums": ["plain"], "mechanisms": ["example_level", "none"], "learners": ["gan"], "largest_model": 10**6,
+    "tuning_sums": ["plain"], "privacy": ["example_level", "none"], "learners": ["gan"], "largest_model": 10**6,
 }  # fmt: skip
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 2, "tuning_rounds": 0}
 RUN, SECOND_RUN = b"1" * 32, b"2" * 32
@@ -302,8 +302,8 @@ class TestTheEndOfARun:
         policy = {"secure_sums": ["ckks"], "largest_epsilon": 20}
         part = desk.offered(job := desk.job(**ckks), policy=policy)
         desk.train(part, job)
-        scheme = model_scheme(job, PHASE_1)
         model = initial_model(job, desk.data.image_shape, desk.data.classes)
+        scheme = model_scheme(job, PHASE_1, model.size)
         keys, start = tuple(ROSTER[name] for name in NAMES), start_of(pb.Train(model=to_array(model)))
         session = Session(sum_id(RUN, 3), NAMES, model_domain(job, model.size), scheme.name, 3, keys, start)
         (message,) = set(scheme.aggregator(session).open().values())

@@ -10,9 +10,9 @@ import pytest
 from federation.config.job import Job
 from federation.config.loading import to_yaml
 from federation.config.sums import SumKind
-from federation.contributions import quorum
 from federation.errors import ConfigError, LedgerDamaged, PolicyRefused
 from federation.events import GaussianRelease
+from federation.protection import quorum
 from silo.config import Policy
 from silo.ledger import Budget, Ledger
 from silo.policy import JOB_FILE, check_policy, spent_in
@@ -30,7 +30,7 @@ def policy_of(**changes: Any) -> Policy:
     """As strict as it can be while it still allows the job of `job_of`."""
     strict = {
         "largest_epsilon": 10, "largest_delta": 1e-5, "fewest_silos": 3, "secure_sums": ["ckks"],
-        "tuning_sums": ["plain"], "mechanisms": ["example_level"], "learners": ["gan"], "largest_model": LENGTH,
+        "tuning_sums": ["plain"], "privacy": ["example_level"], "learners": ["gan"], "largest_model": LENGTH,
     }  # fmt: skip
     return Policy.model_validate({**strict, **changes})
 
@@ -72,7 +72,9 @@ def test_every_field_of_the_policy_is_asked_about_here() -> None:
 EXCESSES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"privacy": example_level(epsilon=10.1)}, {}, "privacy.epsilon is 10.1, but policy.largest_epsilon is 10"),
     ({"privacy": example_level(delta=2e-5)}, {}, "privacy.delta is 2e-05, but policy.largest_delta is 1e-05"),
-    ({"privacy": {"kind": "none"}}, {}, "privacy.kind is none, but policy.mechanisms allows example_level"),
+    ({"privacy": {"kind": "none"}}, {}, "privacy.kind is none, but policy.privacy allows example_level"),
+    ({"warm_start": {"kind": "kernel_mean", "epsilon": 2}, "mechanism": {"kind": "gaussian_central"}}, {},
+     "mechanism.kind is gaussian_central, but policy.mechanisms allows gaussian_local, ddg, skellam, binomial, pbm"),
     ({"secure_sum": {"kind": "plain"}}, {}, "secure_sum.kind is plain, but policy.secure_sums allows ckks"),
     ({}, {"tuning_sums": ["ckks"]}, "schedule.tuning_sum.kind is plain, but policy.tuning_sums allows ckks"),
     ({}, {"fewest_silos": 4},

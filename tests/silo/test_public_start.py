@@ -8,7 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from federation.config.data import EmbeddedMnist, IdxFiles, NpzFile
-from federation.config.job import Job, PublicStart
+from federation.config.job import Job
+from federation.config.warm_start import PublicStart
 from federation.errors import ConfigError
 from models.kernel_mean import FeatureMap
 from silo.public_start import public_sum

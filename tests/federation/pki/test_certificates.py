@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 from pydantic import TypeAdapter
 
-from federation.config.job import Name
+from federation.config.fields import Name
 from federation.errors import CertificateError
 from federation.pki.authority import Authority
 from federation.pki.certificates import (

@@ -1,0 +1,46 @@
+"""The clip norm of the silos' updates, as it moves from round to round by what the rounds released."""
+
+import math
+
+import numpy as np
+
+from federation.config.job import Job
+from federation.config.privacy import SiloLevel
+from federation.mechanism import NoisySum
+from federation.mechanisms.clipping import QuantileRule, WindowRule
+from federation.protection import clip_rule
+from federation.secure_sum import SecureSum, Sum
+from federation.session import RealDomain
+
+LEAST, MOST = 1e-6, 1e6
+
+
+class ClipNorm:
+    """Deterministic given the sums, so that a replayed journal gives the same norms again."""
+
+    def __init__(self, job: Job) -> None:
+        self._rule = clip_rule(job)
+        self._initial = job.privacy.clip_norm if isinstance(job.privacy, SiloLevel) else 0.0
+        self._norm = self._initial
+        self._lengths: list[float] = []
+
+    @property
+    def told(self) -> float:
+        """What a training request says: 0 where the job says it already."""
+        return 0.0 if self._rule is None else self._norm
+
+    def follow(self, scheme: SecureSum, domain: RealDomain, summed: Sum) -> None:
+        """Move by what one sum released."""
+        match self._rule:
+            case QuantileRule() as rule:
+                moved = rule.following(self._norm, float(summed.total[-1]), len(summed.contributors))
+            case WindowRule() as rule if isinstance(scheme, NoisySum):
+                silos = len(summed.contributors)
+                deviation = scheme.mechanism.deviation(domain, silos) / silos
+                average = np.asarray(summed.total, dtype=np.float64) / silos
+                self._lengths.append(rule.measured(average, deviation))
+                moved = rule.following(self._norm, self._lengths)
+            case _:
+                return
+        # Noise may say anything: a norm that ran away would end the run at the silos, which check it.
+        self._norm = min(max(moved, LEAST), MOST) if math.isfinite(moved) else self._norm

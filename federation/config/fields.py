@@ -1,0 +1,9 @@
+"""Kinds of fields that several sections have."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
+Steps = Annotated[int, Field(ge=1, le=10_000_000)]
+Batch = Annotated[int, Field(ge=1, le=10_000_000)]

@@ -1,0 +1,60 @@
+"""Which noise goes with which guarantee: what a job must not combine."""
+
+from typing import TYPE_CHECKING
+
+from federation.config.mechanisms import FixedClip, NoNoise, Pbm, SplitConfig
+from federation.config.privacy import NoPrivacy, SiloLevel
+from federation.config.schedule import TwoPhase
+from federation.config.warm_start import ColdStart, KernelMeanStart, PublicStart
+
+if TYPE_CHECKING:
+    from federation.config.job import Job
+
+
+def require_fitting_noise(job: "Job") -> None:
+    """`ValueError` where mechanism, privacy, warm start and sums do not go together."""
+    noise, private = job.noise, not isinstance(job.privacy, NoPrivacy)
+    silo_level, sketches = isinstance(job.privacy, SiloLevel), isinstance(job.warm_start, KernelMeanStart)
+    if not private and not isinstance(noise, NoNoise):
+        raise ValueError(f"mechanism.kind is {noise.kind}, but privacy.kind is none; choose a privacy, or no mechanism")
+    if silo_level and job.mechanism is None:
+        raise ValueError("privacy.kind is silo_level, which noises updates by a mechanism; name one (mechanism.kind)")
+    if private and isinstance(noise, NoNoise):
+        raise ValueError("mechanism.kind is none, but privacy is on; choose a mechanism, or privacy: {kind: none}")
+    if silo_level and not isinstance(job.warm_start, ColdStart | PublicStart):
+        raise ValueError(
+            f"warm_start.kind is {job.warm_start.kind}, which releases something of its own that silo_level does not "
+            "cover; choose public or none"
+        )
+    if isinstance(job.privacy, SiloLevel) and job.privacy.delta * len(job.silos.names) >= 1:
+        raise ValueError(f"privacy.delta is {job.privacy.delta:g}, but it must be less than 1 / the number of silos")
+    if job.mechanism is not None and private and not (silo_level or sketches):
+        raise ValueError(
+            "mechanism noises the kernel mean (warm_start) or, under privacy.kind silo_level, the updates; this job "
+            "has neither: leave it out"
+        )
+    if not silo_level and not isinstance(noise.clipping, FixedClip):
+        raise ValueError(
+            f"mechanism.clipping is {noise.clipping.kind}, but only updates under silo_level are clipped so"
+        )
+    if sketches and isinstance(noise, Pbm):
+        raise ValueError(
+            "mechanism.kind is pbm, which protects whole vectors only, but the kernel mean protects single examples; "
+            "choose skellam or ddg"
+        )
+    if isinstance(noise, SplitConfig):
+        _require_hiding_sums(job, noise, updates=silo_level)
+
+
+def _require_hiding_sums(job: "Job", noise: SplitConfig, *, updates: bool) -> None:
+    """Of noise that is split over the silos, each part alone is too little: nobody may see it alone."""
+    sums = {"secure_sum": job.secure_sum}
+    if updates and isinstance(job.schedule, TwoPhase) and job.schedule.tuning_rounds:
+        sums["schedule.tuning_sum"] = job.schedule.tuning_sum
+    for where, config in sums.items():
+        if not config.build().hides_contributions:
+            raise ValueError(
+                f"mechanism.kind is {noise.kind}, which splits the noise over the silos, but {where}.kind is "
+                f"{config.kind}, which shows the aggregator each silo's part; choose ckks, secagg, additive or ring, "
+                "or gaussian_local or gaussian_central for the noise"
+            )

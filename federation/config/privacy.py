@@ -1,0 +1,47 @@
+"""The guarantees that a job may give."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from federation.config.section import Section
+
+
+class ExampleLevel(Section):
+    """Differential privacy for every example, over all phases together."""
+
+    kind: Literal["example_level"] = Field(description="each example is protected by noise that its silo adds")
+    epsilon: float = Field(gt=0, le=1000, description="the most that all phases together may cost a silo's examples")
+    delta: float = Field(gt=0, lt=0.1, description="the probability that epsilon does not hold; below 1 / examples")
+    clip_norm: float = Field(
+        default=1.0, ge=1e-6, le=1e6, description="each example's gradient is clipped to this L2 norm"
+    )
+    reserve_steps: int = Field(
+        default=0,
+        ge=0,
+        le=10_000_000,
+        description="steps that crashes may throw away, at most 50 each, without the job ending early; paid with noise",
+    )
+
+
+class SiloLevel(Section):
+    """Differential privacy for a silo as a whole: nobody can tell whether it took part.
+
+    Training adds no noise. What leaves is the update, clipped, through a sum that `mechanism` noises.
+    """
+
+    kind: Literal["silo_level"] = Field(description="each silo's whole contribution is protected by noise on the sums")
+    epsilon: float = Field(gt=0, le=1000, description="the most that all sums together may cost a silo")
+    delta: float = Field(gt=0, lt=0.1, description="the probability that epsilon does not hold; below 1 / silos")
+    clip_norm: float = Field(
+        default=1.0, ge=1e-6, le=1e6, description="a silo's update is clipped to this L2 norm, at first"
+    )
+
+
+class NoPrivacy(Section):
+    """No noise and no guarantee: for measuring what privacy costs, on data that needs none."""
+
+    kind: Literal["none"] = Field(description="privacy is off")
+
+
+PrivacyConfig = Annotated[ExampleLevel | SiloLevel | NoPrivacy, Field(discriminator="kind")]

@@ -1,0 +1,119 @@
+"""What a job costs each silo, before anything runs: the same computation for the plan and for the silo."""
+
+from dataclasses import dataclass, field
+
+from federation.accounting import epsilon_of, smallest_noise
+from federation.config.job import Job
+from federation.config.privacy import ExampleLevel, SiloLevel
+from federation.config.schedule import FedAvg, TwoPhase
+from federation.errors import ConfigError
+from federation.events import Event, SampledGaussianSteps
+from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, participants, training_steps
+from federation.protection import (
+    extra_entries,
+    honest,
+    inner_sum,
+    protected_norm,
+    quorum,
+    sketch_mechanism,
+    update_mechanism,
+)
+from federation.session import RealDomain
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """Of the vectors that travel: the kernel mean, 0 where there is none, and the model."""
+
+    sketch: int
+    model: int
+
+
+@dataclass(frozen=True)
+class SiloPlan:
+    """One silo's share of a job. Noise is None where there is none in the steps."""
+
+    sampling_rate: float
+    step_noise: float | None
+    """Noise multiplier of every training step, in all phases."""
+    steps: dict[str, int]
+    """Training steps by phase, in order."""
+    releases: dict[str, list[Event]] = field(default_factory=dict)
+    """What sums cost that are noised themselves, by phase: the kernel mean, or each round's update."""
+
+    def events(self) -> dict[str, list[Event]]:
+        """What the ledger will be charged with, by phase."""
+        costs = {phase: list(events) for phase, events in self.releases.items()}
+        if self.step_noise is not None:
+            for phase, steps in self.steps.items():
+                costs.setdefault(phase, []).append(SampledGaussianSteps(self.sampling_rate, self.step_noise, steps))
+        return costs
+
+
+def plan_silo(job: Job, silo: str, examples: int, lengths: Lengths) -> SiloPlan:
+    """Steps, sampling rate, and the least noise with which all phases together stay within the job's epsilon."""
+    if examples > job.largest_silo:
+        raise ConfigError(f"{silo} holds more examples than largest_silo, {job.largest_silo}; raise it in the job")
+    rate = min(1.0, job.schedule.batch / examples)
+    steps = training_steps(job, silo, examples)
+    match job.privacy:
+        case ExampleLevel():
+            return _plan_examples(job, job.privacy, silo, examples, SiloPlan(rate, None, steps), lengths)
+        case SiloLevel():
+            return SiloPlan(rate, None, steps, _updates(job, job.privacy, silo, lengths.model))
+        case _:
+            return SiloPlan(rate, None, steps)
+
+
+def _plan_examples(
+    job: Job, privacy: ExampleLevel, silo: str, examples: int, bare: SiloPlan, lengths: Lengths
+) -> SiloPlan:
+    epsilon, delta, reserve = privacy.epsilon, privacy.delta, privacy.reserve_steps
+    if delta * examples >= 1:
+        raise ConfigError(
+            f"privacy.delta is {delta:g}, but {silo} holds {examples} examples: a delta of 1 / examples or more lets a "
+            f"mechanism publish somebody's example outright; use less than {1 / examples:.1g}"
+        )
+    mechanism, inner, asked = sketch_mechanism(job, lengths.sketch), job.secure_sum.build(), len(job.silos.names)
+    release = list[Event]()
+    if mechanism is not None:
+        domain = RealDomain(lengths.sketch, float(job.largest_silo))
+        release = [mechanism.event(domain, honest(job, quorum(job, inner, asked)))]
+    releases = {WARM_START: release} if release else {}
+    in_all = sum(bare.steps.values())
+    if in_all == 0:
+        return SiloPlan(bare.sampling_rate, None, bare.steps, releases)
+    step_noise = smallest_noise(
+        lambda z: [*release, SampledGaussianSteps(bare.sampling_rate, z, in_all + reserve)],
+        epsilon=epsilon,
+        delta=delta,
+    )
+    return SiloPlan(bare.sampling_rate, step_noise, bare.steps, releases)
+
+
+def _updates(job: Job, privacy: SiloLevel, silo: str, length: int) -> dict[str, list[Event]]:
+    """One release for each sum of updates that this silo takes part in."""
+    match job.schedule:
+        case TwoPhase(tuning_rounds=rounds):
+            counts = {PHASE_1: 1, PHASE_2: rounds}
+        case FedAvg(rounds=rounds):
+            counts = {FEDAVG: sum(silo in participants(job, number) for number in range(1, rounds + 1))}
+    return {phase: [_update(job, privacy, phase, length)] * count for phase, count in counts.items() if count}
+
+
+def _update(job: Job, privacy: SiloLevel, phase: str, length: int) -> Event:
+    entries, clip_norm = (
+        length + extra_entries(job),
+        privacy.clip_norm,
+    )  # whatever it is later, the noise scales with it
+    mechanism = update_mechanism(job, privacy, phase, entries, clip_norm)
+    domain = RealDomain(entries, protected_norm(job, clip_norm))
+    asked = job.schedule.crowd(len(job.silos.names))
+    return mechanism.event(domain, honest(job, quorum(job, inner_sum(job, phase), asked)))
+
+
+def epsilon_by_phase(plan: SiloPlan, delta: float) -> dict[str, float]:
+    """Each phase's epsilon alone, and `total`, which is less than their sum."""
+    costs = plan.events()
+    alone = {phase: epsilon_of(events, delta) for phase, events in costs.items()}
+    return {**alone, "total": epsilon_of([event for events in costs.values() for event in events], delta)}

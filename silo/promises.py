@@ -1,0 +1,49 @@
+"""Whom a ledger protects, and who must be trusted for that: the words around its numbers."""
+
+from dataclasses import dataclass
+
+from federation.config.job import Job
+from federation.config.mechanisms import GaussianCentral, SplitConfig
+from federation.config.privacy import SiloLevel
+from federation.config.warm_start import KernelMeanStart
+from federation.phases import PHASE_1
+from federation.protection import honest, inner_sum, quorum
+
+_NAMES = {"ddg": "discrete Gaussian", "skellam": "Skellam", "binomial": "binomial", "pbm": "Poisson-binomial"}
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a person needs to know beside epsilon and delta."""
+
+    unit: str
+    """What may be there or not without anyone being able to tell."""
+    noise: str
+    """Which noise, who adds it, and who is trusted to."""
+
+
+EXAMPLE_AT_SILO = Promise("one example", "Gaussian noise, added inside the silo, which trusts nobody else")
+
+
+def promise_of(job: Job) -> Promise:
+    """Of a private job."""
+    if isinstance(job.privacy, SiloLevel):
+        asked = job.schedule.crowd(len(job.silos.names))
+        return Promise("one silo's whole contribution", _on_sums(job, asked))
+    if isinstance(job.warm_start, KernelMeanStart) and isinstance(job.noise, SplitConfig | GaussianCentral):
+        training = "Gaussian noise of the training, added inside the silo; of the kernel mean, "
+        return Promise(EXAMPLE_AT_SILO.unit, training + _on_sums(job, len(job.silos.names)))
+    return EXAMPLE_AT_SILO
+
+
+def _on_sums(job: Job, asked: int) -> str:
+    noise = job.noise
+    if isinstance(noise, SplitConfig):
+        counted = honest(job, quorum(job, inner_sum(job, PHASE_1), asked))
+        return (
+            f"{_NAMES[noise.kind]} noise, split over the silos, which trust the aggregator with nothing and count on "
+            f"the noise of {counted} honest ones of {asked}"
+        )
+    if isinstance(noise, GaussianCentral):
+        return "Gaussian noise, added by the aggregator, which sees the exact sum and is trusted with it"
+    return EXAMPLE_AT_SILO.noise

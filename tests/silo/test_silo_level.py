@@ -1,0 +1,135 @@
+"""A silo whose whole contribution is protected: paid once a sum, whatever crashes, and clipped to what everyone knows."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from federation.contributions import model_domain, model_scheme
+from federation.errors import SiloSealError
+from federation.events import GaussianRelease
+from federation.session import Session
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode, to_array, wrap
+from silo.state import Checkpoint, SiloState
+from tests.silo.conftest import KEYS, ROSTER, Bench, Killed
+
+SILO_LEVEL = {"kind": "silo_level", "epsilon": 8, "delta": 1e-4, "clip_norm": 0.5}
+QUANTILE = {"kind": "gaussian_local", "clipping": {"kind": "quantile"}}
+
+
+@pytest.fixture
+def bench(bench_of: Callable[..., Bench]) -> Bench:
+    return bench_of(privacy=SILO_LEVEL, mechanism={"kind": "gaussian_local"})
+
+
+def noised_sum(bench: Bench, prepared: int, phase: str, **changes: Any) -> bytes:
+    """The request that opens the sum over what request `prepared` trained."""
+    scheme = model_scheme(bench.job, phase, bench.model.size)
+    domain = model_domain(bench.job, bench.model.size)
+    session = Session(bench.sum_id(prepared), ROSTER, domain, scheme.name, 3, tuple(KEYS.values()), bench.started_from)
+    session = replace(session, **changes)
+    inner = replace(session, domain=scheme.mechanism.domain(domain, 3))  # type: ignore[attr-defined]
+    return bench.request(prepared + 1, sum=pb.Sum(session=session.to_wire(), message=wrap(inner, round=0, body=b"")))
+
+
+def die_in_save(bench: Bench, monkeypatch: pytest.MonkeyPatch, *, at: int) -> None:
+    """The silo dies when it is about to write its next checkpoint but `at`."""
+    save, calls = SiloState.save, [0]
+
+    def dying(self: SiloState, checkpoint: Checkpoint) -> None:
+        if calls[0] == at:
+            monkeypatch.setattr(SiloState, "save", save)
+            raise Killed
+        calls[0] += 1
+        save(self, checkpoint)
+
+    monkeypatch.setattr(SiloState, "save", dying)
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_each_sum_is_paid_once_wherever_the_silo_dies(bench: Bench, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    """Before the charge, and between it and the checkpoint that says so. All rounds cost the same event."""
+    bench.train(1)
+    assert decode(pb.Reply, bench.silo.answer(noised_sum(bench, 1, "phase_1"))).WhichOneof("body") == "sum"
+    bench.train(3, "phase_2", 1)
+    request = noised_sum(bench, 3, "phase_2")
+    die_in_save(bench, monkeypatch, at=at)
+    with pytest.raises(Killed):
+        bench.silo.answer(request)
+    bench.restart()
+    assert len(bench.silo.ledger.charges) == 1 + at
+    assert decode(pb.Reply, bench.silo.answer(request)).WhichOneof("body") == "sum"
+    assert [charge.phase for charge in bench.silo.ledger.charges] == ["phase_1", "phase_2"]
+
+
+def test_a_reply_that_was_never_stored_is_paid_once(bench: Bench) -> None:
+    bench.train(1)
+    request = noised_sum(bench, 1, "phase_1")
+    bench.killed_before_the_reply(request)
+    assert decode(pb.Reply, bench.silo.answer(request)).WhichOneof("body") == "sum"
+    assert len(bench.silo.ledger.charges) == 1
+
+
+def test_nothing_leaves_when_the_budget_is_spent(bench: Bench) -> None:
+    bench.train(1)
+    bench.silo.ledger.charge(GaussianRelease(0.62), phase="phase_1")
+    reply = decode(pb.Reply, bench.silo.answer(noised_sum(bench, 1, "phase_1")))
+    assert reply.refusal.error == "BudgetExceeded"
+
+
+def test_training_itself_costs_nothing_and_adds_no_noise(bench: Bench) -> None:
+    bench.train(1)
+    assert bench.silo.ledger.charges == []
+    assert bench.silo._privacy() is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"quorum": 2},
+        {"scheme": "plain"},
+        {"scheme": "gaussian_at_silo(sensitivity=0.5, noise_multiplier=0.1) over plain"},
+    ],
+    ids=["fewer silos", "no noise", "less noise"],
+)
+def test_a_sum_with_less_noise_or_fewer_silos_is_refused(bench: Bench, changes: dict[str, Any]) -> None:
+    bench.train(1)
+    reply = decode(pb.Reply, bench.silo.answer(noised_sum(bench, 1, "phase_1", **changes)))
+    assert reply.refusal.error == "SessionMismatch"
+    assert bench.silo.ledger.charges == []
+
+
+def train_with(bench: Bench, norm: float) -> pb.Reply:
+    model = to_array(bench.model)
+    return bench.ask(1, train=pb.Train(phase="phase_1", round=0, model=model, clip_norm=norm))
+
+
+def test_a_clip_norm_that_the_job_does_not_move_is_refused(bench: Bench) -> None:
+    assert train_with(bench, 2.0).refusal.error == "MessageError"
+
+
+@pytest.mark.parametrize("norm", [-1.0, math.nan, math.inf, 1e7, 1e-9])
+def test_a_clip_norm_that_is_no_length_is_refused(bench_of: Callable[..., Bench], norm: float) -> None:
+    assert train_with(bench_of(privacy=SILO_LEVEL, mechanism=QUANTILE), norm).refusal.error == "MessageError"
+
+
+def test_a_silo_remembers_its_start_and_its_clip_norm(bench_of: Callable[..., Bench]) -> None:
+    bench = bench_of(privacy=SILO_LEVEL, mechanism=QUANTILE)
+    assert train_with(bench, 0.25).WhichOneof("body") == "prepared"
+    before = bench.silo._prepared(b"").vector()
+    bench.restart()
+    assert bench.silo._at.clip_norm == 0.25
+    assert (bench.silo._prepared(b"").vector() == before).all()
+    assert before.size == bench.model.size + 1
+
+
+def test_a_silo_that_lost_its_ledger_does_not_go_on(bench: Bench) -> None:
+    bench.train(1)
+    bench.silo.answer(noised_sum(bench, 1, "phase_1"))
+    bench.silo.close()
+    (bench.folder / "ledger.jsonl").unlink()
+    with pytest.raises(SiloSealError, match="is gone"):
+        bench.start()
