@@ -124,6 +124,11 @@ class FixedPointSum:
         """What the integer sum hides."""
         return self.integers.hides_contributions
 
+    @property
+    def sums_modulo(self) -> bool:
+        """As the integer sum does."""
+        return self.integers.sums_modulo
+
     def admit(self, domain: Domain, silos: int) -> None:
         self._over(domain).admit(domain, silos)
 

@@ -64,6 +64,11 @@ class NoisySum:
         """What the inner sum hides."""
         return self.inner.hides_contributions
 
+    @property
+    def sums_modulo(self) -> bool:
+        """As the inner sum does."""
+        return self.inner.sums_modulo
+
     def admit(self, domain: Domain, silos: int) -> None:
         """What the inner sum says of the noised domain."""
         self.inner.admit(self.mechanism.domain(_real(domain), silos), silos)

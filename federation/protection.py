@@ -106,7 +106,15 @@ def _mechanism(
             return GaussianAtAggregator(clip_norm, sensitivity + rounding, gaussian_multiplier(demand))
         case Ddg(kind=kind, bits=bits) | Skellam(kind=kind, bits=bits) | Binomial(kind=kind, bits=bits):
             reach = None if whole else domain.bound * demand.silos
-            return calibrated_lattice(kind, demand, bits=bits, sensitivity=sensitivity, whole=whole, reach=reach)
+            return calibrated_lattice(
+                kind,
+                demand,
+                bits=bits,
+                sensitivity=sensitivity,
+                whole=whole,
+                reach=reach,
+                wraps=inner.sums_modulo,
+            )
         case Pbm(bits=bits):
             return calibrated_pbm(demand, bits=bits, clip_norm=sensitivity)
         case NoNoise():

@@ -67,6 +67,13 @@ class SecureSum(Protocol):
     def hides_contributions(self) -> bool:
         """Whether the aggregator learns the sum only."""
 
+    @property
+    def sums_modulo(self) -> bool:
+        """Whether nobody sees more of an integer total than its remainder, if the modulus is a power of two.
+
+        How often entries wrapped on their way tells something about the silos that their total does not.
+        """
+
     def admit(self, domain: Domain, silos: int) -> None:
         """`DomainError` where the scheme cannot carry sums of this many silos over this domain."""
 

@@ -65,7 +65,7 @@ class Ledger:
 
     def __init__(self, path: Path, *, silo: str, budget: Budget, promise: Promise = EXAMPLE_AT_SILO) -> None:
         self.budget, self.promise = budget, promise
-        self._silo = silo
+        self.silo = silo
         numbers = {name: float(value) for name, value in asdict(budget).items()}  # 10 and 10.0 are the same budget
         self._header = {"silo": silo, **numbers, "unit": promise.unit, "relation": RELATION}
         in_use = LedgerDamaged(f"{path} is in use by another process; a silo runs once at a time")
@@ -102,7 +102,7 @@ class Ledger:
         epsilon = trial.epsilon(self.budget.delta)
         if not epsilon <= self.budget.epsilon:  # NaN must not pass
             raise BudgetExceeded(
-                f"{self._silo} has spent epsilon {self.epsilon:.3f} of {self.budget.epsilon:g}, and {phase} asks for "
+                f"{self.silo} has spent epsilon {self.epsilon:.3f} of {self.budget.epsilon:g}, and {phase} asks for "
                 f"{event}, which would make {epsilon:.3f}; the silo stops here. Raise epsilon, or plan fewer steps"
             )
         self._file.append({"phase": phase, "event": _NAMES[type(event)], **asdict(event)})
@@ -112,7 +112,7 @@ class Ledger:
     def statement(self) -> str:
         """The guarantee, in one line that a person can quote."""
         return (
-            f"{self._silo}: ({epsilon_text(self.epsilon)}, {self.budget.delta:g})-differential privacy for "
+            f"{self.silo}: ({epsilon_text(self.epsilon)}, {self.budget.delta:g})-differential privacy for "
             f"{self.promise.unit} ({RELATION}) over all phases; {self.promise.noise}; Renyi accounting; the number of "
             "examples and the set of classes count as public."
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from federation.accounting import RENYI, tightest_epsilon
 from federation.config.job import Job
 from federation.config.privacy import ExampleLevel, NoPrivacy
 from federation.config.schedule import FedAvg, TwoPhase
@@ -48,6 +49,8 @@ class Plan:
     """Everything that `siloseal plan` prints."""
 
     silos: list[SiloCost]
+    tightest_epsilon: float | None
+    """Of the silo that spends most, by privacy loss distributions; None where they do not apply."""
     parameters: int
     upload_bytes: dict[str, int]
     """From one silo, by phase; measured on encoded messages of the right size."""
@@ -68,6 +71,7 @@ def make_plan(job: Job, parts: dict[str, LabelledImages], *, workers: int) -> Pl
     uploads, downloads = _traffic(job, first, model.size)
     return Plan(
         silos=silos,
+        tightest_epsilon=_tightest(job, silos),
         parameters=model.size,
         upload_bytes=uploads,
         download_bytes=downloads,
@@ -81,6 +85,15 @@ def _silo_cost(job: Job, name: str, part: LabelledImages) -> SiloCost:
     require_precision(job, name, len(part))
     epsilon = None if isinstance(job.privacy, NoPrivacy) else epsilon_by_phase(plan, job.privacy.delta)
     return SiloCost(name, len(part), plan, epsilon)
+
+
+def _tightest(job: Job, silos: list[SiloCost]) -> float | None:
+    if isinstance(job.privacy, NoPrivacy):
+        return None
+    most = max(silos, key=lambda cost: cost.epsilon["total"] if cost.epsilon else 0.0)
+    events = [event for of_phase in most.plan.events().values() for event in of_phase]
+    epsilon, how = tightest_epsilon(events, job.privacy.delta)
+    return None if how == RENYI else epsilon
 
 
 def _traffic(job: Job, data: LabelledImages, parameters: int) -> tuple[dict[str, int], dict[str, int]]:

@@ -29,6 +29,11 @@ def print_plan(job: Job, plan: Plan, *, as_json: bool) -> None:
     )
     largest = max((cost.epsilon["total"] for cost in plan.silos if cost.epsilon), default=None)
     terminal.print(f"epsilon  {wording.epsilon(largest)}{unit}")
+    if plan.tightest_epsilon is not None:
+        tightest = wording.epsilon(plan.tightest_epsilon)
+        terminal.print(f"         {tightest} by privacy loss distributions, which are tighter")
+    if not isinstance(privacy, NoPrivacy):
+        terminal.print(f"noise    {promise_of(job).noise}")
     terminal.print(f"model    {plan.parameters:,} shared parameters")
     terminal.print(f"memory   about {wording.size(plan.memory_bytes)}")
     terminal.print(f"time     about {wording.duration(sum(plan.seconds.values()))} on this machine, evaluation aside")
@@ -40,7 +45,7 @@ def _silos(job: Job, plan: Plan) -> Table:
     for column in (
         "examples",
         "sampling rate",
-        "noise",
+        "step noise",
         *(f"ε {_short(phase)}" for phase in phases),
     ):
         table.add_column(column, justify="right")

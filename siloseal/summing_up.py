@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from federation.accounting import MEANINGLESS_EPSILON
+from federation.accounting import MEANINGLESS_EPSILON, RENYI, epsilon_text, tightest_epsilon
 from federation.config.job import Job
 from federation.config.privacy import NoPrivacy, SiloLevel
 from federation.config.schedule import FedAvg, TwoPhase
@@ -72,7 +72,7 @@ def sum_up(
         run_dir=str(run_dir),
         classifier=headline,
         silos=silos,
-        parameters=_parameters(job, parts, finished),
+        parameters=_parameters(job, parts, ledgers, finished),
         warnings=warnings,
     )
 
@@ -195,7 +195,7 @@ def _notes(job: Job, recorder: Recorder) -> list[str]:
     return notes
 
 
-def _parameters(job: Job, parts: Parts, finished: Finished) -> dict[str, str]:
+def _parameters(job: Job, parts: Parts, ledgers: Ledgers, finished: Finished) -> dict[str, str]:
     plans = [plan_silo(job, name, len(part), _lengths(job, finished)) for name, part in parts.items()]
     parameters = {"parameters of the shared model": f"{finished.parameters:,}", **_sums(job, finished)}
     if isinstance(job.privacy, NoPrivacy):
@@ -204,7 +204,7 @@ def _parameters(job: Job, parts: Parts, finished: Finished) -> dict[str, str]:
     words = {
         "unit of privacy": promise.unit,
         "neighbouring relation": RELATION,
-        "accountant": "Renyi (dp-accounting), one composition over all phases",
+        "accountant": _accountant([ledger for ledger in ledgers.values() if ledger is not None]),
         "noise": promise.noise,
         "clip norm": f"{job.privacy.clip_norm:g}",
     }
@@ -219,6 +219,14 @@ def _parameters(job: Job, parts: Parts, finished: Finished) -> dict[str, str]:
         "noise multiplier of a step": f"{min(noise):.3f} to {max(noise):.3f}" if noise else "no steps",
         "noise of a step": "Gaussian, single precision, AES-256 keyed by the operating system",
     }
+
+
+def _accountant(ledgers: list[Ledger]) -> str:
+    """What the ledgers enforce, and what a tighter and slower count makes of the largest of them."""
+    words = "Renyi (dp-accounting), one composition over all phases"
+    largest = max(ledgers, key=lambda ledger: ledger.epsilon)
+    epsilon, how = tightest_epsilon([charge.event for charge in largest.charges], largest.budget.delta)
+    return words if how == RENYI else f"{words}; {how} count epsilon {epsilon_text(epsilon)} for {largest.silo}"
 
 
 def _lengths(job: Job, finished: Finished) -> Lengths:

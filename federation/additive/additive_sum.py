@@ -44,6 +44,7 @@ class AdditiveSum:
 
     name: ClassVar[str] = "additive"
     hides_contributions: ClassVar[bool] = True
+    sums_modulo: ClassVar[bool] = True
 
     def admit(self, domain: Domain, silos: int) -> None:
         """At least two silos, and a modulus that holds their sum."""

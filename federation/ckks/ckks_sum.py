@@ -61,6 +61,7 @@ class CkksSum:
     statistical_distance_bits: int = 40
     threshold: int | None = None
     hides_contributions: ClassVar[bool] = True
+    sums_modulo: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

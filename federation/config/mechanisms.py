@@ -64,7 +64,7 @@ class _Split(Section):
 
     bits: Bits | None = Field(
         default=None,
-        description="of an entry on its way; if not given, as many as keep the grid from adding 1 % to the noise",
+        description="of an entry on its way, a few more over ckks; if not given, until one more gains less than 1 %",
     )
     colluding: int = Field(
         default=1, ge=0, description="so many silos may tell the others their noise; it does not count then"

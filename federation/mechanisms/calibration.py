@@ -80,6 +80,7 @@ def calibrated_lattice(
     sensitivity: float,
     whole: bool = True,
     reach: float | None = None,
+    wraps: bool = True,
 ) -> LatticeNoise:
     """The mechanism with the finest grid whose totals fit these bits; without bits, as many as are worth it.
 
@@ -98,7 +99,7 @@ def calibrated_lattice(
             f"may be left and honest: it takes {better}, or fewer rounds, or fewer silos that may drop out or collude"
         )
     step, noise = found
-    return LatticeNoise(sensitivity, whole, step * sensitivity, bits, noise)
+    return LatticeNoise(sensitivity, whole, step * sensitivity, bits, noise, wraps)
 
 
 def _at_bits(

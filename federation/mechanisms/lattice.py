@@ -1,7 +1,9 @@
 """Distributed noise on real vectors: clip, rotate, scale, round, add integers, reduce modulo 2^bits; and back.
 
 The same path for discrete Gaussian, Skellam and binomial noise, which differ in what they draw and in what it costs.
-Entries that wrap around the modulus harm accuracy only: reducing a number tells nothing new about it.
+Totals that wrap around the modulus harm accuracy only: reducing a number tells nothing new about it. That holds where
+nobody sees a total before it is reduced. Over a sum that does not reduce on its way, such as CKKS, the number of silos
+whose entry wrapped would show, and it is no function of their total; there entries travel in full, and never wrap.
 """
 
 import math
@@ -10,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from federation.errors import DomainError
 from federation.events import Event
 from federation.mechanisms.clipping import clip
 from federation.mechanisms.noise import IntegerNoise, Move
@@ -32,6 +35,8 @@ class LatticeNoise:
     """The distance of two points of the grid, gamma in the papers."""
     bits: int
     noise: IntegerNoise
+    wraps: bool = True
+    """Whether entries are reduced modulo 2^bits; else they travel in full, shifted to be at least 0."""
 
     @property
     def name(self) -> str:
@@ -39,12 +44,13 @@ class LatticeNoise:
         unit = "whole" if self.whole else "part"
         return (
             f"lattice({self.noise.name}, sensitivity={self.sensitivity!r}, unit={unit}, step={self.step!r}, "
-            f"bits={self.bits})"
+            f"bits={self.bits}, wraps={self.wraps})"
         )
 
     def domain(self, outer: RealDomain, silos: int) -> IntegerDomain:
         """Integers of so many bits, one for each entry of the rotated vector."""
-        return IntegerDomain(padded(outer.length), 2**self.bits)
+        bits = self.bits if self.wraps else (2 * silos * self._largest(outer)).bit_length()
+        return IntegerDomain(padded(outer.length), 2**bits)
 
     def grid(self, outer: RealDomain) -> float:
         """The step."""
@@ -52,8 +58,8 @@ class LatticeNoise:
 
     def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
         """The silo's integers. Rounding and noise come from its own randomness, the rotation from the session."""
-        if self.whole:
-            vector = clip(vector, self.sensitivity)
+        # To clip is to go to the nearest point of a ball, which brings no two vectors further apart.
+        vector = clip(vector, self.sensitivity if self.whole else _real(session).bound)
         scaled = rotate(vector, _seed(session))
         scaled /= self.step
         if self.whole:
@@ -61,15 +67,22 @@ class LatticeNoise:
         else:
             points = round_freely(scaled, randomness)
         noised = points.astype(np.int64)
-        noised += self.noise.draw(noised.size, randomness)
-        noised &= 2**self.bits - 1
+        noised += self.noise.table.draw(noised.size, randomness)
+        if self.wraps:
+            noised &= 2**self.bits - 1
+        else:
+            noised += self._largest(_real(session))
         return noised
 
     def decode(self, total: Sum, session: Session, randomness: Randomness) -> Sum:
         """Integers to the nearest zero, steps to reals, rotation undone. The noise stays, of course."""
-        half = 2 ** (self.bits - 1)
-        points = (np.asarray(total.total, dtype=np.int64) + half & (2**self.bits - 1)) - half
-        values = rotate_back(points * self.step, _seed(session), session.domain.length)
+        points = np.asarray(total.total, dtype=np.int64)
+        if self.wraps:
+            half = 2 ** (self.bits - 1)
+            points = (points + half & (2**self.bits - 1)) - half
+        else:
+            points = points - len(total.contributors) * self._largest(_real(session))
+        values = rotate_back(points.astype(np.float64) * self.step, _seed(session), session.domain.length)
         # Rounding moves each of a silo's rotated entries by less than a step.
         return Sum(values, total.contributors, len(total.contributors) * self.step * math.sqrt(points.size))
 
@@ -90,6 +103,18 @@ class LatticeNoise:
     def deviation(self, outer: RealDomain, contributors: int) -> float:
         """Of the noise and the rounding on each entry of a total, in real units; rounding is at most half a step."""
         return self.step * math.sqrt(contributors * (self.noise.variance + 0.25))
+
+    def _largest(self, outer: RealDomain) -> int:
+        """No entry of a silo's noised integers is larger in magnitude: a table of noise has an end."""
+        entries = padded(outer.length)
+        points = rounded_norm(self.sensitivity / self.step, entries) if self.whole else outer.bound / self.step + 1
+        return math.ceil(points) + self.noise.table.highest
+
+
+def _real(session: Session) -> RealDomain:
+    if not isinstance(session.domain, RealDomain):
+        raise DomainError(f"noise on a lattice is for real vectors, but the session's domain is {session.domain}")
+    return session.domain
 
 
 def _seed(session: Session) -> bytes:

@@ -7,12 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from federation.events import BinomialRelease, DiscreteGaussianRelease, Event, SkellamRelease
 from federation.mechanisms import tables
-from federation.randomness import Randomness
 
 
 @dataclass(frozen=True)
@@ -41,8 +37,9 @@ class IntegerNoise(Protocol):
     def variance(self) -> float:
         """Of one silo's part."""
 
-    def draw(self, count: int, randomness: Randomness) -> NDArray[np.int64]:
-        """One silo's part, of so many entries."""
+    @property
+    def table(self) -> tables.Table:
+        """That one silo's part is drawn from, entry by entry."""
 
     def event(self, move: Move, honest: int) -> Event:
         """What a release costs whose noise is that of so many silos."""
@@ -58,8 +55,9 @@ class DiscreteGaussian:
     def name(self) -> str:
         return f"discrete_gaussian(variance={self.variance!r})"
 
-    def draw(self, count: int, randomness: Randomness) -> NDArray[np.int64]:
-        return tables.discrete_gaussian(self.variance).draw(count, randomness)
+    @property
+    def table(self) -> tables.Table:
+        return tables.discrete_gaussian(self.variance)
 
     def event(self, move: Move, honest: int) -> Event:
         return DiscreteGaussianRelease(honest, self.variance, move.l2, move.l1, move.coordinates)
@@ -75,8 +73,9 @@ class Skellam:
     def name(self) -> str:
         return f"skellam(variance={self.variance!r})"
 
-    def draw(self, count: int, randomness: Randomness) -> NDArray[np.int64]:
-        return tables.skellam(self.variance).draw(count, randomness)
+    @property
+    def table(self) -> tables.Table:
+        return tables.skellam(self.variance)
 
     def event(self, move: Move, honest: int) -> Event:
         return SkellamRelease(honest * self.variance, move.l2, move.l1)
@@ -98,8 +97,9 @@ class Binomial:
     def variance(self) -> float:
         return self.trials / 4
 
-    def draw(self, count: int, randomness: Randomness) -> NDArray[np.int64]:
-        return tables.centred_binomial(self.trials).draw(count, randomness)
+    @property
+    def table(self) -> tables.Table:
+        return tables.centred_binomial(self.trials)
 
     def event(self, move: Move, honest: int) -> Event:
         return BinomialRelease(honest * self.trials, move.l2, move.l1, move.linf, move.coordinates, self.delta)

@@ -52,6 +52,11 @@ class Table:
         last = np.searchsorted(self._words, buckets + np.uint64(2 ** (64 - _FIRST) - 1), side="right")
         self._settled = np.where(first == last, first + lowest, _UNDECIDED).astype(np.int32)
 
+    @property
+    def highest(self) -> int:
+        """The largest value that is ever drawn."""
+        return self.lowest + len(self._bounds)
+
     def draw(self, count: int, randomness: Randomness) -> NDArray[np.int64]:
         """`count` independent values."""
         buckets = np.frombuffer(randomness.bits(2 * count), dtype="<u2")

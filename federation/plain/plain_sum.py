@@ -37,6 +37,7 @@ class PlainSum:
 
     name: str = "plain"
     hides_contributions: bool = False
+    sums_modulo: bool = False
 
     def admit(self, domain: Domain, silos: int) -> None:
         """Real sums must stay finite; integer sums must fit 64 bits before they are reduced."""

@@ -46,6 +46,7 @@ class RingSum:
 
     name: ClassVar[str] = "ring"
     hides_contributions: ClassVar[bool] = True
+    sums_modulo: ClassVar[bool] = True
 
     def admit(self, domain: Domain, silos: int) -> None:
         """At least three silos, and a modulus that holds their sum."""

@@ -100,6 +100,7 @@ class SecAggSum:
     threshold: int | None = None
     ring: RandomRing | None = None
     hides_contributions: ClassVar[bool] = True
+    sums_modulo: ClassVar[bool] = True
 
     @property
     def name(self) -> str:

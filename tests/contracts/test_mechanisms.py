@@ -6,6 +6,7 @@ from scipy import stats
 
 from federation.accounting import epsilon_of
 from federation.additive.additive_sum import AdditiveSumConfig
+from federation.ckks.ckks_sum import CkksSumConfig
 from federation.engine import run_sum
 from federation.errors import DomainError, QuorumLost
 from federation.identity import Identity
@@ -30,6 +31,8 @@ ALL_MECHANISMS: dict[str, tuple[Mechanism, float]] = {
     "ddg": (LatticeNoise(1.0, True, 0.001, 24, DiscreteGaussian(1e6)), 2.0),
     "skellam": (LatticeNoise(1.0, True, 0.001, 24, Skellam(1e6)), 2.0),
     "binomial": (LatticeNoise(1.0, True, 0.001, 24, Binomial(4_000_000, 1e-6)), 2.0),
+    "ddg in full": (LatticeNoise(1.0, True, 0.001, 24, DiscreteGaussian(1e6), wraps=False), 2.0),
+    "skellam of a part in full": (LatticeNoise(1.0, False, 0.001, 24, Skellam(1e6), wraps=False), 2.0),
     "skellam of a part": (LatticeNoise(1.0, False, 0.001, 24, Skellam(1e6)), 2.0),
     "pbm": (PoissonBinomial(clip_norm=1.0, trials=4, theta=0.002), 2.39046 / np.sqrt(32_768) / (2 * 0.002)),
 }
@@ -39,6 +42,7 @@ INNER: dict[str, SecureSum] = {
     "plain": PlainSum(),
     "secagg": SecAggConfig(kind="secagg").build(),
     "additive": AdditiveSumConfig(kind="additive").build(),
+    "ckks": CkksSumConfig(kind="ckks").build(),
 }
 
 
