@@ -24,6 +24,7 @@ bench: $(VENV)/installed
 	$(BIN)/python benchmarks/dp_training.py
 	$(BIN)/python benchmarks/ckks.py
 	$(BIN)/python benchmarks/masked_sums.py
+	$(BIN)/python benchmarks/mechanisms.py
 	$(BIN)/python benchmarks/transport.py
 
 $(VENV)/installed: pyproject.toml constraints.txt

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from dp_accounting import get_epsilon_gaussian
 from numpy.typing import NDArray
 from scipy import special
 
@@ -88,7 +89,8 @@ def _amplified_at(alpha: int, rate: float, whole: Curve) -> float:
         others = np.where(l == alpha, 0.0, (alpha - l) * (stay if rate < 1 else -1e300))
         tail = _log_choose(alpha, l) + others + l * math.log(rate) + (l - 1) * whole[l - 2]
         terms.append(math.log(3) + float(special.logsumexp(tail)))
-    return float(special.logsumexp(terms)) / (alpha - 1)
+    # The sum is 1 and a little, at small rates; the logarithm is off by up to a few units in the last place of that 1.
+    return (max(0.0, float(special.logsumexp(terms))) + 1e-15) / (alpha - 1)
 
 
 def _log_choose(n: int, k: int | NDArray[np.int64]) -> Curve:
@@ -105,7 +107,8 @@ def binomial_epsilon(
 ) -> float:
     """Of binomial noise (Agarwal et al. 2018, Theorem 1), with integers as units: the quantisation step is 1.
 
-    The theorem's condition on the variance is checked where the event is made.
+    The theorem's condition on the variance is checked where the event is made. Its first term is the classical bound of
+    the Gaussian mechanism, which is proven up to 1 and fails from about 12 on; there the exact one takes its place.
     """
     p, q = chance, 1 - chance
     variance = trials * p * q
@@ -113,6 +116,14 @@ def binomial_epsilon(
     c = math.sqrt(2) * (3 * p**3 + 3 * q**3 + 2 * p**2 + 2 * q**2)
     d = 4 / 3 * (p**2 + q**2)
     gaussian = l2 * math.sqrt(2 * math.log(1.25 / delta) / variance)
+    if gaussian > 1 and _gaussian_delta(math.sqrt(variance) / l2, gaussian) > delta:
+        gaussian = float(get_epsilon_gaussian(math.sqrt(variance) / l2, delta))
     skew = (l2 * c * math.sqrt(math.log(10 / delta)) + l1 * b) / (variance * (1 - delta / 10))
     tail = math.log(1.25 / delta) * 2 / 3 + d * math.log(20 * coordinates / delta) * math.log(10 / delta)
     return gaussian + skew + linf * tail / variance
+
+
+def _gaussian_delta(multiplier: float, epsilon: float) -> float:
+    """The exact delta of Gaussian noise (Balle and Wang 2018, Theorem 8)."""
+    far, near = -0.5 / multiplier - epsilon * multiplier, 0.5 / multiplier - epsilon * multiplier
+    return float(special.ndtr(near) - np.exp(epsilon + special.log_ndtr(far)))

@@ -15,10 +15,15 @@ def recovery_threshold(silos: int, asked: int | None) -> int:
     return threshold
 
 
-def who_may_pool(silos: int, threshold: int) -> str:
-    """An aggregator that tells two groups different things needs t answers of each; c silos on its side answer both.
+def may_pool(silos: int, threshold: int) -> int:
+    """So many silos may pool what they know with an aggregator that lies, and learn the sum only.
 
+    An aggregator that tells two groups different things needs t answers of each; c silos on its side answer both.
     Honest silos answer once, so it gets both only with n - c + 2 c >= 2 t.
     """
-    pooled = max(min(2 * threshold - silos - 1, silos - 2), 0)
-    return f"the aggregator, lying or not, and {pooled} of the silos if they follow the protocol"
+    return max(min(2 * threshold - silos - 1, silos - 2), 0)
+
+
+def who_may_pool(silos: int, threshold: int) -> str:
+    """The same for people."""
+    return f"the aggregator, lying or not, and {may_pool(silos, threshold)} of the silos if they follow the protocol"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from federation.errors import ConfigError, SiloSealError
-from siloseal import deploy_cli
+from siloseal import analytics_cli, deploy_cli
 from siloseal.audit_cli import audit
 from siloseal.provision_cli import provision_app
 
@@ -33,6 +33,7 @@ app = typer.Typer(
 app.command()(deploy_cli.aggregator)
 app.command()(deploy_cli.silo)
 app.command()(deploy_cli.status)
+app.command()(analytics_cli.analytics)
 app.add_typer(audit, name="audit")
 app.add_typer(provision_app, name="provision")
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from federation.config.mechanisms import FixedClip, NoNoise, Pbm, SplitConfig
 from federation.config.privacy import NoPrivacy, SiloLevel
 from federation.config.schedule import TwoPhase
+from federation.config.sums import may_collude
 from federation.config.warm_start import ColdStart, KernelMeanStart, PublicStart
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def require_fitting_noise(job: "Job") -> None:
 
 def _require_hiding_sums(job: "Job", noise: SplitConfig, *, updates: bool) -> None:
     """Of noise that is split over the silos, each part alone is too little: nobody may see it alone."""
-    sums = {"secure_sum": job.secure_sum}
+    sums, asked = {"secure_sum": job.secure_sum}, job.schedule.crowd(len(job.silos.names))
     if updates and isinstance(job.schedule, TwoPhase) and job.schedule.tuning_rounds:
         sums["schedule.tuning_sum"] = job.schedule.tuning_sum
     for where, config in sums.items():
@@ -57,4 +58,9 @@ def _require_hiding_sums(job: "Job", noise: SplitConfig, *, updates: bool) -> No
                 f"mechanism.kind is {noise.kind}, which splits the noise over the silos, but {where}.kind is "
                 f"{config.kind}, which shows the aggregator each silo's part; choose ckks, secagg, additive or ring, "
                 "or gaussian_local or gaussian_central for the noise"
+            )
+        if noise.colluding > (most := may_collude(config, asked if updates else len(job.silos.names))):
+            raise ValueError(
+                f"mechanism.colluding is {noise.colluding}, but {where} hides a silo's part from the aggregator and at "
+                f"most {most} of the other silos; lower it, raise the threshold, or take another sum"
             )

@@ -5,11 +5,12 @@ uses some columns: U^T U = 1. Coefficients are found by clipping and passing on 
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.mechanisms.rotation import hadamard, padded, signs
+from federation.mechanisms.rotation import hadamard, padded, public_stream, signs
 
 ETA, DELTA = 0.5, 0.7
 LEVEL = 1 / ((1 - ETA) * math.sqrt(DELTA))
@@ -36,18 +37,23 @@ def analyse(vector: NDArray[np.float64], seed: bytes) -> NDArray[np.float64]:
 
 def synthesise(coefficients: NDArray[np.float64], seed: bytes, length: int) -> NDArray[np.float64]:
     """The vector of this length that the coefficients stand for."""
-    columns = _columns(coefficients.size, length, seed)
-    return np.asarray((hadamard(coefficients) * signs(coefficients.size, seed))[columns], dtype=np.float64)
+    columns, flips = _frame(coefficients.size, length, seed)
+    return np.asarray((hadamard(coefficients) * flips)[columns], dtype=np.float64)
 
 
 def _spread(vector: NDArray[np.float64], seed: bytes) -> NDArray[np.float64]:
     size = frame_size(vector.size)
+    columns, flips = _frame(size, vector.size, seed)
     embedded = np.zeros(size)
-    embedded[_columns(size, vector.size, seed)] = vector
-    return hadamard(embedded * signs(size, seed))  # signs first: after the transform they would spread nothing
+    embedded[columns] = vector
+    return hadamard(embedded * flips)  # signs first: after the transform they would spread nothing
 
 
-def _columns(size: int, length: int, seed: bytes) -> NDArray[np.int64]:
-    """Which columns of the frame the entries use: random ones, the same for everyone in the session."""
-    order = np.random.default_rng(list(seed)).permutation(size)
-    return np.sort(order[:length])
+@lru_cache(maxsize=2)
+def _frame(size: int, length: int, seed: bytes) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Which columns of the frame the entries use, and its signs: random ones, the same for everyone in the session."""
+    order = np.argsort(np.frombuffer(public_stream("columns", seed, 8 * size), dtype="<u8"), kind="stable")
+    columns = np.sort(order[:length])
+    flips = signs(size, seed)
+    columns.flags.writeable = flips.flags.writeable = False
+    return columns, flips

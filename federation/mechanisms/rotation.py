@@ -6,6 +6,7 @@ privacy of a sum does not rest on it, so its seed may be public.
 
 import hashlib
 import math
+from functools import lru_cache
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -45,6 +46,7 @@ def hadamard(vector: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(x.reshape(-1) / math.sqrt(vector.size), dtype=np.float64)
 
 
+@lru_cache(maxsize=8)
 def _matrix(size: int) -> NDArray[np.float64]:
     matrix = np.ones((1, 1))
     while len(matrix) < size:
@@ -52,9 +54,14 @@ def _matrix(size: int) -> NDArray[np.float64]:
     return matrix
 
 
+def public_stream(label: str, seed: bytes, count: int) -> bytes:
+    """So many bytes that everyone computes alike, on every machine and with every version of every library."""
+    key = hashlib.sha256(label.encode() + seed).digest()
+    return Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor().update(bytes(count))
+
+
 def signs(count: int, seed: bytes) -> NDArray[np.float64]:
     """+1 or -1, a function of the seed."""
-    key = hashlib.sha256(b"rotation" + seed).digest()
-    stream = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor().update(bytes(-(-count // 8)))
+    stream = public_stream("rotation", seed, -(-count // 8))
     bits = np.unpackbits(np.frombuffer(stream, dtype=np.uint8), count=count)
     return 1.0 - 2.0 * bits.astype(np.float64)

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from federation.config.job import Job
 from federation.errors import ConfigError
+from federation.mechanisms.calibration import Demand
 from federation.planning import Lengths, plan_silo
 from federation.protection import releases
 
@@ -34,6 +35,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
      "schedule.tuning_sum.kind is plain, which shows the aggregator"),
     ({"privacy": SILO_LEVEL, "mechanism": {"kind": "ddg", "clipping": {"kind": "window"}}, "secure_sum": SECAGG,
       "schedule": QUIET}, "fixed"),
+    ({"privacy": SILO_LEVEL, "mechanism": {"kind": "ddg", "colluding": 2}, "secure_sum": SECAGG, "schedule": QUIET},
+     "at most 1 of the other silos; lower it"),
+    ({"privacy": SILO_LEVEL, "mechanism": {"kind": "ddg"}, "secure_sum": {"kind": "secagg", "threshold": 2},
+      "schedule": QUIET}, "at most 0 of the other silos; lower it"),
     ({"privacy": SILO_LEVEL, "mechanism": {"kind": "discrete"}}, "ddg"),
 ]  # fmt: skip
 
@@ -64,11 +69,14 @@ def test_rounds_that_ask_a_public_part_of_the_silos_are_not_amplified(small_job:
     assert len(plan.events()["fedavg"]) <= releases(job)
 
 
-def test_more_colluding_silos_than_can_be_spared_are_refused(small_job: Callable[..., Job]) -> None:
-    noise = {"kind": "skellam", "colluding": 3}
-    job = small_job(privacy=SILO_LEVEL, mechanism=noise, secure_sum=SECAGG, schedule=QUIET)
+def test_more_silent_and_colluding_silos_than_can_be_spared_are_refused(small_job: Callable[..., Job]) -> None:
+    """Of five silos two must stay for the sum to open; if both may collude, nobody's noise is left."""
+    silos = {"names": ["a", "b", "c", "d", "e"], "fewest": 3}
+    noise, sum_of_three = {"kind": "skellam", "colluding": 0}, {"kind": "secagg", "threshold": 3}
+    job = small_job(silos=silos, privacy=SILO_LEVEL, mechanism=noise, secure_sum=sum_of_three, schedule=QUIET)
+    assert plan_silo(job, "a", 500, Lengths(0, 1000)).events()["phase_1"]
     with pytest.raises(ConfigError, match=r"lower mechanism\.colluding"):
-        plan_silo(job, "north", 500, Lengths(0, 1000))
+        Demand(epsilon=1.0, delta=1e-5, releases=1, silos=5, honest=0, length=10)
 
 
 def test_too_few_bits_are_refused_with_how_many_it_takes(small_job: Callable[..., Job]) -> None:

@@ -1,0 +1,311 @@
+"""What noise shared among silos costs against the noise of one trusted party, and what drawing it costs.
+
+  python benchmarks/mechanisms.py [--json] [--bits B ...] [--repetitions N] [--entries N] [--epsilons E ...]
+
+100 silos, all honest, sum vectors of 1024 entries clipped to norm 1, once, at epsilon 3 and delta 1e-5. Measured:
+
+  mse_ratio           for each mechanism and width: the mean squared error of an entry of a sum, against the square of
+                      gaussian_deviation. Each repetition encodes the vectors of 100 silos, adds them modulo 2^bits,
+                      decodes the sum and subtracts the true one; vectors and rotation are drawn anew
+  mse_standard_error  of the ratio, as a part of it, from the spread of the repetitions
+  mse_ratio_alike     the same where all silos send one vector, and the sum is as long as it can be: here some entries
+                      wrap around the modulus. Three times as many repetitions, as few entries carry much of the error
+  encode_s            one vector of --entries entries through Skellam noise of 16 bits, from clipping to the modulus,
+                      from the operating system's randomness; its table is there. numpy_gaussian_s: as many values of
+                      numpy's generator. Medians of turns that alternate, on one thread. encode_ratio: the one by the
+                      other
+
+gaussian_deviation is that of the continuous Gaussian of a trusted aggregator, by the ledger's own accounting. The two
+continuous mechanisms have no modulus, and pbm needs fewer bits than it is given: one figure stands under all widths.
+
+`computed` is by formula, not measured: every mechanism at widths of 10 to 18 bits and several epsilons, for vectors and
+for scalars, as ratios of the mean squared error; null or a dash where a mechanism cannot meet epsilon in so few bits.
+"""
+
+import argparse
+import json
+import math
+import multiprocessing
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from federation.errors import ConfigError
+from federation.identity import KEY_BYTES
+from federation.mechanism import Mechanism
+from federation.mechanisms.calibration import Demand, calibrated_lattice, calibrated_pbm, gaussian_multiplier
+from federation.mechanisms.gaussian import GaussianAtAggregator, GaussianAtSilo
+from federation.randomness import SecureRandomness
+from federation.secure_sum import Sum
+from federation.session import IntegerDomain, RealDomain, Session
+
+Figures = dict[str, dict[str, float | None]]  # by mechanism and bits
+Row = dict[str, float | None]
+
+EPSILON, DELTA, SILOS, LENGTH, CLIP_NORM = 3.0, 1e-5, 100, 1024, 1.0
+SHARED = ("ddg", "skellam")
+"""What is measured with vectors that are all alike, too, and has targets."""
+MECHANISMS = ("ddg", "skellam", "binomial", "pbm", "gaussian_local", "gaussian_central")
+TABLE_BITS = (10, 12, 14, 16, 18)
+TABLE_EPSILONS = (1.0, 2.0, 3.0, 5.0, 10.0)
+TARGETS = {16: 1.02, 12: 1.10}
+"""The largest ratio of ddg and skellam at these widths."""
+ENCODE_BITS, ENCODE_TARGET, ENCODE_TURNS = 16, 10.0, 15
+ALIKE_REPETITIONS = 3  # for each repetition with vectors of all directions
+SLICE = 20  # repetitions that one task of a worker does
+
+
+def demand_of(epsilon: float, length: int) -> Demand:
+    """One release, everyone honest and present."""
+    return Demand(epsilon=epsilon, delta=DELTA, releases=1, silos=SILOS, honest=SILOS, length=length)
+
+
+def built(name: str, bits: int, demand: Demand) -> Mechanism | None:
+    """The calibrated mechanism; None where it cannot meet epsilon in so few bits."""
+    noise = gaussian_multiplier(demand)
+    try:
+        match name:
+            case "ddg" | "skellam" | "binomial":
+                return calibrated_lattice(name, demand, bits=bits, sensitivity=CLIP_NORM)
+            case "pbm":
+                return calibrated_pbm(demand, bits=bits, clip_norm=CLIP_NORM)
+            case "gaussian_local":
+                return GaussianAtSilo(CLIP_NORM, noise, whole=True)
+            case "gaussian_central":
+                return GaussianAtAggregator(CLIP_NORM, CLIP_NORM, noise)
+    except ConfigError:
+        return None
+    raise ValueError(name)
+
+
+def reference(name: str, demand: Demand) -> float:
+    """The variance of the continuous Gaussian that a mechanism is compared with."""
+    # PBM hides the replacement of a silo's whole vector by any other, which moves the sum by up to twice the clip norm;
+    # the others hide whether a vector is there at all. So its Gaussian is the one of sensitivity 2c. Against that of
+    # sensitivity c, which promises less, its ratio is 4 times as large: `pbm_add_remove`.
+    moved = 2 * CLIP_NORM if name == "pbm" else CLIP_NORM
+    return (moved * gaussian_multiplier(demand)) ** 2
+
+
+def squared_errors(mechanism: Mechanism, alike: bool, repetitions: int) -> list[float]:
+    """The mean squared error of an entry, in each repetition."""
+    with threadpool_limits(limits=1):
+        return [_squared_error(mechanism, *_drawn(mechanism, alike)) for _ in range(repetitions)]
+
+
+def _drawn(mechanism: Mechanism, alike: bool) -> tuple[Session, NDArray[np.float64]]:
+    """A session, which settles the rotation, and the silos' vectors (silos, entries) of norm 1."""
+    roster = tuple(f"silo-{number:03d}" for number in range(SILOS))
+    identities = (bytes(KEY_BYTES),) * SILOS
+    number = SecureRandomness().bits(32)
+    session = Session(number, roster, RealDomain(LENGTH, CLIP_NORM), mechanism.name, SILOS, identities)
+    vectors = np.random.default_rng().standard_normal((1 if alike else SILOS, LENGTH))
+    vectors *= CLIP_NORM / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return session, np.broadcast_to(vectors, (SILOS, LENGTH))
+
+
+def _squared_error(mechanism: Mechanism, session: Session, vectors: NDArray[np.float64]) -> float:
+    randomness = SecureRandomness()
+    total = np.sum([mechanism.encode(vector, session, randomness) for vector in vectors], axis=0)
+    domain = mechanism.domain(RealDomain(LENGTH, CLIP_NORM), SILOS)
+    if isinstance(domain, IntegerDomain):
+        total %= domain.modulus
+    found = mechanism.decode(Sum(total, session.roster, 0.0), session, randomness).total
+    return float(np.mean((found - vectors.sum(axis=0)) ** 2))
+
+
+Pool = ProcessPoolExecutor
+Wanted = list[tuple[str, int, Mechanism | None]]  # names, bits, and what was calibrated for them
+
+
+def measured(pool: Pool, wanted: Wanted, alike: bool, repetitions: int) -> tuple[Figures, Figures]:
+    """Ratios and their relative standard errors. A mechanism that bits do not change is measured once."""
+    tasks = [(mechanism, count) for mechanism in {m for _, _, m in wanted if m} for count in _slices(repetitions)]
+    errors: dict[Mechanism, list[float]] = {mechanism: [] for mechanism, _ in tasks}
+    futures = [(mechanism, pool.submit(squared_errors, mechanism, alike, count)) for mechanism, count in tasks]
+    for mechanism, future in futures:
+        errors[mechanism] += future.result()
+    demand = demand_of(EPSILON, LENGTH)
+    ratios: Figures = {name: {} for name, _, _ in wanted}
+    spreads: Figures = {name: {} for name, _, _ in wanted}
+    for name, bits, chosen in wanted:
+        ratios[name][str(bits)] = spreads[name][str(bits)] = None
+        if chosen is not None:
+            found = np.array(errors[chosen])
+            ratios[name][str(bits)] = float(found.mean()) / reference(name, demand)
+            spreads[name][str(bits)] = float(found.std(ddof=1) / found.mean() / math.sqrt(found.size))
+    return ratios, spreads
+
+
+def _slices(repetitions: int) -> list[int]:
+    whole, rest = divmod(repetitions, SLICE)
+    return [SLICE] * whole + [rest] * (rest > 0)
+
+
+def computed_rows(length: int, epsilon: float) -> list[Row]:
+    """One row for each width."""
+    return [computed_row(length, epsilon, bits) for bits in TABLE_BITS]
+
+
+def computed_row(length: int, epsilon: float, bits: int) -> Row:
+    """Every mechanism, by formula."""
+    demand, domain = demand_of(epsilon, length), RealDomain(length, CLIP_NORM)
+    row: Row = {"entries": length, "epsilon": epsilon, "bits": bits}
+    for name in MECHANISMS:
+        mechanism = built(name, bits, demand)
+        row[name] = None if mechanism is None else mechanism.deviation(domain, SILOS) ** 2 / reference(name, demand)
+    pbm = calibrated_pbm(demand, bits=bits, clip_norm=CLIP_NORM)
+    add_remove = pbm.deviation(domain, SILOS) ** 2 / reference("gaussian_central", demand)
+    return {**row, "pbm_add_remove": add_remove, "pbm_bits": (SILOS * pbm.trials).bit_length()}
+
+
+def encoding(entries: int) -> dict[str, float]:
+    """Seconds of one silo's encoding, and of numpy's normal values."""
+    mechanism = calibrated_lattice("skellam", demand_of(EPSILON, entries), bits=ENCODE_BITS, sensitivity=CLIP_NORM)
+    domain = RealDomain(entries, CLIP_NORM)
+    session = Session(bytes(32), ("silo-1",), domain, mechanism.name, 1, (bytes(KEY_BYTES),))
+    vector = np.random.default_rng().standard_normal(entries)
+    vector *= CLIP_NORM / float(np.linalg.norm(vector))
+
+    def encode() -> None:
+        mechanism.encode(vector, session, SecureRandomness())
+
+    def numpy_gaussian() -> None:
+        np.random.default_rng().standard_normal(entries)
+
+    encode()  # makes the table
+    turns = [(_time_of(encode), _time_of(numpy_gaussian)) for _ in range(ENCODE_TURNS)]
+    ours, numpys = median(turn[0] for turn in turns), median(turn[1] for turn in turns)
+    return {"encode_s": ours, "numpy_gaussian_s": numpys, "encode_ratio": ours / numpys}
+
+
+def _time_of(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Everything that was asked for. Seconds first, while nothing else runs."""
+    with threadpool_limits(limits=1):
+        seconds = encoding(options.entries)
+    demand = demand_of(EPSILON, LENGTH)
+    wanted = [(name, bits, built(name, bits, demand)) for name in MECHANISMS for bits in options.bits]
+    shared = [row for row in wanted if row[0] in SHARED]
+    many = ALIKE_REPETITIONS * options.repetitions
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        table = [pool.submit(computed_rows, length, epsilon) for length in (LENGTH, 1) for epsilon in options.epsilons]
+        ratios, spreads = measured(pool, wanted, False, options.repetitions)
+        alike, alike_spreads = measured(pool, shared, True, many)
+        rows = [row for future in table for row in future.result()]
+    return {
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "silos": SILOS,
+        "entries": LENGTH,
+        "repetitions": options.repetitions,
+        "gaussian_deviation": CLIP_NORM * gaussian_multiplier(demand),
+        "mse_ratio": ratios,
+        "mse_standard_error": spreads,
+        "mse_ratio_add_remove": {"pbm": {bits: ratio and 4 * ratio for bits, ratio in ratios["pbm"].items()}},
+        "mse_ratio_alike": alike,
+        "mse_standard_error_alike": alike_spreads,
+        "encode_entries": options.entries,
+        **seconds,
+        "computed": rows,
+    }
+
+
+def show(result: dict[str, Any]) -> None:
+    """As tables that a person reads."""
+    _show_measured(result)
+    print()
+    for line in targets(result):
+        print(line)
+    for length, title in ((LENGTH, f"vectors of {LENGTH} entries"), (1, "scalars")):
+        print(f"\nCOMPUTED by formula, not measured: ratios of the mean squared error for {title}")
+        _show_computed([row for row in result["computed"] if row["entries"] == length])
+    print(
+        f"\npbm takes ceil(log2({SILOS} m + 1)) bits an entry for m coins of each silo. A vector of {LENGTH} entries\n"
+        f"is at the floor of one coin and {SILOS.bit_length()} bits at every epsilon; for scalars they fall with it.\n"
+        "Where bits are fewer than all of epsilon would use, pbm spends less of it than allowed, and errs more."
+    )
+
+
+def _show_measured(result: dict[str, Any]) -> None:
+    print(
+        f"Measured: epsilon {EPSILON:g}, delta {DELTA:g}, {SILOS} silos, {LENGTH} entries, {result['repetitions']} "
+        f"repetitions; the continuous Gaussian's deviation is {result['gaussian_deviation']:.6f}"
+    )
+    shown = (
+        ("mse_ratio", "mse_standard_error", "against the Gaussian"),
+        ("mse_ratio_add_remove", "mse_standard_error", "against the Gaussian of sensitivity c, which promises less"),
+        ("mse_ratio_alike", "mse_standard_error_alike", "all silos send one vector, so that some entries wrap"),
+    )
+    for key, spread, meaning in shown:
+        print(f"{key}: {meaning}")
+        for name, widths in result[key].items():
+            cells = (f"{bits} bits {_cell(ratio, result[spread][name][bits])}" for bits, ratio in widths.items())
+            print(f"  {name:17}" + "   ".join(cells))
+    for key in ("encode_s", "numpy_gaussian_s", "encode_ratio"):
+        print(f"{key:18} {result[key]:.4g}")
+
+
+def _cell(ratio: float | None, spread: float | None) -> str:
+    return f"{'-':>19}" if ratio is None or spread is None else f"{ratio:9.4f} +- {100 * spread:.2f} %"
+
+
+def targets(result: dict[str, Any]) -> list[str]:
+    """What was aimed at, and whether it was met."""
+    aims = [
+        (f"{key}.{name}.{bits}", result[key][name].get(str(bits)), most)
+        for key in ("mse_ratio", "mse_ratio_alike")
+        for name in SHARED
+        for bits, most in TARGETS.items()
+    ]
+    aims.append(("encode_ratio", result["encode_ratio"], ENCODE_TARGET))
+    return [
+        f"{'pass' if found <= most else 'FAIL'}  {name} {found:.4f}, at most {most:g}"
+        for name, found, most in aims
+        if found is not None
+    ]
+
+
+def _show_computed(rows: list[Row]) -> None:
+    columns = ("epsilon", "bits", *MECHANISMS, "pbm_add_remove", "pbm_bits")
+    print("  " + "  ".join(f"{column:>8}" for column in columns))
+    for row in rows:
+        cells = ("-" if row[column] is None else f"{row[column]:.5g}" for column in columns)
+        print("  " + "  ".join(f"{cell:>{max(8, len(column))}}" for cell, column in zip(cells, columns, strict=True)))
+
+
+def main() -> None:
+    """See the module's text."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--bits", type=int, nargs="+", default=[12, 16], help="widths that are measured")
+    parser.add_argument("--repetitions", type=int, default=260)
+    parser.add_argument("--entries", type=int, default=1_000_000, help="of the vector whose encoding is timed")
+    parser.add_argument("--epsilons", type=float, nargs="*", default=TABLE_EPSILONS, help="of the computed table")
+    options = parser.parse_args()
+    fits = all(7 <= bits <= 20 for bits in options.bits) and all(0.1 <= epsilon <= 10 for epsilon in options.epsilons)
+    if not (fits and options.repetitions >= 2 and options.entries >= 1000):
+        sys.exit(
+            "mechanisms.py: give 7 to 20 bits, at least 2 repetitions, at least 1,000 entries and epsilons of 0.1 to 10"
+        )
+    result = measure(options)
+    if options.json:
+        print(json.dumps(result, indent=1))
+    else:
+        show(result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""How often each of some known values occurs."""
+
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from federation.analytics.intervals import count_estimate
+from federation.analytics.noise import SharedNoise
+from federation.analytics.query import Answer, Column, Counts, Progress, Query
+from federation.mechanisms.counts import NoisyCounts
+from federation.mechanisms.noise import Move
+
+OTHER = "(other)"
+
+
+class Histogram(Query):
+    """Counts of named values, and of all others together, so that every record counts once."""
+
+    numeric: ClassVar[bool] = False
+    kind: Literal["histogram"] = Field(description="how often each of these values occurs")
+    values: tuple[str, ...] = Field(
+        min_length=1, max_length=10_000, description="the values to count; others are counted together"
+    )
+
+    @model_validator(mode="after")
+    def _values_differ(self) -> Self:
+        if len(set(self.values)) != len(self.values):
+            raise ValueError("values lists one twice, expected each once; remove the copy")
+        return self
+
+    @property
+    def title(self) -> str:
+        return f"histogram of {self.column}"
+
+    @property
+    def move(self) -> Move:
+        """One record is in one cell."""
+        return Move(l2=1.0, l1=1.0, linf=1.0, coordinates=len(self.values) + 1)
+
+    def mechanism(self, noise: SharedNoise) -> NoisyCounts:
+        return noise.counts(self.move)
+
+    def length(self, progress: Progress) -> int:
+        return len(self.values) + 1
+
+    def count(self, column: Column, progress: Progress) -> Counts:
+        places = {value: place for place, value in enumerate(self.values)}
+        cells = np.array([places.get(str(entry), len(places)) for entry in column], dtype=np.int64)
+        return np.bincount(cells, minlength=self.length(progress)).astype(np.int64)
+
+    def answer(self, progress: Progress) -> Answer:
+        (total,) = progress.totals
+        cells = zip((*self.values, OTHER), total.values.tolist(), strict=True)
+        return Answer(
+            query=self.title, estimates=tuple(count_estimate(value, count, total.spread) for value, count in cells)
+        )

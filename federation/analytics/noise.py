@@ -1,0 +1,36 @@
+"""The noise that all queries of a job share: one multiplier, spread over the honest silos."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from federation.analytics.noisy_bits import NoisyBits
+from federation.mechanisms.counts import NoisyCounts
+from federation.mechanisms.noise import DiscreteGaussian, Move, Skellam
+
+NoiseKind = Literal["skellam", "ddg"]
+
+LEAST_VARIANCE = 0.5
+"""Of one silo's part: what is known about sums of discrete Gaussians needs it, and it costs little elsewhere."""
+
+
+@dataclass(frozen=True)
+class SharedNoise:
+    """What a release is noised with, whatever it counts."""
+
+    kind: NoiseKind
+    multiplier: float
+    """The deviation of the honest silos' noise together, in units of how far one record moves the counts in L2."""
+    honest: int
+
+    def counts(self, move: Move) -> NoisyCounts:
+        """For counts that one record moves so far."""
+        variance = max(LEAST_VARIANCE, (self.multiplier * move.l2) ** 2 / self.honest)
+        match self.kind:
+            case "skellam":
+                return NoisyCounts(move, Skellam(variance))
+            case "ddg":
+                return NoisyCounts(move, DiscreteGaussian(variance))
+
+    def bits(self) -> NoisyBits:
+        """For cells of which one record sets at most one."""
+        return NoisyBits(self.multiplier, self.honest)

@@ -1,0 +1,76 @@
+"""Whether any silo has a cell set, as a sum modulo 2: bits that are random where it is, and seldom 1 where it is not.
+
+A silo sends a fair coin for a cell that it has set and 0 for any other, and flips every bit with some chance. Modulo 2
+the total is then a fair coin if one silo or more has set the cell, however many, and a rare 1 if none has. A sum of
+counts would tell less: its noise is wider than the step from no silo to one.
+
+One record moves at most one cell, from a coin that shows 1 with chance f to a fair one. With 1 - 2 f = tanh(1 / z) both
+Renyi divergences are at most those of a Gaussian release of noise multiplier z, at every order. With a = 1 / z and
+h = ln cosh they are h(a) + h((alpha - 1) a) / (alpha - 1) and (h(alpha a) - alpha h(a)) / (alpha - 1). Because
+h(x) <= x^2 / 2, the first is at most alpha a^2 / 2; because x^2 / 2 - h(x) is convex and 0 at 0, so is the second. So a
+Gaussian release is what the ledger is charged with.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from federation.errors import DomainError
+from federation.events import Event, GaussianRelease
+from federation.randomness import Randomness
+from federation.secure_sum import Sum
+from federation.session import IntegerDomain, RealDomain, Session, Vector
+
+MOST_CONTRAST = 1 - 2.0**-20
+
+
+@dataclass(frozen=True)
+class NoisyBits:
+    """Each silo flips bits with a chance such that those of `honest` silos together flip often enough."""
+
+    multiplier: float
+    """z: a release is at most as telling as a Gaussian one with this noise multiplier."""
+    honest: int
+
+    @property
+    def name(self) -> str:
+        """Part of the session's digest."""
+        return f"bits(multiplier={self.multiplier!r}, honest={self.honest})"
+
+    def domain(self, outer: RealDomain, silos: int) -> IntegerDomain:
+        """Bits."""
+        return IntegerDomain(outer.length, 2)
+
+    def grid(self, outer: RealDomain) -> float:
+        """Whole numbers."""
+        return 1.0
+
+    def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
+        """Fair coins where a cell is set, zeros elsewhere, and then the flips."""
+        if not np.isin(vector, (0.0, 1.0)).all():
+            raise DomainError("a cell is set or not, but something else than 0 and 1 came")
+        coins, flips = randomness.uniforms(vector.size) < 0.5, randomness.uniforms(vector.size) < self.spread(1)
+        bits: NDArray[np.int64] = (((vector == 1.0) & coins) ^ flips).astype(np.int64)
+        return bits
+
+    def decode(self, total: Sum, session: Session, randomness: Randomness) -> Sum:
+        """The bits of the total, as they are."""
+        return Sum(np.asarray(total.total, dtype=np.float64), total.contributors, 0.0)
+
+    def event(self, outer: RealDomain, honest: int) -> Event:
+        """A Gaussian release that tells at least as much; see the module's text."""
+        if honest < self.honest:
+            raise DomainError(f"the flips of {self.honest} silos were planned on, but only {honest} may be honest")
+        return GaussianRelease(self.multiplier)
+
+    def deviation(self, outer: RealDomain, contributors: int) -> float:
+        """Of a bit of the total, at its worst: that of a fair coin."""
+        return 0.5
+
+    def spread(self, contributors: int) -> float:
+        """The chance that the flips of so many silos turn a bit of the total: 1 - 2 f multiplies."""
+        # Floats call tanh 1 where epsilon is huge, and then nothing would ever flip; more flips only tell less.
+        contrast: float = min(math.tanh(1 / self.multiplier), MOST_CONTRAST) ** (contributors / self.honest)
+        return (1 - contrast) / 2

@@ -1,0 +1,103 @@
+"""One silo in a job of queries: its table, its ledger, and its part in each sum. It charges before it sends."""
+
+from pathlib import Path
+
+from federation.accounting import epsilon_of
+from federation.analytics.query import Column, Progress, Query
+from federation.analytics.releases import AnalyticsRun, next_release, planned_events, shared_noise
+from federation.config.analytics import AnalyticsJob
+from federation.errors import BudgetExceeded, ConfigError, WrongRound
+from federation.identity import Identity
+from federation.randomness import Randomness
+from federation.secure_sum import SiloSide
+from silo.data.tables import Table
+from silo.ledger import Budget, Ledger
+from silo.promises import Promise
+
+_NOISES = {"skellam": "Skellam noise", "ddg": "discrete Gaussian noise"}
+
+
+def promise_of(job: AnalyticsJob) -> Promise:
+    """Whom the noise protects, and who is trusted for it."""
+    kinds = {"random bits" if query.kind == "distinct" else _NOISES[job.mechanism.kind] for query in job.queries}
+    return Promise(
+        "one record",
+        f"{' and '.join(sorted(kinds))}, split over the silos; trusts the aggregator with nothing and counts on the "
+        f"noise of {job.honest} honest silos of {len(job.silos.names)}",
+    )
+
+
+class AnalyticsSilo:
+    """What can be refused is refused when it is made: columns, sizes, and a budget that cannot pay for all queries."""
+
+    def __init__(
+        self,
+        job: AnalyticsJob,
+        table: Table,
+        folder: Path,
+        *,
+        identity: Identity,
+        run: AnalyticsRun,
+        randomness: Randomness,
+    ) -> None:
+        self._job, self._identity, self._run, self._randomness = job, identity, run, randomness
+        _check_size(job, identity.name, len(table))
+        self._columns = [_column(query, table) for query in job.queries]
+        self._joined = set[tuple[int, int]]()
+        self._side: SiloSide | None = None
+        budget = Budget(job.privacy.epsilon, job.privacy.delta)
+        self.ledger = Ledger(folder / "ledger.jsonl", silo=identity.name, budget=budget, promise=promise_of(job))
+        try:
+            self._require_budget()
+        except BaseException:
+            self.close()
+            raise
+
+    def join(self, number: int, progress: Progress) -> None:
+        """Charge the next release of the query with this number, then count and noise. Each release happens once."""
+        release = next_release(self._job, self._run, number, progress)
+        if (step := (number, len(progress.totals))) in self._joined:
+            raise WrongRound(f"{self._identity.name} has answered {release.phase} already; it answers nothing twice")
+        self._joined.add(step)
+        self.ledger.charge(release.event, phase=release.phase)
+        counts = self._job.queries[number].count(self._columns[number], progress)
+        contribution = counts.astype(float)
+        self._side = release.scheme.silo(release.session, self._identity, contribution, self._randomness)
+
+    def answer(self, message: bytes) -> bytes:
+        """The reply to the next message of the sum that it joined last."""
+        if self._side is None:
+            raise WrongRound(f"{self._identity.name} has joined no sum yet")
+        return self._side.answer(message)
+
+    def close(self) -> None:
+        """Release the ledger's file, and forget the last sum."""
+        self.ledger.close()
+        if self._side is not None:
+            self._side.forget()
+
+    def _require_budget(self) -> None:
+        """A run that could not pay for its last query would waste what the first ones cost."""
+        charged = [charge.event for charge in self.ledger.charges]
+        planned = planned_events(self._job, shared_noise(self._job))
+        epsilon = epsilon_of([*charged, *planned], self._job.privacy.delta)
+        if not epsilon <= self._job.privacy.epsilon:
+            raise BudgetExceeded(
+                f"{self._identity.name} has spent epsilon {self.ledger.epsilon:.3f} of {self._job.privacy.epsilon:g} "
+                f"in a run that did not end, and all queries again would make {epsilon:.3f}; what may have been "
+                "released stays spent: if the silos agree to spend it once more, begin in another folder (--out)"
+            )
+
+
+def _check_size(job: AnalyticsJob, silo: str, records: int) -> None:
+    if records > job.largest_silo:
+        raise ConfigError(f"{silo} holds more records than largest_silo, {job.largest_silo}; raise it in the job")
+    if job.privacy.delta * records >= 1:
+        raise ConfigError(
+            f"privacy.delta is {job.privacy.delta:g}, but {silo} holds so many records that this lets a mechanism "
+            "publish somebody's record outright; use less than 1 / records"
+        )
+
+
+def _column(query: Query, table: Table) -> Column:
+    return table.numbers(query.column) if query.numeric else table.texts(query.column)

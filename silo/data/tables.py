@@ -1,0 +1,124 @@
+"""A silo's records as columns. Errors name the file, the line and the column, and never what stands there."""
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from federation.errors import DataError
+from silo.data.labelled_images import LabelledImages
+
+Texts = NDArray[np.object_]
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """Columns of equal length, of texts or of numbers. It prints its shape only: the records are somebody's."""
+
+    source: str
+    columns: Mapping[str, Texts | Numbers]
+    lines: NDArray[np.int64]
+    """Where each record stands in its source, from 1."""
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __repr__(self) -> str:
+        return f"Table({len(self)} records of {', '.join(self.columns)})"
+
+    def texts(self, name: str) -> Texts:
+        """A column of texts."""
+        column = self._column(name)
+        if column.dtype == np.float64:
+            raise DataError(
+                f"{self.source}: the column {name!r} holds measured numbers, which have no values to count; ask for "
+                "its mean or its quantiles"
+            )
+        return column.astype(object)
+
+    def numbers(self, name: str) -> Numbers:
+        """A column of finite numbers, or `DataError` with the first line where there is none."""
+        column = self._column(name)
+        if column.dtype == np.float64:
+            return column.astype(np.float64)
+        return np.array([self._number(name, line, text) for line, text in zip(self.lines, column, strict=True)])
+
+    def select(self, indices: NDArray[np.int64]) -> "Table":
+        """The records at these places, in that order."""
+        columns = {name: column[indices] for name, column in self.columns.items()}
+        return Table(self.source, columns, self.lines[indices])
+
+    def _column(self, name: str) -> Texts | Numbers:
+        if name not in self.columns:
+            raise DataError(
+                f"{self.source}: there is no column {name!r}; the columns are {', '.join(self.columns)}: correct the "
+                "query's column or the table's first line"
+            )
+        return self.columns[name]
+
+    def _number(self, name: str, line: int, text: str) -> float:
+        try:
+            number = math.nan if "_" in text else float(text)  # Python takes 1_000 for a number; nobody else does
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            raise DataError(
+                f"{self.source}, line {line}: the column {name!r} does not hold a number there; write numbers as 12.5, "
+                "and leave out records without one"
+            )
+        return number
+
+
+def read_table(path: Path, delimiter: str = ",") -> Table:
+    """A CSV file in UTF-8, with or without a byte order mark; its first line names the columns."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, delimiter=delimiter, strict=True)
+            numbered = [(reader.line_num, row) for row in reader if row]
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror}); correct data in the job") from error
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is not UTF-8 text; save the table as CSV in UTF-8") from None
+    except csv.Error as error:
+        raise DataError(f"{path} is not a CSV file ({error}); check its quotes and data.delimiter") from error
+    if not numbered:
+        raise DataError(f"{path} is empty, expected the names of the columns and then a line for each record")
+    (_, names), *rows = numbered
+    _check_names(path, names)
+    if not rows:
+        raise DataError(f"{path} holds no records, only the names of the columns; add a line for each record")
+    for line, row in rows:
+        if len(row) != len(names):
+            raise DataError(
+                f"{path}, line {line}: {len(row)} fields, expected {len(names)} as in the first line; quote fields "
+                "that hold a delimiter, or check data.delimiter"
+            )
+    columns = {name: _texts([row[place] for _, row in rows]) for place, name in enumerate(names)}
+    return Table(str(path), columns, np.array([line for line, _ in rows], dtype=np.int64))
+
+
+def image_table(images: LabelledImages) -> Table:
+    """Labels and mean pixels of images, so that they can be asked about like a table."""
+    columns: dict[str, Texts | Numbers] = {
+        "label": _texts([str(label) for label in images.labels.tolist()]),
+        "brightness": images.images.double().mean(dim=(1, 2, 3)).numpy(),
+    }
+    return Table("the images", columns, np.arange(1, len(images) + 1))
+
+
+def _check_names(path: Path, names: Sequence[str]) -> None:
+    if not all(name.strip() for name in names):
+        raise DataError(f"{path}, line 1: a column has no name; name every column")
+    if len(set(names)) != len(names):
+        raise DataError(f"{path}, line 1: two columns have the same name; rename one")
+
+
+def _texts(values: list[str]) -> Texts:
+    texts = np.empty(len(values), dtype=object)
+    texts[:] = values
+    return texts

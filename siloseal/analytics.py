@@ -1,0 +1,171 @@
+"""`siloseal analytics`: all queries of a job, among silos of this machine with folders and identities of their own."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+import torch
+from pydantic import Field, ValidationError
+
+from federation.accounting import MEANINGLESS_EPSILON, epsilon_text
+from federation.analytics.query import Answer
+from federation.analytics.releases import AnalyticsRun, next_release, require_feasible
+from federation.config.analytics import AnalyticsJob, CsvTables
+from federation.config.loading import load_config, to_yaml
+from federation.config.section import Section
+from federation.engine import Ask, run_sum
+from federation.errors import ConfigError, RunError
+from federation.identity import Identity
+from federation.randomness import Randomness, SecureRandomness
+from federation.storage import locked, make_folder, write_atomically
+from silo.analytics import AnalyticsSilo, promise_of
+from silo.data.loading import load
+from silo.data.partition import partition
+from silo.data.paths import expand
+from silo.data.tables import Table, image_table, read_table
+from silo.ledger import RELATION
+
+INTERVALS = (
+    "95 % intervals, each on its own, are about the noise: they hold the figure of the silos' pooled records, and say "
+    "nothing about a wider population"
+)
+
+Say = Callable[[str], None]
+RandomnessOf = Callable[[str], Randomness]
+"""Each silo's own source."""
+
+
+class Answers(Section):
+    """answers.json."""
+
+    name: str
+    job: str = Field(description="digest of the job")
+    answers: tuple[Answer, ...]
+    epsilon: float
+    delta: float
+    guarantee: str
+    intervals: str = INTERVALS
+
+
+def run_analytics(
+    job: AnalyticsJob, out: Path | None, say: Say, *, randomness_of: RandomnessOf = lambda _: SecureRandomness()
+) -> tuple[Answers, Path]:
+    """The answers and the run's folder. Where the folder has them already, nothing is released again."""
+    folder = Path("runs") / job.name if out is None else out
+    if (known := _answers_in(folder, job)) is not None:
+        say(f"{folder} has the answers already; nothing is released again")
+        return known, folder
+    require_feasible(job)
+    tables = read_tables(job)
+    _begin(job, folder)
+    with locked(folder), open_silos(job, tables, folder, randomness_of) as (silos, run):
+        answers = ask_all(job, run, silos, say)
+        epsilon = max(silo.ledger.epsilon for silo in silos.values())
+        found = Answers(
+            name=job.name,
+            job=job.digest.hex(),
+            answers=answers,
+            epsilon=epsilon,
+            delta=job.privacy.delta,
+            guarantee=guarantee(job, epsilon),
+        )
+        write_atomically(folder / "answers.json", found.model_dump_json(indent=2).encode())
+    return found, folder
+
+
+def ask_all(
+    job: AnalyticsJob, run: AnalyticsRun, silos: Mapping[str, AnalyticsSilo], say: Say, ask: Ask | None = None
+) -> tuple[Answer, ...]:
+    """Every query, release by release, each by a sum of its own."""
+    carry = ask or (lambda messages: {name: silos[name].answer(message) for name, message in messages.items()})
+    answers = list[Answer]()
+    for number, query in enumerate(job.queries):
+        say(f"{query.title} ...")
+        progress = run.progress(number)
+        while not query.finished(progress):
+            release = next_release(job, run, number, progress)
+            for silo in silos.values():
+                silo.join(number, progress)
+            progress = progress.after(release.read(run_sum(release.scheme, release.session, carry)))
+        answers.append(query.answer(progress))
+    return tuple(answers)
+
+
+@contextmanager
+def open_silos(
+    job: AnalyticsJob, tables: Mapping[str, Table], folder: Path, randomness_of: RandomnessOf
+) -> Iterator[tuple[dict[str, AnalyticsSilo], AnalyticsRun]]:
+    """The job's silos, each in its own folder, where it finds the ledger of an interrupted run."""
+    homes = {name: folder / "silos" / name for name in job.silos.names}
+    identities = {name: Identity.in_file(name, home / "identity.key") for name, home in homes.items()}
+    run = AnalyticsRun(os.urandom(32), {name: identity.public for name, identity in identities.items()})
+    with ExitStack() as stack:
+        silos = dict[str, AnalyticsSilo]()
+        for name, home in homes.items():
+            silos[name] = AnalyticsSilo(
+                job, tables[name], home, identity=identities[name], run=run, randomness=randomness_of(name)
+            )
+            stack.callback(silos[name].close)
+        yield silos, run
+
+
+def read_tables(job: AnalyticsJob) -> dict[str, Table]:
+    """What each silo holds: its own file, or its part of one table or of one set of images."""
+    if isinstance(job.data, CsvTables):
+        if job.data.folder is not None:
+            home = expand(job.data.folder)
+            return {name: read_table(home / f"{name}.csv", job.data.delimiter) for name in job.silos.names}
+        whole = read_table(expand(job.data.file or Path()), job.data.delimiter)
+        labels = torch.zeros(len(whole), dtype=torch.int64)
+    else:
+        images, _ = load(job.data)
+        whole, labels = image_table(images), images.labels
+    shares = partition(labels, len(job.silos.names), job.silos.partition, job.seed)
+    parts = (np.asarray(share.numpy(), dtype=np.int64) for share in shares)
+    return {name: whole.select(part) for name, part in zip(job.silos.names, parts, strict=True)}
+
+
+def guarantee(job: AnalyticsJob, epsilon: float) -> str:
+    """In one line that a person can quote."""
+    promise = promise_of(job)
+    weak = " (no meaningful guarantee: epsilon is too large)" if epsilon > MEANINGLESS_EPSILON else ""
+    return (
+        f"({epsilon_text(epsilon)}, {job.privacy.delta:g})-differential privacy{weak} for {promise.unit} ({RELATION}) "
+        f"over all queries; {promise.noise}; Renyi accounting."
+    )
+
+
+def _answers_in(folder: Path, job: AnalyticsJob) -> Answers | None:
+    """What an earlier run of this job left; `RunError` where the folder belongs to something else."""
+    path = folder / "answers.json"
+    if not path.exists():
+        return None
+    try:
+        found = Answers.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise RunError(f"{path} is damaged; restore it from a backup, or choose another folder with --out") from error
+    if found.job != job.digest.hex():
+        raise RunError(f"{folder} has the answers to another job; choose another folder with --out, or another name")
+    return found
+
+
+def _begin(job: AnalyticsJob, folder: Path) -> None:
+    config = folder / "config.yaml"
+    if config.exists() and not _is_of(job, config):
+        raise RunError(f"{folder} was begun with another job; choose another folder with --out, or another name")
+    if folder.exists() and not config.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RunError(f"{folder} is not empty and not a run folder; choose another folder with --out")
+    try:
+        make_folder(folder)
+        write_atomically(config, to_yaml(job).encode())
+    except OSError as error:
+        raise RunError(f"{folder} cannot be written ({error}); choose another folder or free some space") from error
+
+
+def _is_of(job: AnalyticsJob, config: Path) -> bool:
+    try:
+        return load_config(AnalyticsJob, config).digest == job.digest
+    except ConfigError:
+        return False

@@ -1,0 +1,74 @@
+"""How far one record moves what a silo sends: as stated, against adding and removing records one by one."""
+
+import math
+
+import numpy as np
+import pytest
+
+from federation.analytics.distinct import Distinct
+from federation.analytics.heavy_hitters import HeavyHitters
+from federation.analytics.histogram import Histogram
+from federation.analytics.mean import Mean
+from federation.analytics.quantiles import Quantiles
+from federation.analytics.query import Column, NoisyTotal, Progress, Query
+
+NUMBERS = [-7.0, -1.0, -0.999, -0.5, -1e-9, 0.0, 0.25, 0.5, 0.9999, 1.0, 42.0]
+WORDS = ["", "a", "ab", "abc", "abcd", "b", "ba", "Ab", "a!", "zzz", "ünder"]
+
+
+def moves(query: Query, records: Column, progress: Progress) -> list[np.ndarray]:
+    """By every record that is taken away, and by every one that is added a second time."""
+    whole = query.count(records, progress)
+    less = [whole - query.count(np.delete(records, place), progress) for place in range(len(records))]
+    more = [query.count(np.append(records, record), progress) - whole for record in records]
+    return less + more
+
+
+def require_bounds(query: Histogram | Mean | Quantiles | HeavyHitters, found: list[np.ndarray]) -> None:
+    """The bounds hold, and are reached: anything smaller would be wrong, anything larger a waste."""
+    largest = {order: max(float(np.linalg.norm(move, order)) for move in found) for order in (1, 2, math.inf)}
+    assert largest[2] == pytest.approx(query.move.l2, rel=1e-12)
+    assert largest[1] == pytest.approx(query.move.l1, rel=1e-12)
+    assert largest[math.inf] == pytest.approx(query.move.linf, rel=1e-12)
+    assert max(move.size for move in found) <= query.move.coordinates
+
+
+def words() -> np.ndarray:
+    return np.array(WORDS, dtype=object)
+
+
+def test_of_a_histogram() -> None:
+    query = Histogram(kind="histogram", column="x", values=("a", "ab", "never"))
+    require_bounds(query, moves(query, words(), Progress()))
+
+
+def test_of_a_mean() -> None:
+    query = Mean(kind="mean", column="x", low=-1, high=1, steps=37)
+    require_bounds(query, moves(query, np.array(NUMBERS), Progress()))
+
+
+def test_of_a_mean_over_a_lopsided_range() -> None:
+    query = Mean(kind="mean", column="x", low=0.1, high=0.7, steps=1000)
+    require_bounds(query, moves(query, np.array([*NUMBERS, *np.linspace(0, 0.8, 200)]), Progress()))
+
+
+@pytest.mark.parametrize("depth", [2, 5, 9])
+def test_of_quantiles(depth: int) -> None:
+    query = Quantiles(kind="quantiles", column="x", low=-1, high=1, depth=depth)
+    require_bounds(query, moves(query, np.array(NUMBERS), Progress()))
+
+
+def test_of_heavy_hitters_in_every_release() -> None:
+    query = HeavyHitters(kind="heavy_hitters", column="x", alphabet="abc", letters=3, most=20)
+    progress = Progress()
+    for _ in range(query.releases):
+        require_bounds(query, moves(query, words(), progress))
+        everything_lives = np.full(query.length(progress), 1e9)
+        progress = progress.after(NoisyTotal(everything_lives, 1.0))
+
+
+def test_of_a_distinct_count_one_cell_of_a_silo_is_set_or_not() -> None:
+    query = Distinct(kind="distinct", column="x", cells=64)
+    found = moves(query, words(), Progress(key=bytes(32)))
+    assert max(np.abs(move).sum() for move in found) == 1
+    assert set(np.concatenate([query.count(words(), Progress(key=bytes(32)))])) == {0, 1}
