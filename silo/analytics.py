@@ -20,8 +20,9 @@ _NOISES = {"skellam": "Skellam noise", "ddg": "discrete Gaussian noise"}
 def promise_of(job: AnalyticsJob) -> Promise:
     """Whom the noise protects, and who is trusted for it."""
     kinds = {"random bits" if query.kind == "distinct" else _NOISES[job.mechanism.kind] for query in job.queries}
+    person = job.privacy.person
     return Promise(
-        "one record",
+        "one record" if person is None else f"one person's records in a silo, {person.records} of which count",
         f"{' and '.join(sorted(kinds))}, split over the silos; trusts the aggregator with nothing and counts on the "
         f"noise of {job.honest} honest silos of {len(job.silos.names)}",
     )
@@ -41,6 +42,8 @@ class AnalyticsSilo:
         randomness: Randomness,
     ) -> None:
         self._job, self._identity, self._run, self._randomness = job, identity, run, randomness
+        if (person := job.privacy.person) is not None:
+            table = table.first_of_each(person.column, person.records)
         _check_size(job, identity.name, len(table))
         self._columns = [_column(query, table) for query in job.queries]
         self._joined = set[tuple[int, int]]()

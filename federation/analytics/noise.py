@@ -19,11 +19,15 @@ class SharedNoise:
 
     kind: NoiseKind
     multiplier: float
-    """The deviation of the honest silos' noise together, in units of how far one record moves the counts in L2."""
+    """The deviation of the honest silos' noise together, in units of how far one unit moves the counts in L2."""
     honest: int
+    records: int = 1
+    """So many are protected together: they may all move the same count."""
 
-    def counts(self, move: Move) -> NoisyCounts:
+    def counts(self, one: Move) -> NoisyCounts:
         """For counts that one record moves so far."""
+        many = self.records
+        move = Move(many * one.l2, many * one.l1, many * one.linf, one.coordinates)
         variance = max(LEAST_VARIANCE, (self.multiplier * move.l2) ** 2 / self.honest)
         match self.kind:
             case "skellam":
@@ -33,4 +37,4 @@ class SharedNoise:
 
     def bits(self) -> NoisyBits:
         """For cells of which one record sets at most one."""
-        return NoisyBits(self.multiplier, self.honest)
+        return NoisyBits(self.multiplier, self.honest, self.records)

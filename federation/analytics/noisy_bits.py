@@ -33,11 +33,13 @@ class NoisyBits:
     multiplier: float
     """z: a release is at most as telling as a Gaussian one with this noise multiplier."""
     honest: int
+    cells: int = 1
+    """So many may one unit move. Their divergences add up, as if a Gaussian release had moved by the root of that."""
 
     @property
     def name(self) -> str:
         """Part of the session's digest."""
-        return f"bits(multiplier={self.multiplier!r}, honest={self.honest})"
+        return f"bits(multiplier={self.multiplier!r}, honest={self.honest}, cells={self.cells})"
 
     def domain(self, outer: RealDomain, silos: int) -> IntegerDomain:
         """Bits."""
@@ -72,5 +74,7 @@ class NoisyBits:
     def spread(self, contributors: int) -> float:
         """The chance that the flips of so many silos turn a bit of the total: 1 - 2 f multiplies."""
         # Floats call tanh 1 where epsilon is huge, and then nothing would ever flip; more flips only tell less.
-        contrast: float = min(math.tanh(1 / self.multiplier), MOST_CONTRAST) ** (contributors / self.honest)
+        contrast: float = min(math.tanh(1 / (self.multiplier * math.sqrt(self.cells))), MOST_CONTRAST) ** (
+            contributors / self.honest
+        )
         return (1 - contrast) / 2

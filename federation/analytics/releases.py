@@ -85,7 +85,7 @@ def shared_noise(job: AnalyticsJob) -> SharedNoise:
     """
 
     def noise(multiplier: float) -> SharedNoise:
-        return SharedNoise(job.mechanism.kind, multiplier, job.honest)
+        return SharedNoise(job.mechanism.kind, multiplier, job.honest, job.privacy.records)
 
     least = smallest_noise(
         lambda z: planned_events(job, noise(z)), epsilon=job.privacy.epsilon, delta=job.privacy.delta

@@ -43,11 +43,26 @@ TableSource = Annotated[
 AnyQuery = Annotated[Histogram | Mean | Quantiles | HeavyHitters | Distinct, Field(discriminator="kind")]
 
 
+class OnePerson(Section):
+    """Who a record is about, so that all records of a person are protected together."""
+
+    column: str = Field(min_length=1, max_length=200, description="the column that names the person")
+    records: int = Field(
+        ge=1, le=1000, description="so many records of a person count, the first ones; noise is so many times larger"
+    )
+
+
 class RecordLevel(Section):
-    """Differential privacy for every record, over all queries together."""
+    """Differential privacy for every record, or for every person, over all queries together."""
 
     epsilon: float = Field(gt=0, le=1000, description="the most that all queries together may cost")
     delta: float = Field(gt=0, lt=0.1, description="the probability that epsilon does not hold; below 1 / records")
+    person: OnePerson | None = Field(default=None, description="protect persons, if not given single records")
+
+    @property
+    def records(self) -> int:
+        """How many records are protected together."""
+        return 1 if self.person is None else self.person.records
 
 
 class SplitNoise(Section):

@@ -2,6 +2,7 @@
 
 import csv
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,15 @@ class Table:
         """The records at these places, in that order."""
         columns = {name: column[indices] for name, column in self.columns.items()}
         return Table(self.source, columns, self.lines[indices])
+
+    def first_of_each(self, name: str, records: int) -> "Table":
+        """At most so many records of each value of a column, the first ones: nobody's depend on anybody else's."""
+        seen, kept = Counter[str](), list[int]()
+        for place, value in enumerate(self.texts(name)):
+            seen[value] += 1
+            if seen[value] <= records:
+                kept.append(place)
+        return self.select(np.array(kept, dtype=np.int64))
 
     def _column(self, name: str) -> Texts | Numbers:
         if name not in self.columns:

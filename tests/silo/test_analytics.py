@@ -2,19 +2,20 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from federation.accounting import epsilon_of
+from federation.analytics.noise import SharedNoise
 from federation.analytics.releases import AnalyticsRun, planned_events, shared_noise
 from federation.config.analytics import AnalyticsJob
 from federation.errors import BudgetExceeded, ConfigError, DataError, WrongRound
 from federation.events import SkellamRelease
 from federation.identity import Identity
 from federation.randomness import SeededRandomness
-from silo.analytics import AnalyticsSilo
+from silo.analytics import AnalyticsSilo, promise_of
 from silo.data.tables import Table, read_table
 
 SECTIONS: dict[str, Any] = {
@@ -153,3 +154,42 @@ def test_a_silo_larger_than_agreed_or_than_delta_allows_is_refused(tmp_path: Pat
         silo(tmp_path, job(largest_silo=1))
     with pytest.raises(ConfigError, match=r"privacy\.delta"):
         silo(tmp_path, job(privacy={"epsilon": 2, "delta": 0.09}), "sex,age\n" + "f,1\n" * 12)
+
+
+class TestPersons:
+    """All records of a person are protected together, and only the first few count."""
+
+    PERSON: ClassVar[dict[str, Any]] = {"epsilon": 2, "delta": 1e-5, "person": {"column": "patient", "records": 2}}
+    LINES = "patient,sex,age\n1,f,30\n2,m,40\n1,f,31\n1,f,32\n3,m,50\n1,f,33\n"
+
+    def test_the_first_records_of_each_count_whoever_else_is_there(self, tmp_path: Path) -> None:
+        kept = table(tmp_path, self.LINES).first_of_each("patient", 2)
+        assert kept.lines.tolist() == [2, 3, 4, 6]
+        without = "".join(line for line in self.LINES.splitlines(keepends=True) if not line.startswith("1,"))
+        assert table(tmp_path, without).first_of_each("patient", 2).numbers("age").tolist() == [40, 50]
+
+    def test_a_silo_counts_them_only(self, tmp_path: Path) -> None:
+        asked = silo(tmp_path, job(privacy=self.PERSON), self.LINES)
+        assert [len(column) for column in asked._columns] == [4, 4]
+        asked.close()
+
+    def test_the_noise_is_as_many_times_larger(self) -> None:
+        one, two = (
+            shared_noise(job(privacy={**self.PERSON, "person": person})) for person in (None, self.PERSON["person"])
+        )
+        query = job().queries[0]
+        assert two.multiplier == pytest.approx(one.multiplier, rel=0.04)
+        assert query.mechanism(two).noise.variance == pytest.approx(4 * query.mechanism(one).noise.variance, rel=0.1)
+        assert query.mechanism(two).move.l2 == 2 * query.mechanism(one).move.l2
+
+    def test_bits_of_several_cells_cost_what_one_does(self) -> None:
+        """The divergences of the cells add up to no more than what is charged."""
+        bits = SharedNoise("skellam", 1.5, honest=2, records=4).bits()
+        flip = bits.spread(2)
+        for alpha in (1.5, 2.0, 8.0, 32.0):
+            for one, other in ((0.5, flip), (flip, 0.5)):
+                moment = one**alpha * other ** (1 - alpha) + (1 - one) ** alpha * (1 - other) ** (1 - alpha)
+                assert 4 * np.log(moment) / (alpha - 1) <= alpha / (2 * bits.multiplier**2) + 1e-12
+
+    def test_the_promise_says_so(self) -> None:
+        assert "one person's records in a silo, 2 of which count" in promise_of(job(privacy=self.PERSON)).unit
