@@ -43,4 +43,5 @@ class ClipNorm:
             case _:
                 return
         # Noise may say anything: a norm that ran away would end the run at the silos, which check it.
-        self._norm = min(max(moved, LEAST), MOST) if math.isfinite(moved) else self._norm
+        # Seven digits: silos are told the norm, and a machine that replays the journal may add up otherwise.
+        self._norm = float(f"{min(max(moved, LEAST), MOST):.6e}") if math.isfinite(moved) else self._norm

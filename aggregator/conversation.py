@@ -1,11 +1,12 @@
 """The aggregator's side of the talk with the silos: numbered requests, journalled replies, counted bytes."""
 
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+
+import numpy as np
 
 from aggregator.journal import Journal
 from aggregator.observer import Observer
@@ -14,9 +15,7 @@ from federation.contributions import sum_id
 from federation.engine import Engine, drive
 from federation.errors import MessageError, SiloRefused, WrongRound
 from federation.mechanism import NoisySum
-from federation.mechanisms.gaussian import GaussianAtAggregator
 from federation.protection import quorum
-from federation.randomness import KEY_BYTES, KeptRandomness
 from federation.secure_sum import SecureSum, Sum
 from federation.session import Domain, Session
 from federation.wire import messages_pb2 as pb
@@ -162,10 +161,6 @@ class Conversation:
         fewest = quorum(self._job, scheme, len(roster))
         session = Session(identity, roster, domain, scheme.name, quorum=fewest, identities=keys, start=start)
         wire = session.to_wire()
-        if isinstance(scheme, NoisySum) and isinstance(scheme.mechanism, GaussianAtAggregator):
-            # The same noise again after a crash: two differently noised totals would tell more than one.
-            key = self._journal.result(f"noise of sum {self.number}", lambda: os.urandom(KEY_BYTES))
-            scheme = replace(scheme, at_aggregator=KeptRandomness(key))
         scheme.admit(domain, len(roster))
         side = scheme.aggregator(session)
 
@@ -177,7 +172,13 @@ class Conversation:
             replies = self.ask(asked, fewest=side.fewest, check=lambda silo, reply: side.check(silo, reply.sum))
             return {silo: reply.sum for silo, reply in replies.items()}
 
-        return drive(side, ask)
+        summed = drive(side, ask)
+        if not isinstance(scheme, NoisySum):
+            return summed
+        # What was decoded is kept: after a crash the aggregator would add other noise, and two totals tell more than
+        # one; and another machine's matrix products may differ in the last bit, which silos take for another request.
+        kept = self._journal.result(f"total of sum {self.number}", summed.total.astype("<f8").tobytes)
+        return replace(summed, total=np.frombuffer(kept, dtype="<f8"))
 
     def _encode(self, bodies: Mapping[str, pb.Request]) -> dict[str, bytes]:
         encoded = dict[int, bytes]()  # silos that are asked the same share the bytes: a sum's messages can be large

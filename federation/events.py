@@ -5,7 +5,8 @@ Each says how much noise there was and how far one unit can move what was releas
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import assert_never
 
 from federation.errors import UncountableEvent
 
@@ -130,6 +131,27 @@ Event = (
     | BinomialRelease
     | PoissonBinomialRelease
 )
+
+
+def exchanged(event: Event) -> Event:
+    """What a release costs a unit that is not taken away but exchanged for another: it moves twice as far.
+
+    So one example of a silo is hidden whose whole contribution may be there or not: with the example or without it,
+    the contribution is another one within the clip norm.
+    """
+    match event:
+        case GaussianRelease(noise_multiplier=noise):
+            return GaussianRelease(noise / 2)
+        case DiscreteGaussianRelease(l2=l2, l1=l1) | SkellamRelease(l2=l2, l1=l1):
+            return replace(event, l2=2 * l2, l1=2 * l1)
+        case BinomialRelease(l2=l2, l1=l1, linf=linf):
+            return replace(event, l2=2 * l2, l1=2 * l1, linf=2 * linf)
+        case PoissonBinomialRelease():
+            return event  # it covers any exchange as it is
+        case SampledGaussianSteps():
+            raise UncountableEvent(f"{event} is counted for single units only, not for their exchange")
+        case _:
+            assert_never(event)
 
 
 def _require_noise(event: object, noise: float) -> None:

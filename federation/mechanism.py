@@ -52,7 +52,7 @@ class NoisySum:
     mechanism: Mechanism
     inner: SecureSum
     at_aggregator: Randomness = field(default_factory=SecureRandomness, compare=False, repr=False)
-    """Of noise that the aggregator adds. One that may have to repeat a sum after a crash must repeat its noise too."""
+    """Of noise that the aggregator adds. Whoever may repeat a sum after a crash keeps the total that it gave."""
 
     @property
     def name(self) -> str:

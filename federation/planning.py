@@ -60,7 +60,7 @@ def plan_silo(job: Job, silo: str, examples: int, lengths: Lengths) -> SiloPlan:
         case ExampleLevel():
             return _plan_examples(job, job.privacy, silo, examples, SiloPlan(rate, None, steps), lengths)
         case SiloLevel():
-            return SiloPlan(rate, None, steps, _updates(job, job.privacy, silo, lengths.model))
+            return SiloPlan(rate, None, steps, update_releases(job, job.privacy, silo, lengths.model))
         case _:
             return SiloPlan(rate, None, steps)
 
@@ -91,7 +91,7 @@ def _plan_examples(
     return SiloPlan(bare.sampling_rate, step_noise, bare.steps, releases)
 
 
-def _updates(job: Job, privacy: SiloLevel, silo: str, length: int) -> dict[str, list[Event]]:
+def update_releases(job: Job, privacy: SiloLevel, silo: str, length: int) -> dict[str, list[Event]]:
     """One release for each sum of updates that this silo takes part in."""
     match job.schedule:
         case TwoPhase(tuning_rounds=rounds):

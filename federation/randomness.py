@@ -19,7 +19,6 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 _ZERO_BLOCK = bytes(16)
-KEY_BYTES = 32
 
 
 class Randomness(Protocol):
@@ -75,24 +74,7 @@ class SecureRandomness(_Stream):
         """Nothing: every draw is fresh."""
 
     def _next_key(self) -> bytes:
-        return os.urandom(KEY_BYTES)
-
-
-class KeptRandomness(_Stream):
-    """From a key of the operating system's that its owner keeps, to repeat the same draws after a crash."""
-
-    def __init__(self, key: bytes) -> None:
-        if len(key) != KEY_BYTES:
-            raise ValueError(f"a key has {KEY_BYTES} bytes, found {len(key)}")
-        self._key = key
-        self._draws = 0
-
-    def begin(self, stretch: str) -> None:
-        """One stretch is all there is."""
-
-    def _next_key(self) -> bytes:
-        self._draws += 1
-        return hashlib.sha256(b"siloseal kept randomness" + self._key + self._draws.to_bytes(8, "big")).digest()
+        return os.urandom(32)
 
 
 class SeededRandomness(_Stream):

@@ -17,7 +17,10 @@ class Policy(Section):
     """The silo's last word. A job that asks for more is refused before anything touches the data."""
 
     largest_epsilon: float = Field(
-        gt=0, le=1000, description="the most that all jobs together, past ones included, may cost one example"
+        gt=0,
+        le=1000,
+        description="the most that all jobs together, past ones included, may cost one example; one that protects the "
+        "silo as a whole counts with what it costs an example, about twice as much",
     )
     largest_delta: float = Field(gt=0, lt=0.1, description="the most that the deltas of all jobs may add up to")
     fewest_silos: int = Field(ge=1, description="no sum of fewer silos than this")

@@ -3,12 +3,15 @@
 import math
 from pathlib import Path
 
+from federation.accounting import epsilon_of, epsilon_text
 from federation.config.job import Job
 from federation.config.loading import load_config
-from federation.config.privacy import NoPrivacy
+from federation.config.privacy import NoPrivacy, SiloLevel
 from federation.config.schedule import TwoPhase
 from federation.config.warm_start import LeaderStart
 from federation.errors import LedgerDamaged, PolicyRefused
+from federation.events import Event, exchanged
+from federation.planning import update_releases
 from federation.protection import quorum
 from silo.config import Policy
 from silo.ledger import Budget, Ledger
@@ -26,7 +29,7 @@ def check_policy(policy: Policy, job: Job, *, silo: str, model_length: int, spen
     runs saw the same examples.
     """
     found = [
-        *_privacy(policy, job, spent),
+        *_privacy(policy, job, silo, model_length, spent),
         *_sums(policy, job, silo),
         *_allowed("learner.kind", job.learner.kind, "learners", policy.learners),
     ]
@@ -53,7 +56,9 @@ def spent_in(runs: list[Path], silo: str) -> Budget:
         if (path := folder / "ledger.jsonl").exists():
             budget = Budget(privacy.epsilon, privacy.delta)
             with Ledger(path, silo=silo, budget=budget, promise=promise_of(job)) as ledger:
-                epsilon += ledger.epsilon
+                events = [charge.event for charge in ledger.charges]
+                silo_level = isinstance(privacy, SiloLevel)
+                epsilon += of_one_example(events, privacy.delta) if silo_level else ledger.epsilon
                 delta += privacy.delta if ledger.charges else 0.0
         elif trained:
             raise LedgerDamaged(
@@ -63,21 +68,31 @@ def spent_in(runs: list[Path], silo: str) -> Budget:
     return Budget(epsilon, delta)
 
 
-def _privacy(policy: Policy, job: Job, spent: Budget) -> list[str]:
+def _privacy(policy: Policy, job: Job, silo: str, model_length: int, spent: Budget) -> list[str]:
     found = _allowed("privacy.kind", job.privacy.kind, "privacy", policy.privacy)
     if isinstance(job.privacy, NoPrivacy):
         return found
     found += _allowed("mechanism.kind", job.noise.kind, "mechanisms", policy.mechanisms)
     # What is told of earlier runs is rounded up: to the digit it tells the sampling rate, and so the size of the data.
     told = _rounded_up(spent.epsilon, policy.largest_epsilon)
-    for name, asked, before, shown, largest in (
-        ("epsilon", job.privacy.epsilon, spent.epsilon, told, policy.largest_epsilon),
-        ("delta", job.privacy.delta, spent.delta, spent.delta, policy.largest_delta),
+    epsilon, words = job.privacy.epsilon, ""
+    if isinstance(job.privacy, SiloLevel):
+        of_silo = update_releases(job, job.privacy, silo, model_length)
+        epsilon = of_one_example([event for events in of_silo.values() for event in events], job.privacy.delta)
+        words = f" for the silo as a whole, which is {epsilon_text(epsilon)} for one example"
+    for name, given, asked, before, shown, largest, unit in (
+        ("epsilon", job.privacy.epsilon, epsilon, spent.epsilon, told, policy.largest_epsilon, words),
+        ("delta", job.privacy.delta, job.privacy.delta, spent.delta, spent.delta, policy.largest_delta, ""),
     ):
         if asked + before > largest * (1 + 1e-9):
             earlier = f" and earlier runs have spent up to {shown:.4g}" if before else ""
-            found.append(f"privacy.{name} is {asked:g}{earlier}, but policy.largest_{name} is {largest:g}")
+            found.append(f"privacy.{name} is {given:g}{unit}{earlier}, but policy.largest_{name} is {largest:g}")
     return found
+
+
+def of_one_example(events: list[Event], delta: float) -> float:
+    """What releases that protect the silo as a whole cost one of its examples: a policy counts for examples."""
+    return epsilon_of([exchanged(event) for event in events], delta)
 
 
 def _rounded_up(spent: float, largest: float) -> float:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from federation.config.job import Job
 from federation.config.mechanisms import GaussianCentral, SplitConfig
 from federation.config.privacy import SiloLevel
+from federation.config.schedule import TwoPhase
 from federation.config.warm_start import KernelMeanStart
 from federation.phases import PHASE_1
 from federation.protection import honest, inner_sum, quorum
@@ -45,5 +46,13 @@ def _on_sums(job: Job, asked: int) -> str:
             f"the noise of {counted} honest ones of {asked}"
         )
     if isinstance(noise, GaussianCentral):
-        return "Gaussian noise, added by the aggregator, which sees the exact sum and is trusted with it"
+        seen = "the exact sum" if _hidden(job) else "each silo's exact contribution"
+        return f"Gaussian noise, added by the aggregator, which sees {seen} and is trusted with it"
     return EXAMPLE_AT_SILO.noise
+
+
+def _hidden(job: Job) -> bool:
+    sums = [job.secure_sum]
+    if isinstance(job.privacy, SiloLevel) and isinstance(job.schedule, TwoPhase) and job.schedule.tuning_rounds:
+        sums.append(job.schedule.tuning_sum)
+    return all(config.build().hides_contributions for config in sums)

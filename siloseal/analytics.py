@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from pydantic import Field, ValidationError
 
-from federation.accounting import MEANINGLESS_EPSILON, epsilon_text
+from federation.accounting import MEANINGLESS_EPSILON, epsilon_of, epsilon_text
 from federation.analytics.query import Answer
-from federation.analytics.releases import AnalyticsRun, next_release, require_feasible
+from federation.analytics.releases import AnalyticsRun, next_release, planned_events, require_feasible, shared_noise
 from federation.config.analytics import AnalyticsJob, CsvTables
 from federation.config.loading import load_config, to_yaml
 from federation.config.section import Section
@@ -62,7 +62,8 @@ def run_analytics(
     _begin(job, folder)
     with locked(folder), open_silos(job, tables, folder, randomness_of) as (silos, run):
         answers = ask_all(job, run, silos, say)
-        epsilon = max(silo.ledger.epsilon for silo in silos.values())
+        # What was planned, and not what was charged: whether a query ended early depends on the data.
+        epsilon = epsilon_of(planned_events(job, shared_noise(job)), job.privacy.delta)
         found = Answers(
             name=job.name,
             job=job.digest.hex(),

@@ -1,33 +1,22 @@
 """From what happened in a run to what its folder says: traffic, privacy, protection, honest notes, the summary."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
-from federation.accounting import MEANINGLESS_EPSILON, RENYI, epsilon_text, tightest_epsilon
+from federation.accounting import MEANINGLESS_EPSILON
 from federation.config.job import Job
-from federation.config.privacy import NoPrivacy, SiloLevel
-from federation.config.schedule import FedAvg, TwoPhase
-from federation.config.warm_start import KernelMeanStart, LeaderStart
-from federation.contributions import model_domain, model_scheme, sketch_domain, sketch_scheme
+from federation.config.privacy import NoPrivacy
 from federation.errors import RunError
 from federation.events import GaussianRelease, SampledGaussianSteps
-from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START
-from federation.planning import Lengths, plan_silo
-from federation.secure_sum import SecureSum
-from federation.session import RealDomain
-from models.building import feature_map, vector_lengths
+from federation.phases import PHASE_1, WARM_START
 from silo.data.labelled_images import LabelledImages
-from silo.ledger import RELATION, Budget, Ledger
-from silo.promises import promise_of
+from silo.ledger import Budget, Ledger
 from siloseal.finished import Finished
-from siloseal.metrics import Metric, NoteMetric, PrivacyMetric, ProtectionMetric, phase_title
+from siloseal.guarantees import Ledgers, Parts, parameters, protection
+from siloseal.metrics import Metric, NoteMetric, PrivacyMetric
 from siloseal.recorder import Recorder
 from siloseal.run_folder import silo_folder
 from siloseal.simulation import declared_labels
 from siloseal.summary import RunSummary, SiloSummary, read_run, write_metrics
-
-Ledgers = Mapping[str, Ledger | None]
-Parts = Mapping[str, LabelledImages]
 
 PHASE_2_GAIN = 0.02
 """What tuning should add within ten rounds; where it does not, the report says so."""
@@ -47,7 +36,7 @@ def sum_up(
     metrics: list[Metric] = [*recorder.scores.values(), *finished.traffic, *recorder.timings()]
     metrics += [
         *_privacy(ledgers),
-        *_protection(job, _lengths(job, finished)),
+        *protection(job, finished),
         *(NoteMetric(text=text) for text in notes),
     ]
     write_metrics(run_dir, metrics)
@@ -72,7 +61,7 @@ def sum_up(
         run_dir=str(run_dir),
         classifier=headline,
         silos=silos,
-        parameters=_parameters(job, parts, ledgers, finished),
+        parameters=parameters(job, parts, ledgers, finished),
         warnings=warnings,
     )
 
@@ -130,38 +119,6 @@ def _privacy(ledgers: Ledgers) -> list[PrivacyMetric]:
     return metrics
 
 
-def _protection(job: Job, lengths: Lengths) -> list[ProtectionMetric]:
-    model = lengths.model
-    uploads = list[tuple[str, str, SecureSum]]()
-    if isinstance(job.warm_start, KernelMeanStart):
-        uploads.append((WARM_START, "kernel mean of each silo", sketch_scheme(job, lengths.sketch)))
-    elif isinstance(job.warm_start, LeaderStart):
-        uploads.append((WARM_START, f"generator of {job.warm_start.silo}", model_scheme(job, WARM_START, model)))
-    match job.schedule:
-        case TwoPhase(tuning_rounds=rounds):
-            uploads.append((PHASE_1, "generator and size of each silo", model_scheme(job, PHASE_1, model)))
-            if rounds:
-                uploads.append((PHASE_2, "tuned generator and size of each silo", model_scheme(job, PHASE_2, model)))
-        case FedAvg():
-            uploads.append((FEDAVG, "both networks and size of each silo", model_scheme(job, FEDAVG, model)))
-    return [
-        ProtectionMetric(
-            stage=stage,
-            what=what,
-            scheme=scheme.name,
-            hidden_from_aggregator=scheme.hides_contributions,
-            note="the aggregator learns the sum only" if scheme.hides_contributions else _exposure(job),
-        )
-        for stage, what, scheme in uploads
-    ]
-
-
-def _exposure(job: Job) -> str:
-    protected = not isinstance(job.privacy, NoPrivacy)
-    rest = "it is differentially private, sizes aside" if protected else "and nothing else protects it"
-    return f"in clear: the aggregator sees each silo's upload and size; {rest}"
-
-
 def _notes(job: Job, recorder: Recorder) -> list[str]:
     """What a reader should know before trusting the numbers, the disappointments included."""
     headline = job.evaluation.classifiers[0]
@@ -193,66 +150,6 @@ def _notes(job: Job, recorder: Recorder) -> list[str]:
     if warm is not None and average is not None and warm > average:
         notes.append(f"The warm start alone ({warm:.3f}) is better than the phase 1 average ({average:.3f}).")
     return notes
-
-
-def _parameters(job: Job, parts: Parts, ledgers: Ledgers, finished: Finished) -> dict[str, str]:
-    plans = [plan_silo(job, name, len(part), _lengths(job, finished)) for name, part in parts.items()]
-    parameters = {"parameters of the shared model": f"{finished.parameters:,}", **_sums(job, finished)}
-    if isinstance(job.privacy, NoPrivacy):
-        return {**parameters, "privacy": "off"}
-    promise = promise_of(job)
-    words = {
-        "unit of privacy": promise.unit,
-        "neighbouring relation": RELATION,
-        "accountant": _accountant([ledger for ledger in ledgers.values() if ledger is not None]),
-        "noise": promise.noise,
-        "clip norm": f"{job.privacy.clip_norm:g}",
-    }
-    if isinstance(job.privacy, SiloLevel):
-        return {**parameters, **words}
-    noise = [plan.step_noise for plan in plans if plan.step_noise is not None]
-    rates = [plan.sampling_rate for plan in plans]
-    return {
-        **parameters,
-        **words,
-        "sampling": f"Poisson, rate {min(rates):.4f} to {max(rates):.4f}, from the operating system's generator",
-        "noise multiplier of a step": f"{min(noise):.3f} to {max(noise):.3f}" if noise else "no steps",
-        "noise of a step": "Gaussian, single precision, AES-256 keyed by the operating system",
-    }
-
-
-def _accountant(ledgers: list[Ledger]) -> str:
-    """What the ledgers enforce, and what a tighter and slower count makes of the largest of them."""
-    words = "Renyi (dp-accounting), one composition over all phases"
-    largest = max(ledgers, key=lambda ledger: ledger.epsilon)
-    epsilon, how = tightest_epsilon([charge.event for charge in largest.charges], largest.budget.delta)
-    return words if how == RENYI else f"{words}; {how} count epsilon {epsilon_text(epsilon)} for {largest.silo}"
-
-
-def _lengths(job: Job, finished: Finished) -> Lengths:
-    return vector_lengths(job, finished.image_shape, finished.classes)
-
-
-def _sums(job: Job, finished: Finished) -> dict[str, str]:
-    """What the protection of each phase's sum rests on."""
-    silos, crowd = len(job.silos.names), job.schedule.crowd(len(job.silos.names))
-    model = model_domain(job, finished.parameters)
-    used = list[tuple[str, SecureSum, RealDomain, int]]()
-    if isinstance(job.warm_start, KernelMeanStart):
-        features = feature_map(job, job.warm_start, finished.image_shape, finished.classes)
-        used.append((WARM_START, sketch_scheme(job, features.length), sketch_domain(job, features.length), silos))
-    match job.schedule:
-        case TwoPhase(tuning_rounds=rounds):
-            phases = (PHASE_1, PHASE_2) if rounds else (PHASE_1,)
-        case FedAvg():
-            phases = (FEDAVG,)
-    used += [(phase, model_scheme(job, phase, finished.parameters), model, crowd) for phase in phases]
-    rows = dict[str, str]()
-    for phase, scheme, domain, count in used:
-        title = f"sum of {phase_title(phase).lower()}"
-        rows[title] = scheme.name
-        rows |= {f"{title}, {name}": value for name, value in scheme.describe(domain, count).items()}
-    return rows
 
 
 def check_ledgers(run_dir: Path) -> None:

@@ -110,11 +110,12 @@ class CkksSum:
         sizes, threshold = self.parameters(domain, silos), self.fewest(silos)
         ring = ring_of(sizes.degree)
         noise = f"2^{math.log2(sizes.noise_bound):.1f}"
+        rounded = f"{self.precision_bits} bits: an entry is rounded to multiples of {self.grid(domain):.2g}"
         return {
             "degree N": f"{sizes.degree:,}",
             "log q": f"{ring.modulus_bits} bits, within SEAL's limit for 128-bit security",
             "values a coefficient": f"{sizes.values} of {sizes.width} bits",
-            "precision": f"{self.precision_bits} bits: an entry is rounded to multiples of {self.grid(domain):.2g}",
+            "precision": rounded if isinstance(domain, RealDomain) else "integers, which are exact",
             "flooding": f"uniform in [-2^{sizes.flooding_bits}, 2^{sizes.flooding_bits}), over noise below {noise}",
             "statistical distance": f"2^{sizes.statistical_distance_log2:.1f} over the whole opening",
             "threshold": f"{threshold} of {silos}: {silos - threshold or 'none'} may go silent once the key is joined",

@@ -70,7 +70,7 @@ class SplitNoise(Section):
 
     kind: NoiseKind = Field(default="skellam", description="which integers: skellam, or ddg for discrete Gaussians")
     colluding: int = Field(
-        default=1, ge=0, description="so many silos may tell the aggregator all they know; their noise does not count"
+        default=1, ge=1, description="so many silos may tell the aggregator all they know; their noise does not count"
     )
 
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from federation.config.mechanisms import FixedClip, NoNoise, Pbm, SplitConfig
+from federation.config.mechanisms import FixedClip, GaussianCentral, NoNoise, Pbm, SplitConfig
 from federation.config.privacy import NoPrivacy, SiloLevel
 from federation.config.schedule import TwoPhase
 from federation.config.sums import may_collude
@@ -43,8 +43,17 @@ def require_fitting_noise(job: "Job") -> None:
             "mechanism.kind is pbm, which protects whole vectors only, but the kernel mean protects single examples; "
             "choose skellam or ddg"
         )
+    if isinstance(noise, GaussianCentral) and "ring" in {job.secure_sum.kind, *_tuning_sum(job)}:
+        raise ValueError(
+            "mechanism.kind is gaussian_central, which noises the sum at the aggregator, but in a ring the first silo "
+            "sees the sum before that; choose another sum"
+        )
     if isinstance(noise, SplitConfig):
         _require_hiding_sums(job, noise, updates=silo_level)
+
+
+def _tuning_sum(job: "Job") -> set[str]:
+    return {job.schedule.tuning_sum.kind} if isinstance(job.schedule, TwoPhase) else set()
 
 
 def _require_hiding_sums(job: "Job", noise: SplitConfig, *, updates: bool) -> None:

@@ -67,7 +67,7 @@ class _Split(Section):
         description="of an entry on its way, a few more over ckks; if not given, until one more gains less than 1 %",
     )
     colluding: int = Field(
-        default=1, ge=0, description="so many silos may tell the others their noise; it does not count then"
+        default=1, ge=1, description="so many silos may use what they know of their own noise; it does not count"
     )
     clipping: Clipping = Field(default=FixedClip(), description="how the clip norm of updates moves")
 

@@ -46,7 +46,7 @@ class QuantileRule:
     def following(self, clip_norm: float, total_entry: float, contributors: int) -> float:
         """The next round's clip norm: it shrinks where more than `quantile` of the vectors were within it."""
         entry = math.sqrt(self.share) * self.protected_norm(clip_norm)
-        fraction = (1 + total_entry / (entry * contributors)) / 2
+        fraction = min(max((1 + total_entry / (entry * contributors)) / 2, 0.0), 1.0)  # noise knows no bounds
         return clip_norm * math.exp(-self.learning_rate * (fraction - self.quantile))
 
 

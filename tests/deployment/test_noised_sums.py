@@ -11,7 +11,7 @@ from models.building import vector_lengths
 from .conftest import EXAMPLES, NAMES, SHORT, Consortium
 
 SECAGG = {"kind": "secagg"}
-SILO_LEVEL = {"kind": "silo_level", "epsilon": 10, "delta": 1e-5, "clip_norm": 0.5}
+SILO_LEVEL = {"kind": "silo_level", "epsilon": 4, "delta": 1e-5, "clip_norm": 0.5}
 
 
 def test_a_silo_that_is_killed_in_a_noised_sum_goes_on_and_pays_once(

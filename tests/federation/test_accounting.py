@@ -30,6 +30,7 @@ from federation.events import (
     PoissonBinomialRelease,
     SampledGaussianSteps,
     SkellamRelease,
+    exchanged,
 )
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "accounting.json").read_text())
@@ -273,3 +274,20 @@ def test_events_without_a_loss_distribution_are_counted_by_renyi_curves() -> Non
 def test_a_release_that_no_theorem_covers_cannot_be_counted(event) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(UncountableEvent, match=r"cannot be counted|no finite epsilon"):
         event()
+
+
+def test_every_coordinate_of_a_poisson_binomial_vector_is_paid_for() -> None:
+    """Coordinates are independent, so their divergences add up, as those of as many releases of one would."""
+    one, many = PoissonBinomialRelease(20, 4, 0.01, 1), PoissonBinomialRelease(20, 4, 0.01, 512)
+    assert epsilon_of([many], 1e-5) == pytest.approx(epsilon_of([one] * 512, 1e-5), rel=1e-12)
+    assert epsilon_of([many], 1e-5) > 5 * epsilon_of([one], 1e-5)
+
+
+def test_an_exchanged_unit_moves_twice_as_far() -> None:
+    assert exchanged(GaussianRelease(3.0)) == GaussianRelease(1.5)
+    assert exchanged(SkellamRelease(9.0, 2.0, 3.0)) == SkellamRelease(9.0, 4.0, 6.0)
+    assert exchanged(DiscreteGaussianRelease(2, 9.0, 2.0, 3.0, 7)) == DiscreteGaussianRelease(2, 9.0, 4.0, 6.0, 7)
+    assert exchanged(BinomialRelease(10_000, 1, 2, 3, 1, 1e-5)) == BinomialRelease(10_000, 2, 4, 6, 1, 1e-5)
+    assert exchanged(PoissonBinomialRelease(3, 4, 0.1, 5)) == PoissonBinomialRelease(3, 4, 0.1, 5)
+    with pytest.raises(UncountableEvent, match="single units only"):
+        exchanged(SampledGaussianSteps(0.1, 1.0, 5))

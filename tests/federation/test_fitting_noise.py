@@ -37,6 +37,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
       "schedule": QUIET}, "fixed"),
     ({"privacy": SILO_LEVEL, "mechanism": {"kind": "ddg", "colluding": 2}, "secure_sum": SECAGG, "schedule": QUIET},
      "at most 1 of the other silos; lower it"),
+    ({"privacy": SILO_LEVEL, "mechanism": {"kind": "gaussian_central"}, "secure_sum": {"kind": "ring"}},
+     "in a ring the first silo sees the sum"),
+    ({"privacy": SILO_LEVEL, "mechanism": {"kind": "ddg", "colluding": 0}, "secure_sum": SECAGG}, "colluding"),
     ({"privacy": SILO_LEVEL, "mechanism": {"kind": "ddg"}, "secure_sum": {"kind": "secagg", "threshold": 2},
       "schedule": QUIET}, "at most 0 of the other silos; lower it"),
     ({"privacy": SILO_LEVEL, "mechanism": {"kind": "discrete"}}, "ddg"),
@@ -70,10 +73,9 @@ def test_rounds_that_ask_a_public_part_of_the_silos_are_not_amplified(small_job:
 
 
 def test_more_silent_and_colluding_silos_than_can_be_spared_are_refused(small_job: Callable[..., Job]) -> None:
-    """Of five silos two must stay for the sum to open; if both may collude, nobody's noise is left."""
-    silos = {"names": ["a", "b", "c", "d", "e"], "fewest": 3}
-    noise, sum_of_three = {"kind": "skellam", "colluding": 0}, {"kind": "secagg", "threshold": 3}
-    job = small_job(silos=silos, privacy=SILO_LEVEL, mechanism=noise, secure_sum=sum_of_three, schedule=QUIET)
+    """Of five silos four must stay, and two of them may collude: the noise of two is left to count on."""
+    silos, noise = {"names": ["a", "b", "c", "d", "e"], "fewest": 4}, {"kind": "skellam", "colluding": 2}
+    job = small_job(silos=silos, privacy=SILO_LEVEL, mechanism=noise, secure_sum=SECAGG, schedule=QUIET)
     assert plan_silo(job, "a", 500, Lengths(0, 1000)).events()["phase_1"]
     with pytest.raises(ConfigError, match=r"lower mechanism\.colluding"):
         Demand(epsilon=1.0, delta=1e-5, releases=1, silos=5, honest=0, length=10)

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
+from federation.accounting import epsilon_of
 from federation.config.job import Job
 from federation.config.loading import to_yaml
 from federation.config.sums import SumKind
@@ -16,6 +17,7 @@ from federation.protection import quorum
 from silo.config import Policy
 from silo.ledger import Budget, Ledger
 from silo.policy import JOB_FILE, check_policy, spent_in
+from silo.promises import promise_of
 from silo.state import Checkpoint, SiloState
 
 FRESH = Budget(0.0, 0.0)
@@ -75,6 +77,9 @@ EXCESSES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"privacy": {"kind": "none"}}, {}, "privacy.kind is none, but policy.privacy allows example_level"),
     ({"warm_start": {"kind": "kernel_mean", "epsilon": 2}, "mechanism": {"kind": "gaussian_central"}}, {},
      "mechanism.kind is gaussian_central, but policy.mechanisms allows gaussian_local, ddg, skellam, binomial, pbm"),
+    ({"privacy": {"kind": "silo_level", "epsilon": 6, "delta": 1e-5}, "mechanism": {"kind": "gaussian_local"}},
+     {"privacy": ["silo_level"]}, "privacy.epsilon is 6 for the silo as a whole, which is 13.83 for one example, but "
+     "policy.largest_epsilon is 10"),
     ({"secure_sum": {"kind": "plain"}}, {}, "secure_sum.kind is plain, but policy.secure_sums allows ckks"),
     ({}, {"tuning_sums": ["ckks"]}, "schedule.tuning_sum.kind is plain, but policy.tuning_sums allows ckks"),
     ({}, {"fewest_silos": 4},
@@ -174,9 +179,10 @@ class TestEarlierRuns:
             job, folder = job_of(**sections), tmp_path / name
             state = SiloState(folder)
             (folder / JOB_FILE).write_text(to_yaml(job))
-            if job.privacy.kind == "example_level":
+            if job.privacy.kind != "none":
                 budget = Budget(job.privacy.epsilon, job.privacy.delta)
-                with Ledger(folder / "ledger.jsonl", silo="north", budget=budget) as ledger:
+                path, promise = folder / "ledger.jsonl", promise_of(job)
+                with Ledger(path, silo="north", budget=budget, promise=promise) as ledger:
                     for _ in range(releases):
                         ledger.charge(GaussianRelease(noise_multiplier=5.0), phase="warm_start")
             if trained:
@@ -192,6 +198,12 @@ class TestEarlierRuns:
         both = spent_in([run_of("b"), run_of("c", privacy=example_level(delta=1e-6))], "north")
         assert both.epsilon > 2 * one.epsilon
         assert both.delta == pytest.approx(1.1e-5)
+
+    def test_cost_an_example_more_where_the_silo_as_a_whole_was_protected(self, run_of: Callable[..., Path]) -> None:
+        """With the example or without it, what left is another vector within the clip norm: twice as far, not as far."""
+        silo_level = {"kind": "silo_level", "epsilon": 10, "delta": 1e-5}
+        whole = spent_in([run_of("a", privacy=silo_level, mechanism={"kind": "gaussian_local"})], "north")
+        assert whole.epsilon == pytest.approx(epsilon_of([GaussianRelease(2.5)], 1e-5))
 
     def test_cost_nothing_while_nothing_was_made_of_the_data(self, run_of: Callable[..., Path]) -> None:
         assert spent_in([run_of("a", trained=False, releases=0)], "north") == FRESH

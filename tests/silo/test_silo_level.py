@@ -13,6 +13,7 @@ from federation.events import GaussianRelease
 from federation.session import Session
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, to_array, wrap
+from silo.ledger import Ledger
 from silo.state import Checkpoint, SiloState
 from tests.silo.conftest import KEYS, ROSTER, Bench, Killed
 
@@ -63,6 +64,26 @@ def test_each_sum_is_paid_once_wherever_the_silo_dies(bench: Bench, monkeypatch:
     assert len(bench.silo.ledger.charges) == 1 + at
     assert decode(pb.Reply, bench.silo.answer(request)).WhichOneof("body") == "sum"
     assert [charge.phase for charge in bench.silo.ledger.charges] == ["phase_1", "phase_2"]
+
+
+def test_a_silo_that_dies_between_naming_the_sum_and_paying_for_it_pays_later(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same event was charged for the round before, and must not pass for this one's."""
+    bench.train(1)
+    bench.silo.answer(noised_sum(bench, 1, "phase_1"))
+    bench.train(3, "phase_2", 1)
+
+    def die(*_: object, **__: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "charge", die)
+        with pytest.raises(Killed):
+            bench.silo.answer(noised_sum(bench, 3, "phase_2"))
+    bench.restart()
+    assert decode(pb.Reply, bench.silo.answer(noised_sum(bench, 3, "phase_2"))).WhichOneof("body") == "sum"
+    assert len(bench.silo.ledger.charges) == 2
 
 
 def test_a_reply_that_was_never_stored_is_paid_once(bench: Bench) -> None:

@@ -1,0 +1,126 @@
+"""What a run promises, to whom, and on what: the rows of its report about protection and parameters."""
+
+from collections.abc import Mapping
+
+from federation.accounting import RENYI, epsilon_text, tightest_epsilon
+from federation.config.job import Job
+from federation.config.privacy import NoPrivacy, SiloLevel
+from federation.config.schedule import FedAvg, TwoPhase
+from federation.config.warm_start import KernelMeanStart, LeaderStart
+from federation.contributions import model_domain, model_scheme, sketch_domain, sketch_scheme
+from federation.mechanism import NoisySum
+from federation.mechanisms.gaussian import GaussianAtAggregator
+from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START
+from federation.planning import Lengths, plan_silo
+from federation.secure_sum import SecureSum
+from federation.session import RealDomain
+from models.building import feature_map, vector_lengths
+from silo.data.labelled_images import LabelledImages
+from silo.ledger import RELATION, Ledger
+from silo.promises import promise_of
+from siloseal.finished import Finished
+from siloseal.metrics import ProtectionMetric, phase_title
+
+Ledgers = Mapping[str, Ledger | None]
+Parts = Mapping[str, LabelledImages]
+
+
+def protection(job: Job, finished: Finished) -> list[ProtectionMetric]:
+    """What each phase uploads, and who sees it."""
+    lengths = _lengths(job, finished)
+    uploads = list[tuple[str, str, SecureSum]]()
+    if isinstance(job.warm_start, KernelMeanStart):
+        uploads.append((WARM_START, "kernel mean of each silo", sketch_scheme(job, lengths.sketch)))
+    elif isinstance(job.warm_start, LeaderStart):
+        uploads.append(
+            (WARM_START, f"generator of {job.warm_start.silo}", model_scheme(job, WARM_START, lengths.model))
+        )
+    of_phase = {PHASE_1: "generator and size", PHASE_2: "tuned generator and size", FEDAVG: "both networks and size"}
+    for phase in _phases(job):
+        what = "clipped update" if isinstance(job.privacy, SiloLevel) else of_phase[phase]
+        uploads.append((phase, f"{what} of each silo", model_scheme(job, phase, lengths.model)))
+    return [
+        ProtectionMetric(
+            stage=stage,
+            what=what,
+            scheme=scheme.name,
+            hidden_from_aggregator=scheme.hides_contributions,
+            note="the aggregator learns the sum only" if scheme.hides_contributions else _exposure(job, scheme),
+        )
+        for stage, what, scheme in uploads
+    ]
+
+
+def _exposure(job: Job, scheme: SecureSum) -> str:
+    if isinstance(scheme, NoisySum) and isinstance(scheme.mechanism, GaussianAtAggregator):
+        return "in clear, and without noise: the aggregator sees each silo's upload, and is trusted to noise their sum"
+    if isinstance(job.privacy, SiloLevel):
+        return "in clear: the aggregator sees each silo's update, which is differentially private on its own"
+    protected = not isinstance(job.privacy, NoPrivacy)
+    rest = "it is differentially private, sizes aside" if protected else "and nothing else protects it"
+    return f"in clear: the aggregator sees each silo's upload and size; {rest}"
+
+
+def parameters(job: Job, parts: Parts, ledgers: Ledgers, finished: Finished) -> dict[str, str]:
+    """What the guarantees of a run rest on, for the report."""
+    plans = [plan_silo(job, name, len(part), _lengths(job, finished)) for name, part in parts.items()]
+    rows = {"parameters of the shared model": f"{finished.parameters:,}", **_sums(job, finished)}
+    if isinstance(job.privacy, NoPrivacy):
+        return {**rows, "privacy": "off"}
+    promise = promise_of(job)
+    words = {
+        "unit of privacy": promise.unit,
+        "neighbouring relation": RELATION,
+        "accountant": _accountant([ledger for ledger in ledgers.values() if ledger is not None]),
+        "noise": promise.noise,
+        "clip norm": f"{job.privacy.clip_norm:g}",
+    }
+    if isinstance(job.privacy, SiloLevel):
+        return {**rows, **words}
+    noise = [plan.step_noise for plan in plans if plan.step_noise is not None]
+    rates = [plan.sampling_rate for plan in plans]
+    return {
+        **rows,
+        **words,
+        "sampling": f"Poisson, rate {min(rates):.4f} to {max(rates):.4f}, from the operating system's generator",
+        "noise multiplier of a step": f"{min(noise):.3f} to {max(noise):.3f}" if noise else "no steps",
+        "noise of a step": "Gaussian, single precision, AES-256 keyed by the operating system",
+    }
+
+
+def _accountant(ledgers: list[Ledger]) -> str:
+    """What the ledgers enforce, and what a tighter and slower count makes of the largest of them."""
+    words = "Renyi (dp-accounting), one composition over all phases"
+    largest = max(ledgers, key=lambda ledger: ledger.epsilon)
+    epsilon, how = tightest_epsilon([charge.event for charge in largest.charges], largest.budget.delta)
+    return words if how == RENYI else f"{words}; {how} count epsilon {epsilon_text(epsilon)} for {largest.silo}"
+
+
+def _lengths(job: Job, finished: Finished) -> Lengths:
+    return vector_lengths(job, finished.image_shape, finished.classes)
+
+
+def _phases(job: Job) -> tuple[str, ...]:
+    """Those that end with a sum of models."""
+    match job.schedule:
+        case TwoPhase(tuning_rounds=rounds):
+            return (PHASE_1, PHASE_2) if rounds else (PHASE_1,)
+        case FedAvg():
+            return (FEDAVG,)
+
+
+def _sums(job: Job, finished: Finished) -> dict[str, str]:
+    """What the protection of each phase's sum rests on."""
+    silos, crowd = len(job.silos.names), job.schedule.crowd(len(job.silos.names))
+    model = model_domain(job, finished.parameters)
+    used = list[tuple[str, SecureSum, RealDomain, int]]()
+    if isinstance(job.warm_start, KernelMeanStart):
+        features = feature_map(job, job.warm_start, finished.image_shape, finished.classes)
+        used.append((WARM_START, sketch_scheme(job, features.length), sketch_domain(job, features.length), silos))
+    used += [(phase, model_scheme(job, phase, finished.parameters), model, crowd) for phase in _phases(job)]
+    rows = dict[str, str]()
+    for phase, scheme, domain, count in used:
+        title = f"sum of {phase_title(phase).lower()}"
+        rows[title] = scheme.name
+        rows |= {f"{title}, {name}": value for name, value in scheme.describe(domain, count).items()}
+    return rows
