@@ -40,8 +40,9 @@ from threadpoolctl import threadpool_limits
 from federation.errors import ConfigError
 from federation.identity import KEY_BYTES
 from federation.mechanism import Mechanism
-from federation.mechanisms.calibration import Demand, calibrated_lattice, calibrated_pbm, gaussian_multiplier
+from federation.mechanisms.calibration import Demand, calibrated_pbm, gaussian_multiplier
 from federation.mechanisms.gaussian import GaussianAtAggregator, GaussianAtSilo
+from federation.mechanisms.lattice_calibration import calibrated_lattice
 from federation.randomness import SecureRandomness
 from federation.secure_sum import Sum
 from federation.session import IntegerDomain, RealDomain, Session

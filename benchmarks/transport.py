@@ -85,7 +85,7 @@ def make_kits(folder: Path, *, silos: int, schedule: dict[str, Any]) -> Path:
     }  # fmt: skip
     policy = {
         "largest_epsilon": 10, "largest_delta": 1e-5, "fewest_silos": 2, "secure_sums": ["plain"],
-        "tuning_sums": ["plain"], "mechanisms": ["example_level"], "learners": ["gan"], "largest_model": 10**6,
+        "tuning_sums": ["plain"], "privacy": ["example_level"], "learners": ["gan"], "largest_model": 10**6,
     }  # fmt: skip
     consortium = {
         "name": "transport", "job": "job.yaml", "policy": policy,

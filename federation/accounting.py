@@ -27,6 +27,7 @@ from federation.events import (
     Event,
     GaussianRelease,
     PoissonBinomialRelease,
+    RandomBitsRelease,
     SampledGaussianSteps,
     SkellamRelease,
 )
@@ -110,6 +111,8 @@ def _curve_of_one(event: Event) -> NDArray[np.float64]:
             return _sampled(lambda orders: skellam_curve(orders, variance=variance, l2=l2, l1=l1), rate)
         case PoissonBinomialRelease(honest=honest, trials=trials, theta=theta, coordinates=coordinates):
             return coordinates * poisson_binomial_curve(ORDERS, silos=honest, trials=trials, theta=theta)
+        case RandomBitsRelease(noise_multiplier=noise):
+            return np.asarray(ORDERS, dtype=np.float64) / (2 * noise**2)
         case BinomialRelease():
             raise UncountableEvent(f"{event} has no Renyi curve")
         case _:

@@ -123,6 +123,20 @@ class PoissonBinomialRelease:
             raise UncountableEvent(f"{self} cannot be counted: theta lies in (0, 1/4]")
 
 
+@dataclass(frozen=True)
+class RandomBitsRelease:
+    """Bits that are fair coins or seldom 1 (`federation/analytics/noisy_bits.py`).
+
+    Their Renyi divergences are at most those of a Gaussian release with this noise multiplier. Nothing more is proven,
+    so it is an event of its own, which nobody counts by the Gaussian's privacy loss.
+    """
+
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        _require_noise(self, self.noise_multiplier)
+
+
 Event = (
     GaussianRelease
     | SampledGaussianSteps
@@ -130,6 +144,7 @@ Event = (
     | SkellamRelease
     | BinomialRelease
     | PoissonBinomialRelease
+    | RandomBitsRelease
 )
 
 
@@ -148,7 +163,7 @@ def exchanged(event: Event) -> Event:
             return replace(event, l2=2 * l2, l1=2 * l1, linf=2 * linf)
         case PoissonBinomialRelease():
             return event  # it covers any exchange as it is
-        case SampledGaussianSteps():
+        case SampledGaussianSteps() | RandomBitsRelease():
             raise UncountableEvent(f"{event} is counted for single units only, not for their exchange")
         case _:
             assert_never(event)

@@ -1,9 +1,9 @@
 """The exact Renyi curve of the Poisson-binomial mechanism (Chen, Ozgur and Kairouz 2022), one coordinate of it.
 
 Each of n silos throws m coins of chance 1/2 + theta x, |x| <= 1, and only the number of heads is seen. The divergence
-between two neighbouring inputs is quasi-convex in each silo's chance, so it is largest where every chance is extreme:
-one silo changes sides, and k of the others are at the upper end. Among all k the largest is at k = 0 or, its mirror
-image, k = n - 1; that was found by computation, and a test computes all k for several settings.
+between two neighbouring inputs is quasi-convex in each coin's chance, so it is largest where every chance is extreme:
+one silo changes sides, and some of the other coins are at the upper end. Among those the largest is where none is or,
+its mirror image, where all are; that was found by computation, and a test computes all for several settings.
 """
 
 from collections.abc import Sequence

@@ -25,9 +25,10 @@ from federation.config.schedule import FedAvg, TwoPhase
 from federation.config.warm_start import KernelMeanStart
 from federation.errors import ConfigError
 from federation.mechanism import Mechanism
-from federation.mechanisms.calibration import Demand, calibrated_lattice, calibrated_pbm, gaussian_multiplier
+from federation.mechanisms.calibration import Demand, calibrated_pbm, gaussian_multiplier
 from federation.mechanisms.clipping import QuantileRule, WindowRule
 from federation.mechanisms.gaussian import GaussianAtAggregator, GaussianAtSilo
+from federation.mechanisms.lattice_calibration import calibrated_lattice
 from federation.phases import PHASE_2, participants
 from federation.secure_sum import SecureSum
 from federation.session import RealDomain

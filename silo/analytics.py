@@ -40,7 +40,9 @@ class AnalyticsSilo:
         identity: Identity,
         run: AnalyticsRun,
         randomness: Randomness,
+        told: tuple[int, ...] = (),
     ) -> None:
+        """`told` counts the releases of each query that came in before an interruption: they are not asked again."""
         self._job, self._identity, self._run, self._randomness = job, identity, run, randomness
         if (person := job.privacy.person) is not None:
             table = table.first_of_each(person.column, person.records)
@@ -51,7 +53,7 @@ class AnalyticsSilo:
         budget = Budget(job.privacy.epsilon, job.privacy.delta)
         self.ledger = Ledger(folder / "ledger.jsonl", silo=identity.name, budget=budget, promise=promise_of(job))
         try:
-            self._require_budget()
+            self._require_budget(told)
         except BaseException:
             self.close()
             raise
@@ -79,16 +81,17 @@ class AnalyticsSilo:
         if self._side is not None:
             self._side.forget()
 
-    def _require_budget(self) -> None:
+    def _require_budget(self, told: tuple[int, ...]) -> None:
         """A run that could not pay for its last query would waste what the first ones cost."""
         charged = [charge.event for charge in self.ledger.charges]
-        planned = planned_events(self._job, shared_noise(self._job))
+        planned = planned_events(self._job, shared_noise(self._job), told)
         epsilon = epsilon_of([*charged, *planned], self._job.privacy.delta)
         if not epsilon <= self._job.privacy.epsilon:
             raise BudgetExceeded(
                 f"{self._identity.name} has spent epsilon {self.ledger.epsilon:.3f} of {self._job.privacy.epsilon:g} "
-                f"in a run that did not end, and all queries again would make {epsilon:.3f}; what may have been "
-                "released stays spent: if the silos agree to spend it once more, begin in another folder (--out)"
+                f"in a run that was interrupted, and what is left of it would make {epsilon:.3f}: the release that was "
+                "under way is lost and stays paid. Plan for that with privacy.reserve_releases, in another folder "
+                "(--out), if the silos agree to spend as much once more"
             )
 
 

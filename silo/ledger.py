@@ -26,12 +26,11 @@ from federation.events import (
     Event,
     GaussianRelease,
     PoissonBinomialRelease,
+    RandomBitsRelease,
     SampledGaussianSteps,
     SkellamRelease,
 )
 from silo.promises import EXAMPLE_AT_SILO, Promise, promise_of
-
-RELATION = "add/remove"
 
 _EVENTS: dict[str, Callable[..., Event]] = {
     "gaussian_release": GaussianRelease,
@@ -40,6 +39,7 @@ _EVENTS: dict[str, Callable[..., Event]] = {
     "skellam_release": SkellamRelease,
     "binomial_release": BinomialRelease,
     "poisson_binomial_release": PoissonBinomialRelease,
+    "random_bits_release": RandomBitsRelease,
 }
 _NAMES: dict[object, str] = {kind: name for name, kind in _EVENTS.items()}
 
@@ -67,7 +67,7 @@ class Ledger:
         self.budget, self.promise = budget, promise
         self.silo = silo
         numbers = {name: float(value) for name, value in asdict(budget).items()}  # 10 and 10.0 are the same budget
-        self._header = {"silo": silo, **numbers, "unit": promise.unit, "relation": RELATION}
+        self._header = {"silo": silo, **numbers, "unit": promise.unit, "relation": promise.relation}
         in_use = LedgerDamaged(f"{path} is in use by another process; a silo runs once at a time")
         self._file = ChainedFile(path, start=link("", self._header), in_use=in_use)
         try:
@@ -113,8 +113,8 @@ class Ledger:
         """The guarantee, in one line that a person can quote."""
         return (
             f"{self.silo}: ({epsilon_text(self.epsilon)}, {self.budget.delta:g})-differential privacy for "
-            f"{self.promise.unit} ({RELATION}) over all phases; {self.promise.noise}; Renyi accounting; the number of "
-            "examples and the set of classes count as public."
+            f"{self.promise.unit} ({self.promise.relation}) over all phases; {self.promise.noise}; Renyi accounting; "
+            "the number of examples and the set of classes count as public."
         )
 
     def close(self) -> None:

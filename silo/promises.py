@@ -21,6 +21,8 @@ class Promise:
     """What may be there or not without anyone being able to tell."""
     noise: str
     """Which noise, who adds it, and who is trusted to."""
+    relation: str = "add/remove"
+    """What neighbouring data sets differ in."""
 
 
 EXAMPLE_AT_SILO = Promise("one example", "Gaussian noise, added inside the silo, which trusts nobody else")
@@ -30,7 +32,7 @@ def promise_of(job: Job) -> Promise:
     """Of a private job."""
     if isinstance(job.privacy, SiloLevel):
         asked = job.schedule.crowd(len(job.silos.names))
-        return Promise("one silo's whole contribution", _on_sums(job, asked))
+        return Promise("one silo's whole contribution", _on_sums(job, asked), "there or zeros")
     if isinstance(job.warm_start, KernelMeanStart) and isinstance(job.noise, SplitConfig | GaussianCentral):
         training = "Gaussian noise of the training, added inside the silo; of the kernel mean, "
         return Promise(EXAMPLE_AT_SILO.unit, training + _on_sums(job, len(job.silos.names)))

@@ -25,7 +25,7 @@ from silo.data.loading import load
 from silo.data.partition import partition
 from silo.data.paths import expand
 from silo.data.tables import Table, image_table, read_table
-from silo.ledger import RELATION
+from siloseal.told import Told
 
 INTERVALS = (
     "95 % intervals, each on its own, are about the noise: they hold the figure of the silos' pooled records, and say "
@@ -60,8 +60,8 @@ def run_analytics(
     require_feasible(job)
     tables = read_tables(job)
     _begin(job, folder)
-    with locked(folder), open_silos(job, tables, folder, randomness_of) as (silos, run):
-        answers = ask_all(job, run, silos, say)
+    with locked(folder), open_silos(job, tables, folder, randomness_of) as (silos, run, told):
+        answers = ask_all(job, run, silos, told, say)
         # What was planned, and not what was charged: whether a query ended early depends on the data.
         epsilon = epsilon_of(planned_events(job, shared_noise(job)), job.privacy.delta)
         found = Answers(
@@ -77,19 +77,26 @@ def run_analytics(
 
 
 def ask_all(
-    job: AnalyticsJob, run: AnalyticsRun, silos: Mapping[str, AnalyticsSilo], say: Say, ask: Ask | None = None
+    job: AnalyticsJob,
+    run: AnalyticsRun,
+    silos: Mapping[str, AnalyticsSilo],
+    told: Told,
+    say: Say,
+    ask: Ask | None = None,
 ) -> tuple[Answer, ...]:
-    """Every query, release by release, each by a sum of its own."""
+    """Every query, release by release, each by a sum of its own; those that came in before are not asked again."""
     carry = ask or (lambda messages: {name: silos[name].answer(message) for name, message in messages.items()})
     answers = list[Answer]()
     for number, query in enumerate(job.queries):
         say(f"{query.title} ...")
-        progress = run.progress(number)
+        progress = told.progress(run, number)
         while not query.finished(progress):
             release = next_release(job, run, number, progress)
             for silo in silos.values():
                 silo.join(number, progress)
-            progress = progress.after(release.read(run_sum(release.scheme, release.session, carry)))
+            total = release.read(run_sum(release.scheme, release.session, carry))
+            told.add(number, total)
+            progress = progress.after(total)
         answers.append(query.answer(progress))
     return tuple(answers)
 
@@ -97,8 +104,9 @@ def ask_all(
 @contextmanager
 def open_silos(
     job: AnalyticsJob, tables: Mapping[str, Table], folder: Path, randomness_of: RandomnessOf
-) -> Iterator[tuple[dict[str, AnalyticsSilo], AnalyticsRun]]:
-    """The job's silos, each in its own folder, where it finds the ledger of an interrupted run."""
+) -> Iterator[tuple[dict[str, AnalyticsSilo], AnalyticsRun, Told]]:
+    """The job's silos, each in its own folder, where it finds the ledger of an interrupted run; and what that told."""
+    told = Told(job, folder / "told.json")
     homes = {name: folder / "silos" / name for name in job.silos.names}
     identities = {name: Identity.in_file(name, home / "identity.key") for name, home in homes.items()}
     run = AnalyticsRun(os.urandom(32), {name: identity.public for name, identity in identities.items()})
@@ -106,10 +114,16 @@ def open_silos(
         silos = dict[str, AnalyticsSilo]()
         for name, home in homes.items():
             silos[name] = AnalyticsSilo(
-                job, tables[name], home, identity=identities[name], run=run, randomness=randomness_of(name)
+                job,
+                tables[name],
+                home,
+                identity=identities[name],
+                run=run,
+                randomness=randomness_of(name),
+                told=told.releases,
             )
             stack.callback(silos[name].close)
-        yield silos, run
+        yield silos, run, told
 
 
 def read_tables(job: AnalyticsJob) -> dict[str, Table]:
@@ -133,8 +147,9 @@ def guarantee(job: AnalyticsJob, epsilon: float) -> str:
     promise = promise_of(job)
     weak = " (no meaningful guarantee: epsilon is too large)" if epsilon > MEANINGLESS_EPSILON else ""
     return (
-        f"({epsilon_text(epsilon)}, {job.privacy.delta:g})-differential privacy{weak} for {promise.unit} ({RELATION}) "
-        f"over all queries; {promise.noise}; Renyi accounting."
+        f"({epsilon_text(epsilon)}, {job.privacy.delta:g})-differential privacy{weak} for {promise.unit} "
+        f"({promise.relation}) over all queries; {promise.noise}; Renyi accounting; what other runs on the same "
+        "records cost comes on top."
     )
 
 

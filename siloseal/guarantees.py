@@ -16,7 +16,7 @@ from federation.secure_sum import SecureSum
 from federation.session import RealDomain
 from models.building import feature_map, vector_lengths
 from silo.data.labelled_images import LabelledImages
-from silo.ledger import RELATION, Ledger
+from silo.ledger import Ledger
 from silo.promises import promise_of
 from siloseal.finished import Finished
 from siloseal.metrics import ProtectionMetric, phase_title
@@ -70,7 +70,7 @@ def parameters(job: Job, parts: Parts, ledgers: Ledgers, finished: Finished) -> 
     promise = promise_of(job)
     words = {
         "unit of privacy": promise.unit,
-        "neighbouring relation": RELATION,
+        "neighbouring relation": promise.relation,
         "accountant": _accountant([ledger for ledger in ledgers.values() if ledger is not None]),
         "noise": promise.noise,
         "clip norm": f"{job.privacy.clip_norm:g}",

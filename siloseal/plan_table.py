@@ -8,7 +8,6 @@ from rich.table import Table
 
 from federation.config.job import Job
 from federation.config.privacy import NoPrivacy
-from silo.ledger import RELATION
 from silo.promises import promise_of
 from siloseal import wording
 from siloseal.metrics import phase_title
@@ -24,9 +23,7 @@ def print_plan(job: Job, plan: Plan, *, as_json: bool) -> None:
     terminal.print(_silos(job, plan))
     terminal.print(_phases(job, plan))
     privacy = job.privacy
-    unit = (
-        "" if isinstance(privacy, NoPrivacy) else f" at delta {privacy.delta:g}, for {promise_of(job).unit}, {RELATION}"
-    )
+    unit = "" if isinstance(privacy, NoPrivacy) else f" at delta {privacy.delta:g}, for {_protected(job)}"
     largest = max((cost.epsilon["total"] for cost in plan.silos if cost.epsilon), default=None)
     terminal.print(f"epsilon  {wording.epsilon(largest)}{unit}")
     if plan.tightest_epsilon is not None:
@@ -76,3 +73,8 @@ def _phases(job: Job, plan: Plan) -> Table:
 
 def _short(phase: str) -> str:
     return "total" if phase == "total" else phase_title(phase).lower()
+
+
+def _protected(job: Job) -> str:
+    promise = promise_of(job)
+    return f"{promise.unit}, {promise.relation}"

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from aggregator.observer import Model, Observer
 from federation.config.job import Job
-from federation.config.privacy import NoPrivacy, SiloLevel
+from federation.config.privacy import SiloLevel
 from federation.config.schedule import TwoPhase
 from federation.config.warm_start import LeaderStart
 from federation.contributions import require_precision
@@ -126,6 +126,8 @@ def _score_silos(
             generator = load_generator(job, part.image_shape, part.classes, model)
             recorder.score("silo_alone", name, generator, sorted(part.label_set()))
 
+    if isinstance(job.privacy, SiloLevel):
+        return  # a silo's own model is not noised, and would leave it here
     tasks = {"silo_trained": score_trained, "silo_alone": score_alone}
     if not job.evaluation.silo_alone or len(parts) == 1:
         del tasks["silo_alone"]
@@ -151,8 +153,6 @@ def _run_alone(job: Job, name: str, part: LabelledImages, folder: Path, randomne
         "secure_sum": plain,
         "mechanism": None,
     }
-    if isinstance(job.privacy, SiloLevel):  # whoever works alone tells nobody that it does
-        changes["privacy"] = NoPrivacy(kind="none")
     alone = job.model_copy(update=changes)
     with open_silos(alone, {name: part}, folder, randomness_of, _unwatched) as opened:
         return federate(alone, opened, folder, Observer(), workers=1).model

@@ -69,9 +69,11 @@ class Distinct(Query):
         likely = min(max(empty, 0.0), 1.0)
         noise = likely * total.spread * (1 - total.spread) + (1 - likely) / 4  # variance of one bit
         reach = TWO_SIDED * math.sqrt((noise / contrast**2 + _hashing_variance(likely)) / self.cells)
-        value, low, high = (self._values(share) for share in (empty, empty + reach, empty - reach))
-        full = empty - reach < 1 / self.cells
-        note = "the upper end is as far as these cells reach: take more cells" if full else ""
+        low, high = self._values(empty + reach), self._values(empty - reach)
+        value: float | None = self._values(empty)
+        note = "the upper end is as far as these cells reach: take more cells" if empty - reach < 1 / self.cells else ""
+        if high > 3 * max(low, 1.0):
+            value, note = None, "too noisy to tell: raise epsilon, or ask less with it"
         return Answer(
             query=self.title, estimates=(Estimate(name="values", value=value, low=low, high=high, note=note),)
         )

@@ -23,14 +23,18 @@ class Mean(Query):
 
     numeric: ClassVar[bool] = True
     kind: Literal["mean"] = Field(description="mean and variance of a number")
-    low: float = Field(description="smaller numbers count as this one; choose it without looking at the data")
-    high: float = Field(description="larger numbers count as this one; choose it without looking at the data")
+    low: float = Field(
+        ge=-1e15, le=1e15, description="smaller numbers count as this one; choose it without looking at the data"
+    )
+    high: float = Field(
+        ge=-1e15, le=1e15, description="larger numbers count as this one; choose it without looking at the data"
+    )
     steps: int = Field(default=1024, ge=16, le=65_536, description="grid steps in half the range; K in the text")
 
     @model_validator(mode="after")
     def _low_is_below_high(self) -> Self:
-        if not self.low < self.high:
-            raise ValueError(f"low is {self.low:g} and high is {self.high:g}; low must be below high")
+        if not self.high - self.low > 1e-12 * max(abs(self.low), abs(self.high)):
+            raise ValueError(f"low is {self.low:g} and high is {self.high:g}; low must be well below high")
         return self
 
     @property

@@ -7,8 +7,8 @@ counts would tell less: its noise is wider than the step from no silo to one.
 One record moves at most one cell, from a coin that shows 1 with chance f to a fair one. With 1 - 2 f = tanh(1 / z) both
 Renyi divergences are at most those of a Gaussian release of noise multiplier z, at every order. With a = 1 / z and
 h = ln cosh they are h(a) + h((alpha - 1) a) / (alpha - 1) and (h(alpha a) - alpha h(a)) / (alpha - 1). Because
-h(x) <= x^2 / 2, the first is at most alpha a^2 / 2; because x^2 / 2 - h(x) is convex and 0 at 0, so is the second. So a
-Gaussian release is what the ledger is charged with.
+h(x) <= x^2 / 2, the first is at most alpha a^2 / 2; because x^2 / 2 - h(x) is convex and 0 at 0, so is the second. That
+is what the ledger is charged with.
 """
 
 import math
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from federation.errors import DomainError
-from federation.events import Event, GaussianRelease
+from federation.events import Event, RandomBitsRelease
 from federation.randomness import Randomness
 from federation.secure_sum import Sum
 from federation.session import IntegerDomain, RealDomain, Session, Vector
@@ -62,10 +62,10 @@ class NoisyBits:
         return Sum(np.asarray(total.total, dtype=np.float64), total.contributors, 0.0)
 
     def event(self, outer: RealDomain, honest: int) -> Event:
-        """A Gaussian release that tells at least as much; see the module's text."""
+        """As much, by Renyi divergence, as a Gaussian release; see the module's text."""
         if honest < self.honest:
             raise DomainError(f"the flips of {self.honest} silos were planned on, but only {honest} may be honest")
-        return GaussianRelease(self.multiplier)
+        return RandomBitsRelease(self.multiplier)
 
     def deviation(self, outer: RealDomain, contributors: int) -> float:
         """Of a bit of the total, at its worst: that of a fair coin."""

@@ -23,8 +23,12 @@ class Quantiles(Query):
 
     numeric: ClassVar[bool] = True
     kind: Literal["quantiles"] = Field(description="medians, quartiles and others of a number")
-    low: float = Field(description="smaller numbers count as this one; choose it without looking at the data")
-    high: float = Field(description="larger numbers count as this one; choose it without looking at the data")
+    low: float = Field(
+        ge=-1e15, le=1e15, description="smaller numbers count as this one; choose it without looking at the data"
+    )
+    high: float = Field(
+        ge=-1e15, le=1e15, description="larger numbers count as this one; choose it without looking at the data"
+    )
     shares: tuple[float, ...] = Field(
         default=(0.25, 0.5, 0.75), min_length=1, max_length=100, description="0.5 is the median"
     )
@@ -32,8 +36,8 @@ class Quantiles(Query):
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
-        if not self.low < self.high:
-            raise ValueError(f"low is {self.low:g} and high is {self.high:g}; low must be below high")
+        if not self.high - self.low > 1e-12 * max(abs(self.low), abs(self.high)):
+            raise ValueError(f"low is {self.low:g} and high is {self.high:g}; low must be well below high")
         if not all(0 < share < 1 for share in self.shares):
             raise ValueError("shares must lie between 0 and 1; write 0.5 for the median")
         return self

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from federation.accounting import smallest_noise
+from federation.accounting import epsilon_of, smallest_noise
 from federation.analytics.noise import SharedNoise
 from federation.analytics.query import CountingMechanism, NoisyTotal, Progress
 from federation.config.analytics import AnalyticsJob
@@ -68,13 +68,20 @@ def next_release(job: AnalyticsJob, run: AnalyticsRun, number: int, progress: Pr
     return Release(phase, mechanism, scheme, session, mechanism.event(domain, job.honest))
 
 
-def planned_events(job: AnalyticsJob, noise: SharedNoise) -> list[Event]:
-    """What all releases of all queries cost at most."""
+def planned_events(job: AnalyticsJob, noise: SharedNoise, told: tuple[int, ...] = ()) -> list[Event]:
+    """What all releases of all queries cost at most, without the first ones of each that have come in already."""
     events = list[Event]()
-    for query in job.queries:
+    for query, done in zip(job.queries, told or (0,) * len(job.queries), strict=True):
         domain = query.domain(Progress(key=bytes(KEY_BYTES)), job.largest_silo)
-        events += [query.mechanism(noise).event(domain, job.honest)] * query.releases
+        events += [query.mechanism(noise).event(domain, job.honest)] * (query.releases - done)
     return events
+
+
+def _with_reserve(job: AnalyticsJob, noise: SharedNoise) -> list[Event]:
+    """And those that crashes may throw away: the costliest release so many times more."""
+    events = planned_events(job, noise)
+    costliest = max(set(events), key=lambda event: epsilon_of([event], job.privacy.delta))
+    return events + [costliest] * job.privacy.reserve_releases
 
 
 @lru_cache(maxsize=16)
@@ -87,9 +94,7 @@ def shared_noise(job: AnalyticsJob) -> SharedNoise:
     def noise(multiplier: float) -> SharedNoise:
         return SharedNoise(job.mechanism.kind, multiplier, job.honest, job.privacy.records)
 
-    least = smallest_noise(
-        lambda z: planned_events(job, noise(z)), epsilon=job.privacy.epsilon, delta=job.privacy.delta
-    )
+    least = smallest_noise(lambda z: _with_reserve(job, noise(z)), epsilon=job.privacy.epsilon, delta=job.privacy.delta)
     return noise(math.ceil(least * 1e6) / 1e6)  # two machines whose logarithms differ in the last bit still agree
 
 

@@ -29,6 +29,11 @@ def require_fitting_noise(job: "Job") -> None:
         )
     if isinstance(job.privacy, SiloLevel) and job.privacy.delta * len(job.silos.names) >= 1:
         raise ValueError(f"privacy.delta is {job.privacy.delta:g}, but it must be less than 1 / the number of silos")
+    if silo_level and job.evaluation.silo_alone:
+        raise ValueError(
+            "evaluation.silo_alone is true, but under privacy.kind silo_level a silo's own model is not noised, and "
+            "must not be shown; set it to false"
+        )
     if job.mechanism is not None and private and not (silo_level or sketches):
         raise ValueError(
             "mechanism noises the kernel mean (warm_start) or, under privacy.kind silo_level, the updates; this job "

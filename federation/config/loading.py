@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args, get_origin
@@ -60,8 +61,16 @@ def parse_config(kind: type[C], text: str, *, name: str) -> C:
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        mistakes = [_explain(kind, root, name, details) for details in error.errors()]
+        found = error.errors()
+        # A list whose entries are all refused also counts as too short, which would only confuse.
+        own = [one for one in found if one["type"] != "too_short" or not any(_within(other, one) for other in found)]
+        mistakes = [_explain(kind, root, name, details) for details in own]
         raise ConfigError("\n".join(mistakes)) from error
+
+
+def _within(one: ErrorDetails, other: ErrorDetails) -> bool:
+    """Whether one mistake lies inside the other's place."""
+    return len(one["loc"]) > len(other["loc"]) and one["loc"][: len(other["loc"])] == other["loc"]
 
 
 def to_yaml(config: BaseModel) -> str:
@@ -95,7 +104,8 @@ def _explain(kind: type[BaseModel], root: yaml.Node, name: str, details: ErrorDe
         return f"{name}:{line}: {field}: {details['msg'].removeprefix('Value error, ')}"
     wanted = _description(kind, details["loc"])
     expected = _expected(details)
-    return f"{name}:{line}: {field}: found {details['input']!r}; {expected}{f' ({wanted})' if wanted else ''}"
+    found = textwrap.shorten(repr(details["input"]), 120)
+    return f"{name}:{line}: {field}: found {found}; {expected}{f' ({wanted})' if wanted else ''}"
 
 
 def _expected(details: ErrorDetails) -> str:

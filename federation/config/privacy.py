@@ -25,9 +25,10 @@ class ExampleLevel(Section):
 
 
 class SiloLevel(Section):
-    """Differential privacy for a silo as a whole: nobody can tell whether it took part.
+    """Differential privacy for a silo as a whole: nobody can tell its contribution from zeros.
 
-    Training adds no noise. What leaves is the update, clipped, through a sum that `mechanism` noises.
+    That it took part is known. Training adds no noise. What leaves is the update, clipped, through a sum that
+    `mechanism` noises.
     """
 
     kind: Literal["silo_level"] = Field(description="each silo's whole contribution is protected by noise on the sums")

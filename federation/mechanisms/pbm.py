@@ -46,7 +46,7 @@ class PoissonBinomial:
         """Heads for each coefficient. Coefficients beyond the bound are cut to it, or their chances would tell."""
         clipped, largest = clip(vector, self.clip_norm), self._largest(vector.size)
         spread = clipped if vector.size == 1 else analyse(clipped, _seed(session))
-        chances = 0.5 + self.theta * np.clip(spread / largest, -1.0, 1.0)
+        chances = 0.5 + self.theta * spread / largest
         low, high = (math.ceil((0.5 - self.theta) * 2**_CHANCE_BITS), math.floor((0.5 + self.theta) * 2**_CHANCE_BITS))
         thresholds = np.clip(np.rint(chances * 2**_CHANCE_BITS), low, high).astype(np.uint32)
         heads = np.zeros(thresholds.size, dtype=np.int64)

@@ -46,6 +46,8 @@ class Table:
         """A column of finite numbers, or `DataError` with the first line where there is none."""
         column = self._column(name)
         if column.dtype == np.float64:
+            if not np.isfinite(column.astype(np.float64)).all():
+                raise DataError(f"{self.source}: the column {name!r} holds NaN or infinity; leave those records out")
             return column.astype(np.float64)
         return np.array([self._number(name, line, text) for line, text in zip(self.lines, column, strict=True)])
 

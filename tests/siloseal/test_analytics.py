@@ -5,14 +5,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from federation.analytics.query import NoisyTotal
 from federation.config.analytics import AnalyticsJob
 from federation.config.loading import load_config, to_yaml
 from federation.errors import BudgetExceeded, ConfigError, QuorumLost, RunError
 from federation.randomness import SeededRandomness
 from siloseal.analytics import ask_all, open_silos, read_tables, run_analytics
 from siloseal.cli import main
+from siloseal.told import Told
 
 ROOT = Path(__file__).parents[2]
 NAMES = ["north", "east", "south", "west"]
@@ -71,11 +74,63 @@ def test_a_second_run_shows_the_same_and_releases_nothing(look: AnalyticsJob, tm
     assert ledger.read_bytes() == before
 
 
-def test_an_interrupted_run_stays_spent(look: AnalyticsJob, tmp_path: Path) -> None:
-    _, folder = run_analytics(look, tmp_path / "run", quiet)
+class Killed(BaseException):
+    """No error that anything handles."""
+
+
+@pytest.mark.parametrize("reserve", [0, 1])
+def test_a_run_that_dies_goes_on_with_what_it_was_told_and_pays_for_what_was_lost(
+    look: AnalyticsJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reserve: int
+) -> None:
+    """It dies when the third query's release has been paid for and its total is not on the disk yet."""
+    privacy = look.privacy.model_copy(update={"reserve_releases": reserve})
+    job, add = look.model_copy(update={"privacy": privacy}), Told.add
+
+    def dying(self: Told, number: int, total: NoisyTotal) -> None:
+        if number == 2:
+            raise Killed
+        add(self, number, total)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Told, "add", dying)
+        with pytest.raises(Killed):
+            run_analytics(job, tmp_path / "run", quiet)
+    ledger = tmp_path / "run" / "silos" / "north" / "ledger.jsonl"
+    assert len(ledger.read_text().splitlines()) == 1 + 3
+    if not reserve:
+        with pytest.raises(BudgetExceeded, match="reserve_releases"):
+            run_analytics(job, tmp_path / "run", quiet)
+        return
+    found, _ = run_analytics(job, tmp_path / "run", quiet)
+    assert len(found.answers) == len(job.queries)
+    phases = [json.loads(line)["phase"] for line in ledger.read_text().splitlines()[1:]]
+    assert [
+        phases.count(f"{number}. {title}")
+        for number, title in ((1, "histogram of sex"), (2, "mean of age"), (3, "quantiles of age"))
+    ] == [1, 1, 2]
+    assert found.epsilon <= 8
+
+
+def test_a_run_whose_answers_were_lost_makes_them_again_and_releases_nothing(
+    look: AnalyticsJob, tmp_path: Path
+) -> None:
+    first, folder = run_analytics(look, tmp_path / "run", quiet)
+    before = (folder / "silos" / "north" / "ledger.jsonl").read_bytes()
     (folder / "answers.json").unlink()
-    with pytest.raises(BudgetExceeded, match="--out"):
-        run_analytics(look, folder, quiet)
+    again, _ = run_analytics(look, folder, quiet)
+    assert again == first
+    assert (folder / "silos" / "north" / "ledger.jsonl").read_bytes() == before
+
+
+def test_what_was_told_belongs_to_one_job_and_is_whole(look: AnalyticsJob, tmp_path: Path) -> None:
+    path = tmp_path / "told.json"
+    Told(look, path).add(0, NoisyTotal(np.zeros(3), 1.0))
+    assert Told(look, path).releases == (1, 0, 0, 0, 0)
+    with pytest.raises(RunError, match="another job"):
+        Told(look.model_copy(update={"name": "other"}), path)
+    path.write_text("{")
+    with pytest.raises(RunError, match="damaged"):
+        Told(look, path)
 
 
 def test_a_folder_of_another_job_is_left_alone(look: AnalyticsJob, tmp_path: Path) -> None:
@@ -89,16 +144,16 @@ def test_silos_may_fall_silent_down_to_the_quorum(
     look: AnalyticsJob, tmp_path: Path, silent: int, enough: bool
 ) -> None:
     job = look.model_copy(update={"queries": look.queries[:1]})
-    with open_silos(job, read_tables(job), tmp_path, seeded) as (silos, run):
+    with open_silos(job, read_tables(job), tmp_path, seeded) as (silos, run, told):
 
         def ask(messages: Any) -> dict[str, bytes]:
             return {name: silos[name].answer(sent) for name, sent in messages.items() if name not in NAMES[:silent]}
 
         if enough:
-            assert ask_all(job, run, silos, quiet, ask)
+            assert ask_all(job, run, silos, told, quiet, ask)
         else:
             with pytest.raises(QuorumLost):
-                ask_all(job, run, silos, quiet, ask)
+                ask_all(job, run, silos, told, quiet, ask)
         assert all(len(silo.ledger.charges) == 1 for silo in silos.values())
 
 
@@ -111,7 +166,7 @@ def test_silos_may_fall_silent_down_to_the_quorum(
         ({"secure_sum": {"kind": "ring"}, "mechanism": {"colluding": 2}}, "at most 1 of the others"),
         ({"silos": {"names": NAMES, "fewest": 5}}, r"silos\.fewest"),
         ({"data": {"kind": "csv"}}, "either a file"),
-        ({"queries": [{"kind": "mean", "column": "x", "low": 1, "high": 1}]}, "low must be below high"),
+        ({"queries": [{"kind": "mean", "column": "x", "low": 1, "high": 1}]}, "low must be well below high"),
         ({"queries": [{"kind": "distinct", "column": "x", "cells": 1000}]}, "1024"),
         ({"queries": []}, "queries"),
     ],

@@ -87,6 +87,7 @@ def test_a_demo_that_is_killed_goes_on_and_ends_with_its_report(small_job: Calla
     check_ledgers(run_dir)
 
 
+@pytest.mark.slow
 def test_a_demo_that_ended_while_it_was_scored_goes_on_without_the_silos(
     small_job: Callable[..., Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

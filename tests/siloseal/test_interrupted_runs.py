@@ -37,7 +37,13 @@ def ended_by(sent: signal.Signals, condition: Callable[[], bool], command: list[
         return process.returncode, said
 
 
-@pytest.mark.parametrize("moment", ["in phase 1", "in the encrypted sum", "after phase 1"])
+@pytest.mark.parametrize(
+    "moment",
+    [
+        "in the encrypted sum",
+        *(pytest.param(moment, marks=pytest.mark.slow) for moment in ("in phase 1", "after phase 1")),
+    ],
+)
 def test_a_run_that_was_killed_goes_on_with_the_same_command(
     small_job: Callable[..., Job], tmp_path: Path, moment: str
 ) -> None:

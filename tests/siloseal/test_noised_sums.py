@@ -89,7 +89,10 @@ def silo_level(small_job: Callable[..., Job], mechanism: dict[str, Any]) -> Job:
     return small_job(privacy=SILO_LEVEL, mechanism=mechanism, secure_sum=SECAGG, schedule=SHORT)
 
 
-@pytest.mark.parametrize("name", UPDATES)
+BY_HAND = ("skellam", "binomial", "ddg, few bits", "pbm, quantile", "gaussian_central, quantile")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in BY_HAND)) for name in UPDATES])
 def test_updates_are_clipped_noised_and_paid_for(
     small_job: Callable[..., Job], tmp_path: Path, ended: Ended, name: str
 ) -> None:

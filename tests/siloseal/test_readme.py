@@ -31,4 +31,4 @@ def test_an_example_in_python_prints_what_it_says(code: str, capsys: pytest.Capt
 
 
 def test_there_are_examples() -> None:
-    assert len(EXAMPLES) == 2
+    assert len(EXAMPLES) == 3

@@ -38,24 +38,29 @@ def run(job: Job, folder: Path) -> RunSummary:
         return run_job(job, folder, console, randomness_of=seeded)
 
 
+JOBS: dict[str, dict[str, Any]] = {
+    "kernel_mean": {"warm_start": KERNEL_MEAN, "evaluation": {"classifiers": ["logistic"], "samples": 300, "silo_alone": True}},
+    "encrypted": {"warm_start": KERNEL_MEAN, "secure_sum": CKKS, "schedule": {**SHORT, "tuning_sum": CKKS}, "evaluation": {"classifiers": ["logistic"], "samples": 300, "silo_alone": True}},
+    "encrypted fedavg": {"warm_start": {"kind": "none"}, "secure_sum": CKKS, "schedule": FEDAVG},
+    "masked": {"warm_start": KERNEL_MEAN, "secure_sum": {"kind": "secagg"}, "schedule": {**SHORT, "tuning_sum": {"kind": "ring"}}},
+    "masked fedavg": {"warm_start": {"kind": "none"}, "secure_sum": {"kind": "additive"}, "schedule": FEDAVG},
+    "leader": {"warm_start": {"kind": "leader", "silo": "east", "steps": 10}},
+    "public": {"warm_start": {"kind": "public", "data": {"kind": "embedded_mnist", "side": 8, "limit": 500}, "fit_steps": 20, "frequencies": 50}},
+    "fedavg": {"warm_start": {"kind": "none"}, "schedule": FEDAVG},
+    "kernel_mean and fedavg": {"warm_start": KERNEL_MEAN, "schedule": {**FEDAVG, "rounds": 1}},
+    "no privacy": {"warm_start": KERNEL_MEAN, "privacy": {"kind": "none"}},
+    "dp_sgd, no tuning": {"optimizer": {"kind": "dp_sgd", "learning_rate": 0.05}, "schedule": {**SHORT, "tuning_rounds": 0}},
+    "dp_adam_bc, by class": {"optimizer": {"kind": "dp_adam_bc"}, "silos": {"names": ["a", "b"], "partition": {"kind": "by_class", "classes_per_silo": 5}}},
+    "silo_level": {"privacy": {"kind": "silo_level", "epsilon": 8, "delta": 1e-4}, "mechanism": {"kind": "skellam"}, "secure_sum": {"kind": "secagg"}, "schedule": {**SHORT, "tuning_sum": {"kind": "secagg"}}},
+}  # fmt: skip
+BY_HAND = ("encrypted fedavg", "masked", "masked fedavg", "kernel_mean and fedavg", "dp_adam_bc, by class")
+
+
 @pytest.mark.parametrize(
     "sections",
-    [
-        {"warm_start": KERNEL_MEAN, "evaluation": {"classifiers": ["logistic"], "samples": 300, "silo_alone": True}},
-        {"warm_start": KERNEL_MEAN, "secure_sum": CKKS, "schedule": {**SHORT, "tuning_sum": CKKS}, "evaluation": {"classifiers": ["logistic"], "samples": 300, "silo_alone": True}},
-        {"warm_start": {"kind": "none"}, "secure_sum": CKKS, "schedule": FEDAVG},
-        {"warm_start": KERNEL_MEAN, "secure_sum": {"kind": "secagg"}, "schedule": {**SHORT, "tuning_sum": {"kind": "ring"}}},
-        {"warm_start": {"kind": "none"}, "secure_sum": {"kind": "additive"}, "schedule": FEDAVG},
-        {"warm_start": {"kind": "leader", "silo": "east", "steps": 10}},
-        {"warm_start": {"kind": "public", "data": {"kind": "embedded_mnist", "side": 8, "limit": 500}, "fit_steps": 20, "frequencies": 50}},
-        {"warm_start": {"kind": "none"}, "schedule": FEDAVG},
-        {"warm_start": KERNEL_MEAN, "schedule": {**FEDAVG, "rounds": 1}},
-        {"warm_start": KERNEL_MEAN, "privacy": {"kind": "none"}},
-        {"optimizer": {"kind": "dp_sgd", "learning_rate": 0.05}, "schedule": {**SHORT, "tuning_rounds": 0}},
-        {"optimizer": {"kind": "dp_adam_bc"}, "silos": {"names": ["a", "b"], "partition": {"kind": "by_class", "classes_per_silo": 5}}},
-    ],
-    ids=["kernel_mean", "encrypted", "encrypted fedavg", "masked", "masked fedavg", "leader", "public", "fedavg", "kernel_mean and fedavg", "no privacy", "dp_sgd, no tuning", "dp_adam_bc, by class"],
-)  # fmt: skip
+    [pytest.param(sections, marks=[pytest.mark.slow] * (name in BY_HAND)) for name, sections in JOBS.items()],
+    ids=list(JOBS),
+)
 def test_a_job_runs_from_start_to_report(
     small_job: Callable[..., Job], tmp_path: Path, sections: dict[str, Any]
 ) -> None:
@@ -173,6 +178,7 @@ def test_equal_seeds_give_equal_models_and_another_seed_another(small_job: Calla
     assert files[0] == files[1] != files[2]
 
 
+@pytest.mark.slow
 def test_the_noise_of_a_real_run_does_not_repeat(small_job: Callable[..., Job], tmp_path: Path) -> None:
     models = []
     for number in range(2):

@@ -9,7 +9,7 @@ from scipy import stats
 from federation.accounting import ORDERS
 from federation.analytics.noisy_bits import NoisyBits
 from federation.errors import DomainError
-from federation.events import GaussianRelease
+from federation.events import RandomBitsRelease
 from federation.randomness import SeededRandomness
 from federation.session import RealDomain, Session
 
@@ -62,7 +62,7 @@ def test_more_contributors_flip_more_and_fewer_honest_ones_must_flip_more_each()
 
 
 def test_it_counts_on_no_fewer_honest_silos_than_were_planned() -> None:
-    assert NoisyBits(2.0, honest=3).event(SESSION.domain, honest=3) == GaussianRelease(2.0)
+    assert NoisyBits(2.0, honest=3).event(SESSION.domain, honest=3) == RandomBitsRelease(2.0)
     with pytest.raises(DomainError, match="only 2 may be honest"):
         NoisyBits(2.0, honest=3).event(SESSION.domain, honest=2)
 

@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 from federation import accounting
-from federation.mechanisms import calibration
+from federation.mechanisms import calibration, lattice_calibration
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "mechanisms.json").read_text())
 
@@ -34,5 +34,5 @@ def recorded_orders() -> Iterator[None]:
 def _forget() -> None:
     accounting._curve_of_one.cache_clear()
     calibration._gaussian_multiplier.cache_clear()
-    calibration.calibrated_lattice.cache_clear()
-    calibration.calibrated_pbm.cache_clear()
+    lattice_calibration._calibrated.cache_clear()
+    calibration._coins.cache_clear()

@@ -10,16 +10,10 @@ import pytest
 from federation.accounting import Accountant, epsilon_of
 from federation.errors import ConfigError
 from federation.events import Event, GaussianRelease
-from federation.mechanisms import calibration
-from federation.mechanisms.calibration import (
-    RANGE_DEVIATIONS,
-    Demand,
-    LatticeKind,
-    calibrated_lattice,
-    calibrated_pbm,
-    gaussian_multiplier,
-)
+from federation.mechanisms import lattice_calibration
+from federation.mechanisms.calibration import Demand, calibrated_pbm, gaussian_multiplier
 from federation.mechanisms.lattice import LatticeNoise
+from federation.mechanisms.lattice_calibration import RANGE_DEVIATIONS, LatticeKind, calibrated_lattice
 from federation.mechanisms.noise import Binomial, DiscreteGaussian, IntegerNoise, Skellam
 from federation.mechanisms.rotation import padded
 from federation.session import RealDomain
@@ -81,7 +75,7 @@ def test_the_choice_of_parameters_equals_the_recorded_one(kind: LatticeKind, mon
     for row in rows(f"{kind}.parameter_choice"):
         inputs, expected, rel = row["inputs"], row["expected"], row["tolerance"]["rel"]
         demand = Demand(inputs["epsilon"], inputs["delta"], inputs["steps"], inputs["n"], inputs["n"], inputs["dim"])
-        monkeypatch.setattr(calibration, "RANGE_DEVIATIONS", inputs["k"])
+        monkeypatch.setattr(lattice_calibration, "RANGE_DEVIATIONS", inputs["k"])
         with recorded_orders():
             mechanism = calibrated_lattice(kind, demand, bits=inputs["bits"], sensitivity=inputs["l2_clip"])
         assert mechanism.step == pytest.approx(expected["gamma"], rel=rel)

@@ -29,6 +29,7 @@ def test_the_formula_gives_the_papers_two_factors() -> None:
     assert expansion(silos=2**14, entries=2**24, entry_bits=16) == pytest.approx(1.984432, abs=5e-7)
 
 
+@pytest.mark.slow
 def test_a_hundred_silos_send_what_the_formula_says_within_a_twentieth() -> None:
     """Entries of 16 bits; each silo's messages, both ways, as they are on the wire."""
     silos, entries = 100, 300_000
