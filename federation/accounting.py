@@ -184,7 +184,7 @@ def smallest_noise(events_at: Callable[[float], Sequence[Event]], *, epsilon: fl
         if high > math.log(1e5):
             raise ConfigError(
                 f"no noise reaches epsilon {epsilon:g} at delta {delta:g} for these steps; "
-                "raise epsilon, or take fewer steps, smaller batches or a cheaper warm start"
+                "raise epsilon, or release less: fewer steps, rounds or queries, smaller batches, a cheaper warm start"
             )
     while low == high or excess(low) <= 0:
         low -= math.log(4.0)

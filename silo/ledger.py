@@ -113,9 +113,14 @@ class Ledger:
         """The guarantee, in one line that a person can quote."""
         return (
             f"{self.silo}: ({epsilon_text(self.epsilon)}, {self.budget.delta:g})-differential privacy for "
-            f"{self.promise.unit} ({self.promise.relation}) over all phases; {self.promise.noise}; Renyi accounting; "
+            f"{self.promise.unit} ({self.promise.relation}) over all phases; {self.promise.noise}; {self._how}; "
             "the number of examples and the set of classes count as public."
         )
+
+    @property
+    def _how(self) -> str:
+        pairs = any(isinstance(charge.event, BinomialRelease) for charge in self.charges)
+        return "composition of (epsilon, delta) pairs" if pairs else "Renyi accounting"
 
     def close(self) -> None:
         """Release the file."""

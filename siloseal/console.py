@@ -173,7 +173,8 @@ def footer(summary: RunSummary) -> Text:
     """The guarantee, the cost, and where the report is."""
     guarantee = f"epsilon {wording.epsilon(summary.epsilon)}"
     if summary.epsilon is not None:
-        guarantee += f", delta {wording.delta(summary.delta)}"
+        unit = summary.parameters.get("unit of privacy", "one example")
+        guarantee += f", delta {wording.delta(summary.delta)} for {unit}"
     return Text(
         f"{guarantee} · {wording.size(summary.bytes)} · {wording.duration(summary.seconds)}\n"
         f"report: {summary.run_dir}/report.html"

@@ -113,14 +113,15 @@ def privacy_sentence(summary: RunSummary) -> str:
     """What epsilon means here, without comfort that it does not give."""
     if summary.epsilon is None or summary.delta is None:
         return "Differential privacy was off, so nothing bounds what the model may reveal about a single record."
+    unit = summary.parameters.get("unit of privacy", "one example")
     if summary.epsilon > MEANINGLESS_EPSILON:
         return (
-            f"Epsilon bounds what anyone could learn about a single record, but at {summary.epsilon:.0f} the bound is "
+            f"Epsilon bounds what can be learnt about {unit}, but at {summary.epsilon:.0f} the bound is "
             "too weak to mean anything: treat this model as if it had no such guarantee."
         )
     factor = math.ceil(100 * math.exp(summary.epsilon)) / 100
     return (
-        f"Epsilon {wording.epsilon(summary.epsilon)} bounds what anyone could learn about a single record from what "
+        f"Epsilon {wording.epsilon(summary.epsilon)} bounds what can be learnt about {unit} from what "
         f"was released: its presence changes the odds of any outcome at most {factor:,.{2 if factor < 10 else 0}f}-fold"
         f" (delta {wording.delta(summary.delta)} aside), so smaller is safer, and about 1 counts as strong."
     )

@@ -95,7 +95,7 @@ def privacy(run: Run) -> str:
     ]  # fmt: skip
     columns = ["Silo", "Phase", "Epsilon", "Delta", "Noise multiplier", "Sampling rate", "Steps"]
     ledger = table(columns, rows, numbers=range(2, 7)) if rows else "<p>No silo's ledger holds an entry.</p>"
-    lead = "One line a silo to quote, then its ledger. One accountant composes the phases: epsilons do not add up."
+    lead = "One line a silo to quote, then its ledger. Phases are composed: a total is at most the sum of its parts."
     return section("privacy", "Privacy", lead, f"{statements}<h3>Ledger by phase</h3><div class='dense'>{ledger}</div>")
 
 

@@ -71,8 +71,10 @@ class Distinct(Query):
         reach = TWO_SIDED * math.sqrt((noise / contrast**2 + _hashing_variance(likely)) / self.cells)
         low, high = self._values(empty + reach), self._values(empty - reach)
         value: float | None = self._values(empty)
-        note = "the upper end is as far as these cells reach: take more cells" if empty - reach < 1 / self.cells else ""
-        if high > 3 * max(low, 1.0):
+        note = ""
+        if empty - reach < 1 / self.cells:
+            value, note = None, "too many values for these cells, or too much noise: take more cells, or raise epsilon"
+        elif high > 5 * max(low, 1.0):
             value, note = None, "too noisy to tell: raise epsilon, or ask less with it"
         return Answer(
             query=self.title, estimates=(Estimate(name="values", value=value, low=low, high=high, note=note),)

@@ -19,6 +19,8 @@ from federation.mechanisms.counts import NoisyCounts
 from federation.mechanisms.noise import Move
 
 END = "\0"  # no text of a table holds it
+OTHER = "\N{REPLACEMENT CHARACTER}"
+"""Stands for every letter outside the alphabet."""
 FALSE_PREFIX = 0.05
 MOST_CELLS = 200_000
 
@@ -31,7 +33,7 @@ class _Found:
 
 
 class HeavyHitters(Query):
-    """The most frequent texts over an alphabet. Texts with other letters do not count beyond that letter."""
+    """The most frequent texts over an alphabet. All letters outside it count as one, which is shown as a box."""
 
     numeric: ClassVar[bool] = False
     kind: Literal["heavy_hitters"] = Field(description="frequent short texts that nobody has listed")
@@ -80,7 +82,7 @@ class HeavyHitters(Query):
     def count(self, column: Column, progress: Progress) -> Counts:
         places = {cell: place for place, cell in enumerate(self._cells(self._living(progress)))}
         level = len(progress.totals) + 1
-        texts = (str(entry).lower() if self.fold_case else str(entry) for entry in column)
+        texts = (self._spelt(str(entry)) for entry in column)
         votes = [places.get((text + END)[:level]) for text in texts if len(text) >= level - 1]
         cells = np.array([vote for vote in votes if vote is not None], dtype=np.int64)
         return np.bincount(cells, minlength=len(places)).astype(np.int64)
@@ -97,12 +99,16 @@ class HeavyHitters(Query):
             remark="" if found else "nothing is frequent enough to stand out of the noise",
         )
 
+    def _spelt(self, text: str) -> str:
+        folded = text.lower() if self.fold_case else text
+        return "".join(letter if letter in self.alphabet else OTHER for letter in folded)
+
     @property
     def _symbols(self) -> int:
-        return len(self.alphabet) + 1
+        return len(self.alphabet) + 2
 
     def _cells(self, living: tuple[str, ...]) -> list[str]:
-        return [prefix + symbol for prefix in living for symbol in (*self.alphabet, END)]
+        return [prefix + symbol for prefix in living for symbol in (*self.alphabet, OTHER, END)]
 
     def _living(self, progress: Progress) -> tuple[str, ...]:
         return self._replay(progress)[0]

@@ -1,9 +1,9 @@
 """How often each of some known values occurs."""
 
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from federation.analytics.intervals import count_estimate
 from federation.analytics.noise import SharedNoise
@@ -13,13 +13,16 @@ from federation.mechanisms.noise import Move
 
 OTHER = "(other)"
 
+Value = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
+"""YAML reads 1 as a number; columns hold texts."""
+
 
 class Histogram(Query):
     """Counts of named values, and of all others together, so that every record counts once."""
 
     numeric: ClassVar[bool] = False
     kind: Literal["histogram"] = Field(description="how often each of these values occurs")
-    values: tuple[str, ...] = Field(
+    values: tuple[Value, ...] = Field(
         min_length=1, max_length=10_000, description="the values to count; others are counted together"
     )
 

@@ -36,6 +36,11 @@ class Demand:
     """Of the vector."""
 
     def __post_init__(self) -> None:
+        if not (self.epsilon > 0 and 0 < self.delta < 1 and self.releases >= 1 and self.length >= 1):
+            raise ConfigError(
+                f"{self} cannot be met: epsilon is above 0, delta between 0 and 1, and there is at least one release "
+                "of at least one entry"
+            )
         if not 1 <= self.honest <= self.silos:
             raise ConfigError(
                 f"the noise of {self.honest} honest silos of {self.silos} cannot protect anyone; at least one silo "

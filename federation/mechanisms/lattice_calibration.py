@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, assert_never
 
 from scipy import optimize
 
@@ -47,6 +47,8 @@ def calibrated_lattice(
     `reach` is how long the total of all silos may be in L2, noise aside; all sensitivities together if not given. Fine
     grids need little extra noise for the rounding, but more bits for the same range.
     """
+    if not 0 < sensitivity < math.inf:
+        raise ConfigError(f"a sensitivity of {sensitivity:g} cannot be hidden; it is finite and above 0")
     # All but the scale is the same for every sensitivity, which a clip norm that moves changes from round to round.
     total = demand.silos if reach is None else reach / sensitivity
     bits, step, noise = _calibrated(kind, demand, bits, whole, total)
@@ -159,3 +161,5 @@ def _noise(kind: LatticeKind, variance: float, demand: Demand) -> IntegerNoise:
             return Skellam(round_up(variance))
         case "binomial":  # half of delta for the releases' own, half for their composition
             return Binomial(2 * math.ceil(2 * variance), demand.delta / (2 * demand.releases))
+        case _:
+            assert_never(kind)

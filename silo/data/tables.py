@@ -69,7 +69,7 @@ class Table:
         if name not in self.columns:
             raise DataError(
                 f"{self.source}: there is no column {name!r}; the columns are {', '.join(self.columns)}: correct the "
-                "query's column or the table's first line"
+                "query's column, the table's first line, or data.delimiter"
             )
         return self.columns[name]
 

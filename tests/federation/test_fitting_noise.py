@@ -1,16 +1,20 @@
 """Which noise goes with which guarantee, and what a job is told that combines others."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from federation.accounting import epsilon_of
 from federation.config.job import Job
+from federation.contributions import model_scheme
 from federation.errors import ConfigError
 from federation.mechanisms.calibration import Demand
 from federation.planning import Lengths, plan_silo
 from federation.protection import releases
+from federation.session import RealDomain
 
 SILO_LEVEL = {"kind": "silo_level", "epsilon": 8, "delta": 1e-4}
 SECAGG = {"kind": "secagg"}
@@ -97,3 +101,37 @@ def test_a_sum_that_rounds_too_much_for_a_trusted_aggregators_noise_is_refused(s
     )
     with pytest.raises(ConfigError, match="raise its precision_bits"):
         plan_silo(job, "north", 500, Lengths(40_010, 1000))
+
+
+def mechanism_of(job: Job) -> Any:
+    return model_scheme(job, "phase_1", 1000).mechanism  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("kind", "wraps"), [("ckks", False), ("secagg", True), ("additive", True), ("ring", True)])
+def test_entries_wrap_only_where_nobody_sees_a_total_before_it_is_reduced(
+    small_job: Callable[..., Job], kind: str, wraps: bool
+) -> None:
+    job = small_job(privacy=SILO_LEVEL, mechanism={"kind": "ddg"}, secure_sum={"kind": kind}, schedule=QUIET)
+    assert mechanism_of(job).wraps is wraps
+
+
+def test_the_aggregators_noise_covers_what_the_sum_below_rounds(small_job: Callable[..., Job]) -> None:
+    """Each of 1,000 entries is rounded, and neighbours may be rounded apart by a step."""
+    for kind in ("plain", "secagg"):
+        job = small_job(
+            privacy=SILO_LEVEL, mechanism={"kind": "gaussian_central"}, secure_sum={"kind": kind}, schedule=QUIET
+        )
+        mechanism, grid = mechanism_of(job), job.secure_sum.build().grid(RealDomain(1000, 1.0))
+        assert mechanism.sensitivity > mechanism.clip_norm + math.sqrt(1000) * grid
+
+
+def test_the_noise_is_enough_for_the_phase_whose_sum_keeps_the_fewest_silos(small_job: Callable[..., Job]) -> None:
+    silos = {"names": ["a", "b", "c", "d", "e"], "fewest": 4}
+    tuning = {**QUIET, "tuning_rounds": 1, "tuning_sum": SECAGG}
+    job = small_job(
+        silos=silos, privacy=SILO_LEVEL, mechanism={"kind": "skellam"}, secure_sum={"kind": "additive"}, schedule=tuning
+    )
+    plan = plan_silo(job, "a", 500, Lengths(0, 1000))
+    (first,), (second,) = plan.events().values()
+    assert first.variance > second.variance, "all five stay in the first sum, four in the second"
+    assert epsilon_of([second, second], 1e-4) <= 8

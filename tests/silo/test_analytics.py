@@ -9,7 +9,8 @@ import pytest
 
 from federation.accounting import epsilon_of
 from federation.analytics.noise import SharedNoise
-from federation.analytics.releases import AnalyticsRun, planned_events, shared_noise
+from federation.analytics.query import NoisyTotal
+from federation.analytics.releases import AnalyticsRun, next_release, planned_events, shared_noise
 from federation.config.analytics import AnalyticsJob
 from federation.errors import BudgetExceeded, ConfigError, DataError, WrongRound
 from federation.events import SkellamRelease
@@ -193,3 +194,12 @@ class TestPersons:
 
     def test_the_promise_says_so(self) -> None:
         assert "one person's records in a silo, 2 of which count" in promise_of(job(privacy=self.PERSON)).unit
+
+
+def test_silos_that_were_told_different_totals_are_in_different_sessions() -> None:
+    asked = job(queries=[{"kind": "heavy_hitters", "column": "x", "letters": 2}])
+    before = RUN.progress(0)
+    told = [
+        before.after(NoisyTotal(np.array([count] * asked.queries[0].length(before)), 1.0)) for count in (90.0, 91.0)
+    ]
+    assert len({next_release(asked, RUN, 0, progress).session.digest for progress in told}) == 2

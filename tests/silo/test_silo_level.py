@@ -9,11 +9,12 @@ import pytest
 
 from federation.contributions import model_domain, model_scheme
 from federation.errors import SiloSealError
-from federation.events import GaussianRelease
+from federation.events import GaussianRelease, SkellamRelease
 from federation.session import Session
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, to_array, wrap
 from silo.ledger import Ledger
+from silo.prepared import SKETCH, Prepared
 from silo.state import Checkpoint, SiloState
 from tests.silo.conftest import KEYS, ROSTER, Bench, Killed
 
@@ -154,3 +155,43 @@ def test_a_silo_that_lost_its_ledger_does_not_go_on(bench: Bench) -> None:
     (bench.folder / "ledger.jsonl").unlink()
     with pytest.raises(SiloSealError, match="is gone"):
         bench.start()
+
+
+@pytest.mark.parametrize("sketch", [False, True], ids=["update", "kernel mean"])
+def test_a_silo_pays_for_the_noise_of_the_fewest_honest_silos_that_may_remain(
+    bench_of: Callable[..., Bench], sketch: bool
+) -> None:
+    """Not for that of all who were asked: two of the three must stay, and one of the two may use what it knows."""
+    start = {"kind": "kernel_mean", "epsilon": 3, "frequencies": 50, "length_scale": 1.0}
+    sections = {"warm_start": start} if sketch else {"privacy": SILO_LEVEL}
+    bench = bench_of(
+        **sections,
+        mechanism={"kind": "skellam"},
+        silos={"names": list(ROSTER), "fewest": 3},
+        secure_sum={"kind": "secagg", "threshold": 3},
+        schedule={"kind": "two_phase", "batch": 48, "local_steps": 3, "tuning_rounds": 0},
+    )
+    fewer = bench.job.model_copy(update={"silos": bench.job.silos.model_copy(update={"fewest": 2})})
+    prepared = replace(bench.silo._prepared(b""), job=fewer, what=SKETCH if sketch else "phase_1")
+    scheme, domain, _ = prepared._agreed()
+    event = prepared.event(2)
+    assert event == scheme.mechanism.event(domain, 1)  # type: ignore[attr-defined]
+    assert isinstance(event, SkellamRelease)
+    assert event.variance == scheme.mechanism.noise.variance  # type: ignore[attr-defined]
+
+
+def test_what_is_charged_is_for_the_quorum_of_the_session(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[int]()
+    event = Prepared.event
+
+    def remember(self: Prepared, remaining: int) -> Any:
+        asked.append(remaining)
+        return event(self, remaining)
+
+    monkeypatch.setattr(Prepared, "event", remember)
+    fewer = bench.job.model_copy(update={"silos": bench.job.silos.model_copy(update={"fewest": 2})})
+    bench.silo._job = bench.job = fewer
+    bench.train(1)
+    reply = decode(pb.Reply, bench.silo.answer(noised_sum(bench, 1, "phase_1", quorum=2)))
+    assert reply.WhichOneof("body") == "sum", reply.refusal.words
+    assert asked == [2]

@@ -72,7 +72,9 @@ def test_a_job_runs_from_start_to_report(
     if private:
         assert summary.epsilon is not None
         assert summary.epsilon <= 10
-        assert all(f"({epsilon_text(silo.epsilon or 0)}, 1e-05)" in silo.statement for silo in summary.silos)
+        assert all(
+            f"({epsilon_text(silo.epsilon or 0)}, {summary.delta:g})" in silo.statement for silo in summary.silos
+        )
     else:
         assert summary.epsilon is None
         assert all("no guarantee" in silo.statement for silo in summary.silos)

@@ -80,7 +80,12 @@ class TestWithoutNoise:
         query = HeavyHitters(kind="heavy_hitters", column="x", letters=4, most=100)
         columns = [texts(*["flu"] * 50, *["asthma", ""] * 10), texts(*["Flu", "asthenia", "a?"] * 10)]
         found = by_name(answer_exactly(query, columns))
-        assert {name: one.value for name, one in found.items()} == {"flu": 60, "asth…": 20, "(empty)": 10}
+        assert {name: one.value for name, one in found.items()} == {
+            "flu": 60,
+            "asth…": 20,
+            "(empty)": 10,
+            "a\N{REPLACEMENT CHARACTER}": 10,
+        }
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=IDS)

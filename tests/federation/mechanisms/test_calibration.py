@@ -194,3 +194,19 @@ def test_pbm_says_how_many_bits_its_coins_take() -> None:
 def test_pbm_that_no_theta_saves_is_refused() -> None:
     with pytest.raises(ConfigError, match="raise epsilon"):
         calibrated_pbm(Demand(1e-4, 1e-9, 10_000, 2, 1, 5000), bits=16, clip_norm=1.0)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"epsilon": 0.0}, {"epsilon": -1.0}, {"delta": 0.0}, {"delta": 1.0}, {"releases": 0}, {"length": 0}],
+    ids=str,
+)
+def test_a_demand_that_nothing_can_meet_is_refused(changes: dict[str, float]) -> None:
+    with pytest.raises(ConfigError, match="cannot be met"):
+        replace(DEMANDS[0], **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sensitivity", [0.0, -1.0, math.inf, math.nan])
+def test_a_sensitivity_that_is_no_length_is_refused(sensitivity: float) -> None:
+    with pytest.raises(ConfigError, match="cannot be hidden"):
+        calibrated_lattice("ddg", DEMANDS[0], bits=16, sensitivity=sensitivity)

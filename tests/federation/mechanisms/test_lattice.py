@@ -193,3 +193,14 @@ def test_every_parameter_is_in_the_name() -> None:
         replace(first, noise=Skellam(2.0)),
     ]
     assert len({mechanism.name for mechanism in (first, *others)}) == 6
+
+
+def test_a_part_is_of_a_vector_that_is_no_longer_than_agreed() -> None:
+    """Else an entry that travels in full could be larger than the domain holds."""
+    mechanism = LatticeNoise(1.0, False, 0.01, 20, Skellam(100.0), wraps=False)
+    session = Session(bytes(32), ("a",), RealDomain(4, 3.0), mechanism.name, 1, (bytes(32),))
+    domain = mechanism.domain(session.domain, 1)
+    encoded = mechanism.encode(np.full(4, 3.0), session, SeededRandomness(0))  # twice as long as the bound
+    assert domain.check(encoded) is not None
+    decoded = mechanism.decode(Sum(encoded, ("a",), 0.0), session, SeededRandomness(1)).total
+    assert float(np.linalg.norm(decoded)) < 3.0 + 1.0
