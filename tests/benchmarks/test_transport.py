@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 FIELDS = {
     "bare_download_mib_s", "download_mib_s", "bare_upload_mib_s", "upload_mib_s", "upload_ratio", "download_ratio",
@@ -12,6 +14,7 @@ FIELDS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_small_run_gives_every_figure() -> None:
     script = ROOT / "benchmarks" / "transport.py"
     options = ["--json", "--mib", "4", "--repeats", "1", "--rounds", "10", "--silos", "4"]

@@ -80,6 +80,7 @@ def test_run_prints_one_json_document_and_progress_elsewhere(small_job: Callable
     assert (tmp_path / "runs/small/report.html").exists()
 
 
+@pytest.mark.slow
 def test_quiet_says_nothing(small_job: Callable[..., Job], tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(to_yaml(small_job(schedule=SHORT)))
     ran = siloseal("run", tmp_path / "job.yaml", "--out", tmp_path / "run", "--quiet")

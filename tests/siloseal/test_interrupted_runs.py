@@ -84,6 +84,7 @@ def test_ctrl_c_stops_at_once_and_says_how_to_go_on(small_job: Callable[..., Job
     assert (code, "the same command continues" in said, "Traceback" in said) == (130, True, False)
 
 
+@pytest.mark.slow
 def test_a_silo_that_lost_its_identity_does_not_take_another(small_job: Callable[..., Job], tmp_path: Path) -> None:
     schedule = {**SHORT, "local_steps": 4000}
     (tmp_path / "job.yaml").write_text(to_yaml(small_job(schedule=schedule)))

@@ -53,7 +53,7 @@ JOBS: dict[str, dict[str, Any]] = {
     "dp_adam_bc, by class": {"optimizer": {"kind": "dp_adam_bc"}, "silos": {"names": ["a", "b"], "partition": {"kind": "by_class", "classes_per_silo": 5}}},
     "silo_level": {"privacy": {"kind": "silo_level", "epsilon": 8, "delta": 1e-4}, "mechanism": {"kind": "skellam"}, "secure_sum": {"kind": "secagg"}, "schedule": {**SHORT, "tuning_sum": {"kind": "secagg"}}},
 }  # fmt: skip
-BY_HAND = ("encrypted fedavg", "masked", "masked fedavg", "kernel_mean and fedavg", "dp_adam_bc, by class")
+BY_HAND = ("public", "encrypted fedavg", "masked", "masked fedavg", "kernel_mean and fedavg", "dp_adam_bc, by class")
 
 
 @pytest.mark.parametrize(
@@ -172,6 +172,7 @@ def test_the_ledger_holds_both_phases_and_agrees_with_the_summary(
             assert steps == [None, 10, 3, 3]
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_models_and_another_seed_another(small_job: Callable[..., Job], tmp_path: Path) -> None:
     files = []
     for number, seed in enumerate((3, 3, 4)):
@@ -191,6 +192,7 @@ def test_the_noise_of_a_real_run_does_not_repeat(small_job: Callable[..., Job], 
     assert models[0] != models[1]
 
 
+@pytest.mark.slow
 def test_silos_alone_only_count_for_their_own_classes(
     small_job: Callable[..., Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from federation.identity import KEY_BYTES
 from federation.mechanisms.calibration import Demand, calibrated_pbm
 from federation.mechanisms.kashin import LEVEL, synthesise
 from federation.mechanisms.pbm import PoissonBinomial, coefficients
-from federation.randomness import Randomness, SecureRandomness
+from federation.randomness import Randomness, SecureRandomness, SeededRandomness
 from federation.secure_sum import Sum
 from federation.session import RealDomain, Session
 
@@ -63,22 +63,22 @@ def test_the_measured_error_of_a_vector_mean_is_the_formula() -> None:
 
 @pytest.mark.parametrize("value", [-1.0, -0.37, 0.0, 0.8, 1.0])
 def test_a_scalar_is_unbiased(value: float) -> None:
-    """As many silos as draws. Beyond five and a half deviations by chance once in ten million runs."""
+    """|z| < 4, with a seed, so that it does not fail by chance; an error of the mean by 3 % of the range would show."""
     silos = 4000
     mechanism = PoissonBinomial(1.0, 8, 0.2)
-    total = total_of(mechanism, np.full((silos, 1), value), session(silos, 1), SecureRandomness())[0]
+    total = total_of(mechanism, np.full((silos, 1), value), session(silos, 1), SeededRandomness(7))[0]
     held = value * (1 - 1e-6) if abs(value) == 1 else value  # clipping stops a little before the bound
-    assert abs(total - silos * held) < 5.5 * mechanism.deviation(RealDomain(1, 1.0), silos)
+    assert abs(total - silos * held) < 4 * mechanism.deviation(RealDomain(1, 1.0), silos)
 
 
 def test_every_entry_of_a_vector_is_unbiased() -> None:
-    """The largest of fifty z-values beyond six, or too large a sum of their squares: once in five million runs."""
+    """|z| < 4 for each of fifty, and their squares add up as they should; with a seed."""
     vector = np.linspace(-1, 1, 50) / 5
     mechanism, agreed = PoissonBinomial(1.5, 4, 0.25), session(800, 50)
-    total = total_of(mechanism, np.tile(vector, (800, 1)), agreed, SecureRandomness())
+    total = total_of(mechanism, np.tile(vector, (800, 1)), agreed, SeededRandomness(7))
     z = (total - 800 * vector) / mechanism.deviation(RealDomain(50, 1.0), 800)
-    assert np.abs(z).max() < 6
-    assert np.sum(z**2) < stats.chi2.isf(1e-7, 50)
+    assert np.abs(z).max() < 4
+    assert np.sum(z**2) < stats.chi2.isf(1e-3, 50)
 
 
 @pytest.mark.parametrize(("silos", "trials"), [(1, 1), (3, 5), (4, 4), (16, 16), (100, 7), (5, 51)])
