@@ -210,7 +210,9 @@ class Stopping:
             stop(self._party)
 
 
-@pytest.mark.parametrize("plot", PLOTS, ids=lambda plot: plot.kind)
+@pytest.mark.parametrize(
+    "plot", [pytest.param(plot, marks=[pytest.mark.slow] * (plot.kind == "ckks"), id=plot.kind) for plot in PLOTS]
+)
 def test_silos_that_stop_at_any_message_of_a_sum_that_hides_are_left_out_or_recovered(
     consortium_of: ConsortiumOf, plot: Plot
 ) -> None:

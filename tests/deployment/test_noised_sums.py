@@ -19,7 +19,7 @@ def test_a_silo_that_is_killed_in_a_noised_sum_goes_on_and_pays_once(
 ) -> None:
     consortium = consortium_of(
         privacy=SILO_LEVEL,
-        mechanism={"kind": "skellam", "clipping": {"kind": "quantile"}},
+        mechanism={"kind": "skellam", "bits": 16, "clipping": {"kind": "quantile"}},
         secure_sum=SECAGG,
         schedule={**SHORT, "local_steps": 5, "tuning_sum": SECAGG},
     )

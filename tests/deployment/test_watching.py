@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 
 import grpc
+import pytest
 from grpc_health.v1 import health_pb2
 
 from .client import ONE_STEP, Caller, Pair, refused
@@ -30,6 +31,7 @@ def test_health_can_be_watched_to_the_end_of_a_run_with_a_certificate_by_many_at
     consortium.finish()
 
 
+@pytest.mark.slow
 def test_parties_whose_output_nobody_reads_any_more_go_on(consortium_of: Callable[..., Consortium]) -> None:
     consortium = consortium_of(schedule=ONE_STEP)
     commands = {"aggregator": consortium.aggregator, "silo": consortium.silos["north"]}

@@ -107,6 +107,7 @@ def test_a_demo_that_ended_while_it_was_scored_goes_on_without_the_silos(
     assert read_run(tmp_path / "run").summary == summary
 
 
+@pytest.mark.slow
 def test_a_party_that_ends_badly_ends_the_demo_with_its_words(
     small_job: Callable[..., Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
