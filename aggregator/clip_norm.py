@@ -7,12 +7,10 @@ import numpy as np
 from federation.config.job import Job
 from federation.config.privacy import SiloLevel
 from federation.mechanism import NoisySum
-from federation.mechanisms.clipping import QuantileRule, WindowRule
+from federation.mechanisms.clipping import LARGEST_NORM, SMALLEST_NORM, QuantileRule, WindowRule
 from federation.protection import clip_rule
 from federation.secure_sum import SecureSum, Sum
 from federation.session import RealDomain
-
-LEAST, MOST = 1e-6, 1e6
 
 
 class ClipNorm:
@@ -20,8 +18,7 @@ class ClipNorm:
 
     def __init__(self, job: Job) -> None:
         self._rule = clip_rule(job)
-        self._initial = job.privacy.clip_norm if isinstance(job.privacy, SiloLevel) else 0.0
-        self._norm = self._initial
+        self._norm = job.privacy.clip_norm if isinstance(job.privacy, SiloLevel) else 0.0
         self._lengths: list[float] = []
 
     @property
@@ -44,4 +41,6 @@ class ClipNorm:
                 return
         # Noise may say anything: a norm that ran away would end the run at the silos, which check it.
         # Seven digits: silos are told the norm, and a machine that replays the journal may add up otherwise.
-        self._norm = float(f"{min(max(moved, LEAST), MOST):.6e}") if math.isfinite(moved) else self._norm
+        self._norm = (
+            float(f"{min(max(moved, SMALLEST_NORM), LARGEST_NORM):.6e}") if math.isfinite(moved) else self._norm
+        )

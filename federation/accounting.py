@@ -8,7 +8,7 @@ spans both phases. The neighbouring relation is add/remove of one unit: its cont
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import assert_never
 
@@ -56,7 +56,7 @@ class Accountant:
         """Compose with one more event, or with so many equal ones."""
         match event:
             case BinomialRelease():
-                self._pairs += [(_binomial_epsilon(event), event.delta)] * times
+                self._pairs += [(binomial_epsilon(**asdict(event)), event.delta)] * times
             case SampledGaussianSteps(steps=steps):
                 self._curve = self._curve + times * steps * _curve_of_one(replace(event, steps=1))
             case _:
@@ -99,11 +99,10 @@ class _CurveReader(rdp.RdpAccountant):  # type: ignore[misc]  # dp-accounting is
 def _curve_of_one(event: Event) -> NDArray[np.float64]:
     """Cached, because a training run charges the same step thousands of times and a curve takes up to a second."""
     match event:
-        case GaussianRelease(noise_multiplier=noise):
-            return _by_dp_accounting(dp_accounting.GaussianDpEvent(noise))
-        case SampledGaussianSteps(sampling_rate=rate, noise_multiplier=noise):
-            gaussian = dp_accounting.GaussianDpEvent(noise)
-            return _by_dp_accounting(gaussian if rate == 1.0 else dp_accounting.PoissonSampledDpEvent(rate, gaussian))
+        case GaussianRelease() | SampledGaussianSteps():
+            reader = _CurveReader(ORDERS)
+            reader.compose(_to_dp_accounting(event))
+            return reader.curve()
         case DiscreteGaussianRelease(sampling_rate=rate):
             parts = {name: getattr(event, name) for name in ("honest", "local_variance", "l2", "l1", "coordinates")}
             return _sampled(lambda orders: discrete_gaussian_curve(orders, **parts), rate)
@@ -119,25 +118,16 @@ def _curve_of_one(event: Event) -> NDArray[np.float64]:
             assert_never(event)
 
 
-def _by_dp_accounting(event: dp_accounting.DpEvent) -> NDArray[np.float64]:
-    reader = _CurveReader(ORDERS)
-    reader.compose(event)
-    return reader.curve()
+def _to_dp_accounting(event: GaussianRelease | SampledGaussianSteps) -> dp_accounting.DpEvent:
+    """One release, or one of the steps."""
+    gaussian = dp_accounting.GaussianDpEvent(event.noise_multiplier)
+    if isinstance(event, GaussianRelease) or event.sampling_rate == 1.0:
+        return gaussian
+    return dp_accounting.PoissonSampledDpEvent(event.sampling_rate, gaussian)
 
 
 def _sampled(curve: Callable[[Sequence[float]], NDArray[np.float64]], rate: float) -> NDArray[np.float64]:
     return curve(ORDERS) if rate == 1.0 else amplified(ORDERS, curve, rate=rate)
-
-
-def _binomial_epsilon(event: BinomialRelease) -> float:
-    return binomial_epsilon(
-        trials=event.trials,
-        l2=event.l2,
-        l1=event.l1,
-        linf=event.linf,
-        coordinates=event.coordinates,
-        delta=event.delta,
-    )
 
 
 def epsilon_of(events: Sequence[Event], delta: float) -> float:
@@ -159,12 +149,10 @@ def tightest_epsilon(events: Sequence[Event], delta: float) -> tuple[float, str]
     accountant = pld.PLDAccountant(value_discretization_interval=1e-4)
     for event, times in Counter(events).items():
         match event:
-            case GaussianRelease(noise_multiplier=noise):
-                accountant.compose(dp_accounting.GaussianDpEvent(noise), times)
-            case SampledGaussianSteps(sampling_rate=rate, noise_multiplier=noise, steps=steps):
-                gaussian = dp_accounting.GaussianDpEvent(noise)
-                sampled = gaussian if rate == 1.0 else dp_accounting.PoissonSampledDpEvent(rate, gaussian)
-                accountant.compose(sampled, times * steps)
+            case GaussianRelease():
+                accountant.compose(_to_dp_accounting(event), times)
+            case SampledGaussianSteps(steps=steps):
+                accountant.compose(_to_dp_accounting(event), times * steps)
     exact = float(accountant.get_epsilon(delta))
     return (exact, PLD) if exact < renyi else (renyi, RENYI)
 

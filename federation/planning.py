@@ -102,10 +102,8 @@ def update_releases(job: Job, privacy: SiloLevel, silo: str, length: int) -> dic
 
 
 def _update(job: Job, privacy: SiloLevel, phase: str, length: int) -> Event:
-    entries, clip_norm = (
-        length + extra_entries(job),
-        privacy.clip_norm,
-    )  # whatever it is later, the noise scales with it
+    # Whatever the clip norm is in a later round, the noise is in proportion to it, and the cost the same.
+    entries, clip_norm = length + extra_entries(job), privacy.clip_norm
     mechanism = update_mechanism(job, privacy, phase, entries, clip_norm)
     domain = RealDomain(entries, protected_norm(job, clip_norm))
     asked = job.schedule.crowd(len(job.silos.names))

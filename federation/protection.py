@@ -29,7 +29,7 @@ from federation.mechanisms.calibration import Demand, calibrated_pbm, gaussian_m
 from federation.mechanisms.clipping import QuantileRule, WindowRule
 from federation.mechanisms.gaussian import GaussianAtAggregator, GaussianAtSilo
 from federation.mechanisms.lattice_calibration import calibrated_lattice
-from federation.phases import PHASE_2, participants
+from federation.phases import FEDAVG, PHASE_1, PHASE_2, participants
 from federation.secure_sum import SecureSum
 from federation.session import RealDomain
 
@@ -160,5 +160,5 @@ def releases(job: Job) -> int:
 
 def _phases_with_updates(job: Job) -> tuple[str, ...]:
     if isinstance(job.schedule, TwoPhase):
-        return ("phase_1", "phase_2") if job.schedule.tuning_rounds else ("phase_1",)
-    return ("fedavg",)
+        return (PHASE_1, PHASE_2) if job.schedule.tuning_rounds else (PHASE_1,)
+    return (FEDAVG,)

@@ -5,11 +5,10 @@ import torch
 
 from federation.config.job import Job
 from federation.errors import MessageError
+from federation.mechanisms.clipping import LARGEST_NORM, SMALLEST_NORM
 from federation.protection import clip_rule
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import from_array
-
-SMALLEST_CLIP, LARGEST_CLIP = 1e-6, 1e6
 
 
 def received_clip_norm(job: Job, norm: float) -> float:
@@ -19,9 +18,9 @@ def received_clip_norm(job: Job, norm: float) -> float:
     """
     if clip_rule(job) is None and norm != 0.0:
         raise MessageError(f"a training came with a clip norm of {norm:g}, but the job's does not move")
-    if not (norm == 0.0 or SMALLEST_CLIP <= norm <= LARGEST_CLIP):  # NaN neither
+    if not (norm == 0.0 or SMALLEST_NORM <= norm <= LARGEST_NORM):  # NaN neither
         raise MessageError(
-            f"a training came with a clip norm of {norm:g}, expected one from {SMALLEST_CLIP:g} to {LARGEST_CLIP:g}"
+            f"a training came with a clip norm of {norm:g}, expected one from {SMALLEST_NORM:g} to {LARGEST_NORM:g}"
         )
     return norm
 

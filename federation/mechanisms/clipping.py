@@ -9,6 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+SMALLEST_NORM, LARGEST_NORM = 1e-6, 1e6
+"""Of a clip norm that moves: silos take no other."""
+
 _SHRINK = 1 - 1e-6
 """The norm is computed in floats: a vector at the bound must not end up a rounding error beyond it."""
 

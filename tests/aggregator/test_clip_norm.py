@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aggregator.clip_norm import LEAST, MOST, ClipNorm
+from aggregator.clip_norm import ClipNorm
 from federation.config.job import Job
 from federation.contributions import model_domain, model_scheme
+from federation.mechanisms.clipping import LARGEST_NORM, SMALLEST_NORM
 from federation.secure_sum import Sum
 
 SILO_LEVEL = {"kind": "silo_level", "epsilon": 8, "delta": 1e-4, "clip_norm": 1.0}
@@ -65,7 +66,7 @@ def test_a_window_of_nothing_but_noise_stays(small_job: Callable[..., Job], norm
     assert norm.told == 1.0
 
 
-@pytest.mark.parametrize(("entry", "end"), [(1e300, LEAST), (-1e300, MOST)])
+@pytest.mark.parametrize(("entry", "end"), [(1e300, SMALLEST_NORM), (-1e300, LARGEST_NORM)])
 def test_a_norm_that_noise_drives_away_stays_one_that_silos_take(
     norm_of: Callable[..., Any], entry: float, end: float
 ) -> None:
