@@ -26,7 +26,7 @@ from federation.transport.patience import Backoff
 from federation.transport.tls import read_credentials
 from federation.wire import messages_pb2 as pb
 from federation.witness import Fact, Witness
-from models.building import generator_file, load_generator
+from models.building import load_model, model_file
 
 OUTCOME_FILE = "outcome.json"
 GLOBAL_MODEL = "global.safetensors"
@@ -78,8 +78,8 @@ class DeployedAggregator:
 
     def _run(self) -> Outcome:
         outcome = self._coordinator.run()
-        generator = load_generator(self.job, outcome.image_shape, outcome.classes, outcome.model)
-        write_atomically(self._config.state / GLOBAL_MODEL, generator_file(self.job.learner, generator), mode=0o600)
+        network = load_model(self.job, outcome.image_shape, outcome.classes, outcome.model)
+        write_atomically(self._config.state / GLOBAL_MODEL, model_file(self.job.learner, network), mode=0o600)
         write_atomically(self._config.state / OUTCOME_FILE, _summary(outcome), mode=0o600)
         self._witness.record("finished", requests=outcome.conversation.number, notes=len(outcome.notes))
         self._witness.show("global_model", path=str(self._config.state / GLOBAL_MODEL))
@@ -176,9 +176,9 @@ class _Watching(Observer):
         self._tell("spent", silo=silo, epsilon_at_most=epsilon)
 
     def model(self, stage: str, model: Model) -> None:
-        generator = load_generator(self._job, self._shape, self._classes, model)
+        network = load_model(self._job, self._shape, self._classes, model)
         make_folder(self._folder, mode=0o700)
-        path, content = self._folder / f"{stage}.safetensors", generator_file(self._job.learner, generator)
+        path, content = self._folder / f"{stage}.safetensors", model_file(self._job.learner, network)
         if not path.exists() or path.read_bytes() != content:
             write_atomically(path, content, mode=0o600)
         self._tell("model", stage=stage, path=path.name)

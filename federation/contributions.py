@@ -57,11 +57,11 @@ def model_domain(job: Job, length: int, clip_norm: float = 0.0) -> RealDomain:
 
 
 def model_contribution(
-    job: Job, model: NDArray[np.float64], start: NDArray[np.float64], *, examples: int, clip_norm: float = 0.0
+    job: Job, model: NDArray[np.float64], start: NDArray[np.float64], *, units: int, clip_norm: float = 0.0
 ) -> NDArray[np.float64]:
-    """What a silo of so many examples contributes, noise not included."""
+    """What a silo of so many units contributes, noise not included."""
     if not isinstance(job.privacy, SiloLevel):
-        return weigh(model, weight=examples, largest=job.largest_silo)
+        return weigh(model, weight=units, largest=job.largest_silo)
     rule, norm = clip_rule(job), clip_norm or job.privacy.clip_norm
     update = model - start
     return rule.extend(update, norm) if isinstance(rule, QuantileRule) else clip(update, norm)
@@ -74,7 +74,7 @@ def to_model(job: Job, summed: Sum, start: NDArray[np.float32]) -> NDArray[np.fl
     return (start + summed.total[: start.size] / len(summed.contributors)).astype("<f4")
 
 
-def require_precision(job: Job, silo: str, examples: int) -> None:
+def require_precision(job: Job, silo: str, units: int) -> None:
     """`ConfigError` where a sum is too coarse for a silo's model, which travels scaled by its share of largest_silo."""
     if isinstance(job.privacy, SiloLevel):
         return  # silos count alike, whatever they hold
@@ -82,7 +82,7 @@ def require_precision(job: Job, silo: str, examples: int) -> None:
     if isinstance(job.schedule, TwoPhase):
         sums["schedule.tuning_sum"] = inner_sum(job, PHASE_2)
     for where, scheme in sums.items():
-        error = scheme.grid(model_domain(job, 1)) / 2 * job.largest_silo / examples
+        error = scheme.grid(model_domain(job, 1)) / 2 * job.largest_silo / units
         if error > COARSEST:
             raise ConfigError(
                 f"{where}.precision_bits leaves the weights of {silo}'s model uncertain by {error:.2g}, at most "

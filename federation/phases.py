@@ -10,8 +10,8 @@ from federation.errors import WrongRound
 WARM_START, PHASE_1, PHASE_2, FEDAVG = "warm_start", "phase_1", "phase_2", "fedavg"
 
 
-def training_steps(job: Job, silo: str, examples: int) -> dict[str, int]:
-    """Discriminator steps on private data, by phase. Phases without any are left out."""
+def training_steps(job: Job, silo: str, units: int) -> dict[str, int]:
+    """Steps on private data, by phase. Phases without any are left out."""
     steps = dict[str, int]()
     if isinstance(job.warm_start, LeaderStart) and job.warm_start.silo == silo:
         steps[WARM_START] = job.warm_start.steps
@@ -21,26 +21,26 @@ def training_steps(job: Job, silo: str, examples: int) -> dict[str, int]:
             steps[PHASE_2] = rounds * tuning_steps
         case FedAvg(rounds=rounds) as schedule:
             joined = sum(silo in participants(job, number) for number in range(1, rounds + 1))
-            steps[FEDAVG] = joined * steps_in_a_round(schedule, examples)
+            steps[FEDAVG] = joined * steps_in_a_round(schedule, units)
     return {phase: count for phase, count in steps.items() if count}
 
 
-def requested_steps(job: Job, silo: str, examples: int, phase: str, round: int) -> int:
+def requested_steps(job: Job, silo: str, units: int, phase: str, round: int) -> int:
     """How many steps the job has in one training request; the aggregator cannot ask for more, or for other phases."""
-    planned = training_steps(job, silo, examples)
+    planned = training_steps(job, silo, units)
     match phase, job.schedule:
         case (("warm_start" | "phase_1"), _) if phase in planned and round == 0:
             return planned[phase]
         case "phase_2", TwoPhase(tuning_rounds=rounds, tuning_steps=steps) if 1 <= round <= rounds:
             return steps
         case "fedavg", FedAvg(rounds=rounds) as schedule if 1 <= round <= rounds and silo in participants(job, round):
-            return steps_in_a_round(schedule, examples)
+            return steps_in_a_round(schedule, units)
     raise WrongRound(f"the job has no training of {silo} in {phase}, round {round}")
 
 
-def steps_in_a_round(schedule: FedAvg, examples: int) -> int:
-    """E passes over the data in Poisson batches of B expected examples."""
-    return max(1, round(schedule.local_epochs * examples / schedule.batch))
+def steps_in_a_round(schedule: FedAvg, units: int) -> int:
+    """E passes over the data in Poisson batches of B expected units."""
+    return max(1, round(schedule.local_epochs * units / schedule.batch))
 
 
 def participants(job: Job, round: int) -> tuple[str, ...]:

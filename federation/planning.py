@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from federation.accounting import epsilon_of, smallest_noise
 from federation.config.job import Job
-from federation.config.privacy import ExampleLevel, SiloLevel
+from federation.config.privacy import SiloLevel, UnitLevel
 from federation.config.schedule import FedAvg, TwoPhase
 from federation.errors import ConfigError
 from federation.events import Event, SampledGaussianSteps
@@ -50,29 +50,27 @@ class SiloPlan:
         return costs
 
 
-def plan_silo(job: Job, silo: str, examples: int, lengths: Lengths) -> SiloPlan:
+def plan_silo(job: Job, silo: str, units: int, lengths: Lengths) -> SiloPlan:
     """Steps, sampling rate, and the least noise with which all phases together stay within the job's epsilon."""
-    if examples > job.largest_silo:
-        raise ConfigError(f"{silo} holds more examples than largest_silo, {job.largest_silo}; raise it in the job")
-    rate = min(1.0, job.schedule.batch / examples)
-    steps = training_steps(job, silo, examples)
+    if units > job.largest_silo:
+        raise ConfigError(f"{silo} holds more {job.units} than largest_silo, {job.largest_silo}; raise it in the job")
+    rate = min(1.0, job.schedule.batch / units)
+    steps = training_steps(job, silo, units)
     match job.privacy:
-        case ExampleLevel():
-            return _plan_examples(job, job.privacy, silo, examples, SiloPlan(rate, None, steps), lengths)
+        case UnitLevel():
+            return _plan_units(job, job.privacy, silo, units, SiloPlan(rate, None, steps), lengths)
         case SiloLevel():
             return SiloPlan(rate, None, steps, update_releases(job, job.privacy, silo, lengths.model))
         case _:
             return SiloPlan(rate, None, steps)
 
 
-def _plan_examples(
-    job: Job, privacy: ExampleLevel, silo: str, examples: int, bare: SiloPlan, lengths: Lengths
-) -> SiloPlan:
+def _plan_units(job: Job, privacy: UnitLevel, silo: str, units: int, bare: SiloPlan, lengths: Lengths) -> SiloPlan:
     epsilon, delta, reserve = privacy.epsilon, privacy.delta, privacy.reserve_steps
-    if delta * examples >= 1:
+    if delta * units >= 1:
         raise ConfigError(
-            f"privacy.delta is {delta:g}, but {silo} holds {examples} examples: a delta of 1 / examples or more lets a "
-            f"mechanism publish somebody's example outright; use less than {1 / examples:.1g}"
+            f"privacy.delta is {delta:g}, but {silo} holds {units} {job.units}: a delta of 1 / {job.units} or more "
+            f"lets a mechanism publish one of them outright; use less than {1 / units:.1g}"
         )
     mechanism, inner, asked = sketch_mechanism(job, lengths.sketch), job.secure_sum.build(), len(job.silos.names)
     release = list[Event]()

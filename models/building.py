@@ -8,11 +8,12 @@ import numpy as np
 import safetensors.torch
 import torch
 from numpy.typing import NDArray
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError, safe_open
 
 from federation.config.gan import GanConfig
 from federation.config.job import Job
+from federation.config.learners import LearnerConfig
 from federation.config.schedule import FedAvg
 from federation.config.warm_start import KernelMeanStart, PublicStart
 from federation.errors import ConfigError, RunError
@@ -22,17 +23,24 @@ from models.gan.building import Shape, build_gan, build_generator
 from models.gan.generators import Generator
 from models.gan.learner import GanLearner, Shared
 from models.kernel_mean import FeatureMap
+from models.meta.building import FewShotConfig, FewShotLearner, build_few_shot_learner, build_few_shot_model
+from models.meta.model import FewShotModel
 from models.vectors import flatten, load_flat
 
 Model = NDArray[np.float32]
 
-_FORMAT = "siloseal generator 2"
+SharedModel = Generator | FewShotModel
+
+_FORMAT = "siloseal model 3"
+_LEARNER: TypeAdapter[GanConfig | FewShotConfig] = TypeAdapter(LearnerConfig)
 
 
 def build_learner(
     job: Job, image_shape: Shape, classes: int, *, labels: Sequence[int], expected_batch: float, randomness: Randomness
-) -> GanLearner:
+) -> GanLearner | FewShotLearner:
     """The job's learner at its initial weights."""
+    if not isinstance(job.learner, GanConfig):
+        return build_few_shot_learner(job.learner, image_shape, labels=labels, seed=job.seed)
     return build_gan(
         job.learner,
         image_shape,
@@ -43,6 +51,14 @@ def build_learner(
         randomness=randomness,
         shared=_shared(job),
     )
+
+
+def shared_classes(job: Job, classes: int) -> int:
+    """Of so many classes of data, those that the shared model knows: a generator all, a few-shot model none.
+
+    Counted as one then, so that silos agree whatever classes each of them holds.
+    """
+    return classes if isinstance(job.learner, GanConfig) else 1
 
 
 def initial_model(job: Job, image_shape: Shape, classes: int) -> Model:
@@ -61,11 +77,19 @@ def vector_lengths(job: Job, image_shape: Shape, classes: int) -> Lengths:
     return Lengths(sketch, initial_model(job, image_shape, classes).size)
 
 
+def load_model(job: Job, image_shape: Shape, classes: int, model: Model) -> SharedModel:
+    """The network within a shared vector, as whoever uses it needs it."""
+    network = _build(job.learner, image_shape, classes, seed=job.seed)
+    load_flat([network], torch.from_numpy(model[: flatten([network]).numel()].copy()))
+    return network
+
+
 def load_generator(job: Job, image_shape: Shape, classes: int, model: Model) -> Generator:
     """The generator within a shared vector."""
-    generator = build_generator(job.learner, image_shape, classes, seed=job.seed)
-    load_flat([generator], torch.from_numpy(model[: flatten([generator]).numel()].copy()))
-    return generator
+    network = load_model(job, image_shape, classes, model)
+    if not isinstance(network, Generator):
+        raise RunError(f"the job learns a {job.learner.kind}, which generates nothing")
+    return network
 
 
 def with_generator(model: Model, generator: Generator) -> Model:
@@ -79,14 +103,15 @@ def feature_map(job: Job, start: KernelMeanStart | PublicStart, image_shape: Sha
     return FeatureMap(image_shape, classes, start.frequencies, start.length_scale, job.seed)
 
 
-def generator_file(config: GanConfig, generator: Generator) -> bytes:
-    """The generator as a safetensors file that says what network it holds. Equal generators give equal bytes."""
-    words = {"learner": config.model_dump(), "image_shape": generator.image_shape, "classes": generator.classes}
-    return bytes(safetensors.torch.save(generator.state_dict(), {_FORMAT: json.dumps(words)}))
+def model_file(config: GanConfig | FewShotConfig, network: SharedModel) -> bytes:
+    """The network as a safetensors file that says what it holds. Equal networks give equal bytes."""
+    classes = network.classes if isinstance(network, Generator) else 1
+    words = {"learner": config.model_dump(), "image_shape": network.image_shape, "classes": classes}
+    return bytes(safetensors.torch.save(network.state_dict(), {_FORMAT: json.dumps(words)}))
 
 
-def read_generator(path: Path) -> Generator:
-    """The network that `generator_file` wrote."""
+def read_model(path: Path) -> SharedModel:
+    """The network that `model_file` wrote."""
     if not path.is_file():
         raise ConfigError(f"{path} is not there, or no file; give the path of a global.safetensors in a run folder")
     try:
@@ -94,17 +119,39 @@ def read_generator(path: Path) -> Generator:
             words = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
         if _FORMAT not in words:
-            raise RunError(f"{path} holds no SiloSeal generator; give a run's global.safetensors")
+            raise RunError(f"{path} holds no SiloSeal model; give a run's global.safetensors")
         described = json.loads(words[_FORMAT])
         channels, height, width = described["image_shape"]
-        config = GanConfig.model_validate(described["learner"])
-        generator = build_generator(config, (channels, height, width), int(described["classes"]), seed=0)
-        generator.load_state_dict(tensors)
+        config = _LEARNER.validate_python(described["learner"])
+        network = _build(config, (channels, height, width), int(described["classes"]), seed=0)
+        network.load_state_dict(tensors)
     except (SafetensorError, ValidationError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise RunError(f"{path} is damaged or of another version; restore it, or run the job again") from error
     if not all(tensor.isfinite().all() for tensor in tensors.values()):
         raise RunError(f"{path} holds weights that are not finite numbers; restore it, or run the job again")
-    return generator
+    return network
+
+
+def read_generator(path: Path) -> Generator:
+    """The generator that `model_file` wrote."""
+    network = read_model(path)
+    if not isinstance(network, Generator):
+        raise ConfigError(f"{path} holds a few-shot model, which draws nothing; use it with `siloseal adapt`")
+    return network
+
+
+def read_few_shot_model(path: Path) -> FewShotModel:
+    """The few-shot model that `model_file` wrote."""
+    network = read_model(path)
+    if not isinstance(network, FewShotModel):
+        raise ConfigError(f"{path} holds a generator, which learns no tasks; use it with `siloseal sample`")
+    return network
+
+
+def _build(config: GanConfig | FewShotConfig, image_shape: Shape, classes: int, *, seed: int) -> SharedModel:
+    if isinstance(config, GanConfig):
+        return build_generator(config, image_shape, classes, seed=seed)
+    return build_few_shot_model(config, image_shape, seed=seed)
 
 
 def _shared(job: Job) -> Shared:

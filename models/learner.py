@@ -1,35 +1,44 @@
 """What a trainer needs to know of a model, and nothing else."""
 
-from collections.abc import Mapping
-from typing import Protocol, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
 from models.checkpoints import State
+from models.meta.tasks import Task
 
-Units = TypeVar("Units", contravariant=True)
+
+class LabelledRows(Protocol):
+    """A batch of examples."""
+
+    @property
+    def images(self) -> Tensor: ...
+
+    @property
+    def labels(self) -> Tensor: ...
 
 
-class Learner(Protocol[Units]):
+class Learner(Protocol):
     """A model in two parts: one that sees private units, and one that learns from the first alone.
 
-    The unit of privacy is one element of `Units`: an example for a GAN. A unit may influence its own row of
-    `row_losses` and no other, and nothing else of the learner: all that private data does, it does through the
-    gradient that the trainer clips and noises.
+    All that private data does, it does through the gradient that the trainer clips and noises, unit by unit. How the
+    gradient of one unit is told from the others' is what the two kinds of learners below differ in.
     """
 
     @property
     def private_module(self) -> nn.Module:
         """The network that sees data. The trainer alone changes its parameters."""
 
-    def row_losses(self, units: Units) -> Tensor:
-        """(rows,): one loss a row. Rows beyond the units (a GAN's fakes) depend neither on them nor on their number."""
-
     def public_step(self) -> None:
         """What follows from the private module's step without another look at data: post-processing."""
 
     def public_metrics(self) -> Mapping[str, float]:
         """Numbers that may be shown and logged, because no private unit entered them except through the noise."""
+
+    @property
+    def shared_model(self) -> nn.Module:
+        """What leaves the silo, as a network."""
 
     def vector(self) -> Tensor:
         """The shared part as one flat float32 vector."""
@@ -42,3 +51,21 @@ class Learner(Protocol[Units]):
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """The inverse of `state`; raises RunError for a state of another job."""
+
+
+class ExampleLearner(Learner, Protocol):
+    """The unit of privacy is one example."""
+
+    def row_losses(self, units: LabelledRows) -> Tensor:
+        """(rows,): one loss a row. A unit influences its own row and no other.
+
+        Rows beyond the units (a GAN's fakes) depend neither on them nor on their number.
+        """
+
+
+@runtime_checkable
+class TaskLearner(Learner, Protocol):
+    """The unit of privacy is one task."""
+
+    def task_gradients(self, tasks: Sequence[Task]) -> Iterator[Tensor]:
+        """One gradient a task, flat, in the order of the private module's parameters. No task influences another's."""

@@ -29,7 +29,7 @@ class Policy(Section):
         description="sums for the warm start and phase 1; plain shows uploads to the aggregator",
     )
     tuning_sums: tuple[SumKind, ...] = Field(min_length=1, description="sums that may carry the tuning rounds")
-    privacy: tuple[Literal["example_level", "silo_level", "none"], ...] = Field(
+    privacy: tuple[Literal["example_level", "task_level", "silo_level", "none"], ...] = Field(
         min_length=1, description="kinds of privacy; none means no noise and no guarantee"
     )
     mechanisms: tuple[MechanismKind, ...] = Field(
@@ -37,7 +37,9 @@ class Policy(Section):
         min_length=1,
         description="noise on sums; gaussian_central trusts the aggregator, which is why it must be named",
     )
-    learners: tuple[Literal["gan"], ...] = Field(min_length=1, description="what may be learnt from the data")
+    learners: tuple[Literal["gan", "meta_lstm", "reptile", "protonet", "embedding"], ...] = Field(
+        min_length=1, description="what may be learnt from the data"
+    )
     largest_model: int = Field(ge=1, description="parameters of the shared model")
 
 

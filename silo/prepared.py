@@ -18,8 +18,8 @@ from federation.protection import honest, quorum
 from federation.secure_sum import SecureSum
 from federation.session import RealDomain, Session
 from models.building import feature_map
-from models.gan.learner import GanLearner
 from models.kernel_mean import FeatureMap
+from models.learner import Learner
 from silo.data.labelled_images import LabelledImages
 
 SKETCH = "sketch"
@@ -39,7 +39,9 @@ class Prepared:
     roster: Mapping[str, bytes]
     """Everyone's public identity key, as this silo knows it."""
     data: LabelledImages
-    learner: GanLearner
+    units: int
+    """How many of them the data are: the contribution's weight."""
+    learner: Learner
     what: str
     """`SKETCH`, or the phase that the model was trained in; empty before anything was prepared."""
     round: int
@@ -86,7 +88,7 @@ class Prepared:
             return self.features().labelled_sum(self.data.images, self.data.labels).numpy()
         model = self.learner.vector().numpy().astype(np.float64)
         start = np.zeros_like(model) if self.start_model is None else self.start_model.numpy().astype(np.float64)
-        return model_contribution(self.job, model, start, examples=len(self.data), clip_norm=self.clip_norm)
+        return model_contribution(self.job, model, start, units=self.units, clip_norm=self.clip_norm)
 
     def features(self) -> FeatureMap:
         """The kernel mean's features."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from federation.config.job import Job
 from federation.config.mechanisms import GaussianCentral, SplitConfig
-from federation.config.privacy import SiloLevel
+from federation.config.privacy import ExampleLevel, SiloLevel, TaskLevel
 from federation.config.schedule import TwoPhase
 from federation.config.warm_start import KernelMeanStart
 from federation.phases import PHASE_1
@@ -25,7 +25,7 @@ class Promise:
     """What neighbouring data sets differ in."""
 
 
-EXAMPLE_AT_SILO = Promise("one example", "Gaussian noise, added inside the silo, which trusts nobody else")
+EXAMPLE_AT_SILO = Promise(ExampleLevel.unit, "Gaussian noise, added inside the silo, which trusts nobody else")
 
 
 def promise_of(job: Job) -> Promise:
@@ -33,6 +33,8 @@ def promise_of(job: Job) -> Promise:
     if isinstance(job.privacy, SiloLevel):
         asked = job.schedule.crowd(len(job.silos.names))
         return Promise("one silo's whole contribution", _on_sums(job, asked), "there or zeros")
+    if isinstance(job.privacy, TaskLevel):
+        return Promise(TaskLevel.unit, EXAMPLE_AT_SILO.noise)
     if isinstance(job.warm_start, KernelMeanStart) and isinstance(job.noise, SplitConfig | GaussianCentral):
         training = "Gaussian noise of the training, added inside the silo; of the kernel mean, "
         return Promise(EXAMPLE_AT_SILO.unit, training + _on_sums(job, len(job.silos.names)))

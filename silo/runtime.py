@@ -15,7 +15,7 @@ import torch
 
 from federation.agreement import Agreement
 from federation.config.job import Job
-from federation.config.privacy import ExampleLevel, SiloLevel
+from federation.config.privacy import SiloLevel, UnitLevel
 from federation.contributions import require_precision, start_of, sum_id
 from federation.errors import (
     DataError,
@@ -31,8 +31,9 @@ from federation.session import Session
 from federation.storage import write_atomically
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode
-from models.building import build_learner, generator_file, vector_lengths
+from models.building import build_learner, model_file, shared_classes, vector_lengths
 from silo.data.labelled_images import LabelledImages
+from silo.data.units import units_of
 from silo.ledger import open_ledger
 from silo.order import require_next
 from silo.prepared import SKETCH, Prepared
@@ -61,14 +62,15 @@ class Silo:
         self._identity, self._roster, self._randomness, self._on_progress = identity, roster, randomness, on_progress
         if undeclared := data.label_set() - set(labels):
             raise DataError(f"{self.name} holds classes {sorted(undeclared)} that it does not declare; declare them")
-        self._plan = plan_silo(job, self.name, len(data), vector_lengths(job, data.image_shape, data.classes))
-        require_precision(job, self.name, len(data))
+        self._units = units_of(job, data, randomness)
+        self._plan = plan_silo(job, self.name, len(self._units), vector_lengths(job, data.image_shape, data.classes))
+        require_precision(job, self.name, len(self._units))
         self._learner = build_learner(
             job,
             data.image_shape,
             data.classes,
             labels=labels,
-            expected_batch=self._plan.sampling_rate * len(data),
+            expected_batch=self._plan.sampling_rate * len(self._units),
             randomness=randomness,
         )
         self._state = SiloState(folder)
@@ -76,7 +78,7 @@ class Silo:
         try:
             self._trainer = PrivateTrainer(
                 self._learner,
-                data,
+                self._units,
                 sampling_rate=self._plan.sampling_rate,
                 optimizer=job.optimizer,
                 privacy=self._privacy(),
@@ -154,7 +156,8 @@ class Silo:
         match kind:
             case "enrol":
                 reply.enrolled.image_shape.extend(self._data.image_shape)
-                reply.enrolled.classes, reply.enrolled.identity = self._data.classes, self._identity.public
+                reply.enrolled.classes = shared_classes(self._job, self._data.classes)
+                reply.enrolled.identity = self._identity.public
                 reply.enrolled.agreement = self._agreement(message).sign(self._identity)
             case "begin":
                 self._agreement(message).check(message.begin.agreements)
@@ -184,7 +187,7 @@ class Silo:
 
     def _train(self, number: int, train: pb.Train) -> pb.Prepared:
         """Train from the common start, or from the checkpoint where a crash interrupted just this request."""
-        steps = requested_steps(self._job, self.name, len(self._data), train.phase, train.round)
+        steps = requested_steps(self._job, self.name, len(self._units), train.phase, train.round)
         clip_norm = received_clip_norm(self._job, train.clip_norm)
         if self._at.number != number:
             start = self._received(train.model)
@@ -253,6 +256,7 @@ class Silo:
             silo=self.name,
             roster=self._roster,
             data=self._data,
+            units=len(self._units),
             learner=self._learner,
             what=at.prepared,
             round=at.round,
@@ -266,7 +270,7 @@ class Silo:
         return received_model(array, length=self._learner.vector().numel(), largest=self._job.largest_weight)
 
     def _keep_model(self, name: str) -> None:
-        content = generator_file(self._job.learner, self._learner.averaged_generator)
+        content = model_file(self._job.learner, self._learner.shared_model)
         write_atomically(self._folder / name, content, mode=0o600)
 
     def _save(self, checkpoint: Checkpoint) -> None:
@@ -276,7 +280,7 @@ class Silo:
         self._at = checkpoint
 
     def _privacy(self) -> Privacy | None:
-        if self.ledger is None or not isinstance(self._job.privacy, ExampleLevel):
+        if self.ledger is None or not isinstance(self._job.privacy, UnitLevel):
             return None
         # A silo that no round asks has no noise planned. Should it be made to train, the ledger refuses infinite noise.
         return Privacy(self._job.privacy.clip_norm, self._plan.step_noise or math.inf, self.ledger)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from federation.errors import ConfigError, SiloSealError
-from siloseal import analytics_cli, deploy_cli
+from siloseal import adapt_cli, analytics_cli, deploy_cli
 from siloseal.audit_cli import audit
 from siloseal.provision_cli import provision_app
 
@@ -23,7 +23,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
-    help="""Institutions learn one generative model from data that never leaves any of them.
+    help="""Institutions learn one model, generative or few-shot, from data that never leaves any of them.
 
 **Start here:** `siloseal demo` runs four hospitals on real digits in about three minutes and ends with a report.
 
@@ -34,6 +34,7 @@ app.command()(deploy_cli.aggregator)
 app.command()(deploy_cli.silo)
 app.command()(deploy_cli.status)
 app.command()(analytics_cli.analytics)
+app.command()(adapt_cli.adapt)
 app.add_typer(audit, name="audit")
 app.add_typer(provision_app, name="provision")
 
@@ -107,7 +108,7 @@ def sample(
     count: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many images.")] = 64,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Equal seeds give equal images.")] = 0,
 ) -> None:
-    """Draw images from a model. That costs no privacy: the model is already released."""
+    """Draw images from a generative model. That costs no privacy: the model is already released."""
     from siloseal.drawing import draw
 
     draw(model, out, label=label, count=count, seed=seed)

@@ -27,9 +27,11 @@ from rich.text import Text
 from federation.errors import SiloSealError
 from siloseal import wording
 from siloseal.metrics import phase_title, stage_title
+from siloseal.score_table import TITLE, score_table
 from siloseal.summary import RunSummary
 
 QUIET_SECONDS = 2.0  # without a terminal, a line of progress appears this often at most
+MOST_ROUNDS = 12  # rows of the closing table; the report has all
 
 
 class Console:
@@ -113,7 +115,8 @@ class Console:
             self._out.file.write(summary.model_dump_json(indent=2) + "\n")
             self._out.file.flush()
         elif not self._quiet:
-            self._out.print(stage_table(summary), silo_table(summary), footer(summary), sep="\n")
+            stages = task_table(summary) if summary.few_shot else stage_table(summary)
+            self._out.print(stages, silo_table(summary), footer(summary), sep="\n")
         for warning in () if self._quiet else summary.warnings:
             self._err.print(Text(f"note: {warning}", style="yellow"), soft_wrap=True)
 
@@ -155,16 +158,33 @@ def stage_table(summary: RunSummary) -> Table:
     return table
 
 
+def task_table(summary: RunSummary) -> Table:
+    """Accuracy of every model of a few-shot run, with what to compare it with."""
+    scores = score_table(summary, most_rounds=MOST_ROUNDS)
+    table = Table(title=Text(f"{summary.name}: {TITLE[0].lower()}{TITLE[1:]}"), caption=Text(scores.caption),
+                  title_justify="left", caption_justify="left", title_style="bold")  # fmt: skip
+    table.add_column("model")
+    for measure in scores.measures:
+        table.add_column(Text(measure), justify="right", no_wrap=True)
+    for group in scores.groups:
+        for row in group:
+            table.add_row(Text(row.title), *row.cells)
+        table.add_section()
+    return table
+
+
 def silo_table(summary: RunSummary) -> Table:
-    """What each silo brought, spent and reached."""
+    """What each silo brought, spent and, where the table above does not say so, reached."""
     table = Table("silo")
-    for column in ("examples", "classes", "epsilon", "budget", "alone", "trained"):
+    sizes, reached = wording.size_columns(summary.silos), () if summary.few_shot else ("alone", "trained")
+    for column in (*sizes, "classes", "epsilon", "budget", *reached):
         table.add_column(column, justify="left" if column == "classes" else "right")
     for silo in summary.silos:
+        accuracies = (wording.share(silo.accuracy_alone), wording.share(silo.accuracy_trained)) if reached else ()
         table.add_row(
-            Text(silo.name), f"{silo.examples:,}", wording.classes(silo.labels), wording.epsilon(silo.epsilon),
-            "none" if silo.budget is None else f"{silo.budget:g}", wording.share(silo.accuracy_alone),
-            wording.share(silo.accuracy_trained),
+            Text(silo.name), *(wording.sizes(silo).get(column, "") for column in sizes), wording.classes(silo.labels),
+            wording.epsilon(silo.epsilon), "none" if silo.budget is None else f"{silo.budget:g}",
+            *accuracies,
         )  # fmt: skip
     return table
 

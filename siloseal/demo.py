@@ -24,7 +24,7 @@ from federation.config.schedule import TwoPhase
 from federation.errors import RunError
 from federation.randomness import SecureRandomness
 from federation.storage import make_folder, write_atomically
-from models.building import read_generator
+from models.building import read_model
 from silo.config import Address, Policy, SiloConfig
 from silo.data.labelled_images import LabelledImages
 from silo.training.trainer import TrainingProgress
@@ -170,7 +170,7 @@ class _View:
         while parties:
             match self._heard.get():
                 case {"event": "model", "stage": stage}:
-                    self._recorder.released(stage, read_generator(self._models / f"{stage}.safetensors"))
+                    self._recorder.released(stage, read_model(self._models / f"{stage}.safetensors"))
                 case {"event": "ended"}:
                     parties -= 1
                     processes.require_well()

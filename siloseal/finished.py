@@ -8,8 +8,7 @@ from aggregator.coordinator import Outcome
 from aggregator.deployed import GLOBAL_MODEL, OUTCOME_FILE
 from aggregator.observer import Shape
 from federation.config.job import Job
-from models.building import load_generator, read_generator
-from models.gan.generators import Generator
+from models.building import SharedModel, load_model, read_model
 from siloseal.metrics import TrafficMetric
 
 
@@ -17,7 +16,7 @@ from siloseal.metrics import TrafficMetric
 class Finished:
     """The global model, and what a report says of how it came about."""
 
-    generator: Generator
+    network: SharedModel
     parameters: int
     """Of the shared model."""
     image_shape: Shape
@@ -29,8 +28,8 @@ class Finished:
 def from_outcome(job: Job, outcome: Outcome) -> Finished:
     """Of a run in this process."""
     traffic = [TrafficMetric.model_validate(entry) for entry in outcome.conversation.traffic()]
-    generator = load_generator(job, outcome.image_shape, outcome.classes, outcome.model)
-    return Finished(generator, outcome.model.size, outcome.image_shape, outcome.classes, traffic, [*outcome.notes])
+    network = load_model(job, outcome.image_shape, outcome.classes, outcome.model)
+    return Finished(network, outcome.model.size, outcome.image_shape, outcome.classes, traffic, [*outcome.notes])
 
 
 def from_state(folder: Path) -> Finished:
@@ -38,7 +37,7 @@ def from_state(folder: Path) -> Finished:
     document = json.loads((folder / OUTCOME_FILE).read_text())
     channels, height, width = document["image_shape"]
     return Finished(
-        generator=read_generator(folder / GLOBAL_MODEL),
+        network=read_model(folder / GLOBAL_MODEL),
         parameters=document["parameters"],
         image_shape=(channels, height, width),
         classes=document["classes"],

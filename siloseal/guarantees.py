@@ -16,6 +16,7 @@ from federation.secure_sum import SecureSum
 from federation.session import RealDomain
 from models.building import feature_map, vector_lengths
 from silo.data.labelled_images import LabelledImages
+from silo.data.units import count_units
 from silo.ledger import Ledger
 from silo.promises import promise_of
 from siloseal.finished import Finished
@@ -32,10 +33,8 @@ def protection(job: Job, finished: Finished) -> list[ProtectionMetric]:
     if isinstance(job.warm_start, KernelMeanStart):
         uploads.append((WARM_START, "kernel mean of each silo", sketch_scheme(job, lengths.sketch)))
     elif isinstance(job.warm_start, LeaderStart):
-        uploads.append(
-            (WARM_START, f"generator of {job.warm_start.silo}", model_scheme(job, WARM_START, lengths.model))
-        )
-    of_phase = {PHASE_1: "generator and size", PHASE_2: "tuned generator and size", FEDAVG: "both networks and size"}
+        uploads.append((WARM_START, f"model of {job.warm_start.silo}", model_scheme(job, WARM_START, lengths.model)))
+    of_phase = {PHASE_1: "model and size", PHASE_2: "tuned model and size", FEDAVG: "networks and size"}
     for phase in _phases(job):
         what = "clipped update" if isinstance(job.privacy, SiloLevel) else of_phase[phase]
         uploads.append((phase, f"{what} of each silo", model_scheme(job, phase, lengths.model)))
@@ -63,7 +62,7 @@ def _exposure(job: Job, scheme: SecureSum) -> str:
 
 def parameters(job: Job, parts: Parts, ledgers: Ledgers, finished: Finished) -> dict[str, str]:
     """What the guarantees of a run rest on, for the report."""
-    plans = [plan_silo(job, name, len(part), _lengths(job, finished)) for name, part in parts.items()]
+    plans = [plan_silo(job, name, count_units(job, part), _lengths(job, finished)) for name, part in parts.items()]
     rows = {"parameters of the shared model": f"{finished.parameters:,}", **_sums(job, finished)}
     if isinstance(job.privacy, NoPrivacy):
         return {**rows, "privacy": "off"}

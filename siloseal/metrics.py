@@ -5,8 +5,13 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, TypeAdapter
 
 Phase = Annotated[str, Field(pattern=r"^(enrolment|warm_start|phase_1|phase_2|fedavg|total)$")]
-Stage = Annotated[str, Field(pattern=r"^(warm_start|silo_alone|silo_trained|phase_1|round_[1-9][0-9]*|final|real)$")]
+Stage = Annotated[
+    str, Field(pattern=r"^(warm_start|silo_alone|silo_trained|phase_1|round_[1-9][0-9]*|final|real|pooled)$")
+]
 Share = Annotated[float, Field(ge=0, le=1)]
+
+REFERENCES = ("real", "pooled")
+"""Stages that are no global model's."""
 
 
 class Shape(BaseModel):
@@ -25,7 +30,10 @@ class QualityMetric(Shape):
     stage: Stage
     silo: str | None = None
     accuracy: dict[str, Share]
-    frechet: NonNegativeFloat
+    margin: dict[str, NonNegativeFloat] = Field(default_factory=dict)
+    """Half the width of a 95 % confidence interval, of accuracies that are means over tasks."""
+    frechet: NonNegativeFloat | None = None
+    """Of generated images."""
 
 
 class TrafficMetric(Shape):
@@ -89,7 +97,7 @@ def stage_title(stage: str) -> str:
     known = {
         "warm_start": "Warm start", "silo_alone": "Silo alone", "silo_trained": "After local training",
         "phase_1": "Phase 1 average", "phase_2": "Phase 2", "fedavg": "FedAvg", "final": "Final",
-        "real": "Real data", "total": "In total",
+        "real": "Real data", "pooled": "Pooled, without privacy", "total": "In total",
     }  # fmt: skip
     return known.get(stage, stage.replace("_", " ").capitalize())
 

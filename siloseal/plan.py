@@ -9,8 +9,9 @@ import numpy as np
 import torch
 
 from federation.accounting import RENYI, tightest_epsilon
+from federation.config.evaluation import FewShotTasks
 from federation.config.job import Job
-from federation.config.privacy import ExampleLevel, NoPrivacy
+from federation.config.privacy import NoPrivacy, UnitLevel
 from federation.config.schedule import FedAvg, TwoPhase
 from federation.config.warm_start import KernelMeanStart, LeaderStart, PublicStart
 from federation.contributions import model_domain, model_scheme, require_precision, sketch_domain, sketch_scheme
@@ -25,6 +26,7 @@ from federation.session import RealDomain, Session
 from models.building import Model, build_learner, feature_map, initial_model, load_generator, vector_lengths
 from models.kernel_mean import fit_generator
 from silo.data.labelled_images import LabelledImages
+from silo.data.units import count_units, units_of
 from silo.public_start import public_sum
 from silo.training.trainer import Privacy, PrivateTrainer
 
@@ -39,6 +41,8 @@ class SiloCost:
 
     name: str
     examples: int
+    units: int
+    """Of privacy: the examples, or the tasks that they form."""
     plan: SiloPlan
     epsilon: dict[str, float] | None
     """By phase and in total; None where privacy is off."""
@@ -81,10 +85,11 @@ def make_plan(job: Job, parts: dict[str, LabelledImages], *, workers: int) -> Pl
 
 
 def _silo_cost(job: Job, name: str, part: LabelledImages) -> SiloCost:
-    plan = plan_silo(job, name, len(part), vector_lengths(job, part.image_shape, part.classes))
-    require_precision(job, name, len(part))
+    units = count_units(job, part)
+    plan = plan_silo(job, name, units, vector_lengths(job, part.image_shape, part.classes))
+    require_precision(job, name, units)
     epsilon = None if isinstance(job.privacy, NoPrivacy) else epsilon_by_phase(plan, job.privacy.delta)
-    return SiloCost(name, len(part), plan, epsilon)
+    return SiloCost(name, len(part), units, plan, epsilon)
 
 
 def _tightest(job: Job, silos: list[SiloCost]) -> float | None:
@@ -162,8 +167,10 @@ def _seconds(
         case KernelMeanStart() | PublicStart() as start:
             seconds[WARM_START] += start.fit_steps * _fit_seconds(job, start, part, model)
     if job.evaluation.silo_alone and len(parts) > 1:
-        fits = seconds[WARM_START] * len(parts) / min(workers, len(parts))
+        fits = seconds.get(WARM_START, 0.0) * len(parts) / min(workers, len(parts))
         seconds["silo_alone"] = fits + sum(seconds[phase] for phase in seconds if phase != WARM_START)
+    if isinstance(job.evaluation, FewShotTasks) and job.evaluation.pooled:  # as many units a step as all silos see
+        seconds["pooled"] = sum(sum(cost.plan.steps.values()) for cost in silos) * step_seconds
     return dict(seconds)
 
 
@@ -176,19 +183,20 @@ class _NobodysLedger:
 
 def _step_seconds(job: Job, part: LabelledImages) -> float:
     """One training step, with clipping and noise where the job has them, and with nobody charged: it is thrown away."""
-    rate = min(1.0, job.schedule.batch / len(part))
+    units = units_of(job, part, SeededRandomness(0))
+    rate = min(1.0, job.schedule.batch / len(units))
     learner = build_learner(
         job,
         part.image_shape,
         part.classes,
         labels=sorted(part.label_set()),
-        expected_batch=rate * len(part),
+        expected_batch=rate * len(units),
         randomness=SeededRandomness(0),
     )
-    private = isinstance(job.privacy, ExampleLevel)
+    private = isinstance(job.privacy, UnitLevel)
     trainer = PrivateTrainer(
         learner,
-        part,
+        units,
         sampling_rate=rate,
         optimizer=job.optimizer,
         privacy=Privacy(1.0, 1.0, _NobodysLedger()) if private else None,

@@ -41,6 +41,7 @@ def _silos(job: Job, plan: Plan) -> Table:
     table = Table("silo", title=f"{job.name}: what each silo spends", title_justify="left")
     for column in (
         "examples",
+        *_of_tasks(job, "tasks"),
         "sampling rate",
         "step noise",
         *(f"ε {_short(phase)}" for phase in phases),
@@ -50,8 +51,14 @@ def _silos(job: Job, plan: Plan) -> Table:
         noise = cost.plan.step_noise
         spent = [wording.epsilon(cost.epsilon.get(phase)) if cost.epsilon else "" for phase in phases]
         shown = f"{noise:.3f}" if noise is not None else "none"
-        table.add_row(cost.name, f"{cost.examples:,}", f"{cost.plan.sampling_rate:.4f}", shown, *spent)
+        sizes = (f"{cost.examples:,}", *_of_tasks(job, f"{cost.units:,}"))
+        table.add_row(cost.name, *sizes, f"{cost.plan.sampling_rate:.4f}", shown, *spent)
     return table
+
+
+def _of_tasks(job: Job, cell: str) -> tuple[str, ...]:
+    """A cell that only jobs have whose units are tasks."""
+    return (cell,) if job.units == "tasks" else ()
 
 
 def _phases(job: Job, plan: Plan) -> Table:

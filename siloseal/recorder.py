@@ -10,25 +10,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import torch
-
 from aggregator.observer import Model, Observer
 from federation.config.job import Job
 from federation.config.schedule import FedAvg, TwoPhase
 from federation.config.warm_start import KernelMeanStart, LeaderStart, PublicStart
 from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START
-from models.building import load_generator
-from models.evaluation.evaluator import Evaluator, Quality
-from models.gan.generators import Generator
-from models.gan.sampling import generate
+from models.building import SharedModel, load_model
 from silo.training.trainer import TrainingProgress
 from siloseal.console import Console
-from siloseal.images import quantise, read_npz, write_npz
+from siloseal.images import read_npz, write_npz
 from siloseal.metrics import QualityMetric, TimingMetric
+from siloseal.scoring import Scorer
 from siloseal.summary import read_metrics, sample_path, write_metrics
-
-SHOWN_PER_CLASS = 8
-SAMPLING_SEED = 1
 
 
 class Recorder(Observer):
@@ -38,18 +31,17 @@ class Recorder(Observer):
         self,
         job: Job,
         run_dir: Path,
-        evaluator: Evaluator,
+        scorer: Scorer,
         image_shape: tuple[int, int, int],
         classes: int,
         console: Console,
     ) -> None:
-        self._job, self._run_dir, self._evaluator, self._console = job, run_dir, evaluator, console
+        self._job, self._run_dir, self._scorer, self._console = job, run_dir, scorer, console
         self._shape, self._classes = image_shape, classes
         known = read_metrics(run_dir / "metrics.jsonl") if (run_dir / "metrics.jsonl").exists() else ()
         self.scores = {(m.stage, m.silo): m for m in known if isinstance(m, QualityMetric)}
         self.resumed = bool(known)
         self._last = WARM_START
-        self._rounds = job.schedule.rounds if isinstance(job.schedule, FedAvg) else job.schedule.tuning_rounds
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self._stage, self._entered = "enrolment", time.monotonic()
         self._done: Counter[str] = Counter()
@@ -71,50 +63,42 @@ class Recorder(Observer):
         if progress.phase == PHASE_1:
             self._done[silo] = done
             self._console.advance(PHASE_1, None, self._done.total(), self._total(PHASE_1))
-            followed, seen = (progress.metrics.get(name, 0.0) for name in ("generator_steps", "accuracy_on_fakes"))
-            words = f"{followed:.0f} generator steps, {seen:.0%} of fakes recognised"
+            words = ""
+            if "generator_steps" in progress.metrics:
+                followed, seen = (progress.metrics.get(name, 0.0) for name in ("generator_steps", "accuracy_on_fakes"))
+                words = f"{followed:.0f} generator steps, {seen:.0%} of fakes recognised"
             self._console.advance(PHASE_1, silo, done, steps, words)
         elif progress.phase == WARM_START:
-            self._console.advance(WARM_START, None, done, steps, f"{silo} trains the first generator")
+            self._console.advance(WARM_START, None, done, steps, f"{silo} trains the first model")
 
     def model(self, stage: str, model: Model) -> None:
         """A global model: score it, while the run waits."""
         with self.during("evaluation"):
-            self.released(stage, load_generator(self._job, self._shape, self._classes, model))
+            self.released(stage, load_model(self._job, self._shape, self._classes, model))
 
-    def released(self, stage: str, generator: Generator) -> None:
+    def released(self, stage: str, model: SharedModel) -> None:
         """A global model: score it."""
         phase = PHASE_1 if stage == PHASE_1 else WARM_START
         if stage.startswith("round_"):
             phase = FEDAVG if isinstance(self._job.schedule, FedAvg) else PHASE_2
-        metric = self.score(stage, None, generator)
+        metric = self.score(stage, None, model)
         self._last = stage
         accuracy = next(iter(metric.accuracy.values()))
         total = self._total(phase)
         done = int(stage.removeprefix("round_")) if stage.startswith("round_") else total
         self._console.advance(phase, None, done, total, f"accuracy {accuracy:.3f}")
 
-    def score(self, stage: str, silo: str | None, generator: Generator, labels: Sequence[int] = ()) -> QualityMetric:
-        """Generate, keep some, train the classifiers on all, test them; what is known already is not measured again.
-
-        Any thread may call it.
-        """
+    def score(self, stage: str, silo: str | None, model: SharedModel, labels: Sequence[int] = ()) -> QualityMetric:
+        """Measure a model; what is known already is not measured again. Any thread may call it."""
         if (stage, silo) in self.scores:
             return self.scores[stage, silo]
-        wanted = torch.tensor(sorted(labels) or range(self._classes))
-        samples = self._job.evaluation.samples
-        images, given = generate(generator, wanted[torch.arange(samples) % len(wanted)], seed=SAMPLING_SEED)
-        shown = SHOWN_PER_CLASS * len(wanted)
-        write_npz(sample_path(self._run_dir, stage, silo), quantise(images[:shown]), given[:shown].numpy())
-        between = stage.startswith("round_") and stage != f"round_{self._rounds}"
-        quality = self._evaluator.score(images, given, headline_only=between or silo is not None)
-        return self._keep(stage, silo, quality)
+        return self._append(self._scorer.score(stage, silo, model, labels, self._run_dir))
 
-    def score_real(self) -> None:
-        """The number that every other one is read against."""
-        if ("real", None) not in self.scores:
-            with self.during("evaluation"):
-                self._keep("real", None, self._evaluator.real())
+    def score_reference(self) -> None:
+        """The number that every other one is read against, where it takes no training to know."""
+        with self.during("evaluation"):
+            if ("real", None) not in self.scores and (metric := self._scorer.reference()) is not None:
+                self._append(metric)
 
     @contextmanager
     def during(self, stage: str) -> Iterator[None]:
@@ -129,17 +113,14 @@ class Recorder(Observer):
     def finish(self) -> None:
         """The last global model is the final one, and is not measured twice."""
         if ("final", None) not in self.scores:
-            write_npz(sample_path(self._run_dir, "final"), *read_npz(sample_path(self._run_dir, self._last)))
+            if (samples := sample_path(self._run_dir, self._last)).exists():
+                write_npz(sample_path(self._run_dir, "final"), *read_npz(samples))
             self._append(self.scores[self._last, None].model_copy(update={"stage": "final"}))
 
     def timings(self) -> list[TimingMetric]:
         """Wall-clock time by stage, so far."""
         self._clock(self._stage)
         return [TimingMetric(stage=stage, seconds=seconds) for stage, seconds in self.seconds.items()]
-
-    def _keep(self, stage: str, silo: str | None, quality: Quality) -> QualityMetric:
-        accuracy = {str(classifier): value for classifier, value in quality.accuracy.items()}
-        return self._append(QualityMetric(stage=stage, silo=silo, accuracy=accuracy, frechet=quality.frechet))
 
     def _append(self, metric: QualityMetric) -> QualityMetric:
         with self._lock:

@@ -4,20 +4,23 @@ It is printed, mailed and archived, so it loads no script, font, style or image 
 charts are inline SVG, and a content security policy in the page forbids the rest. All text goes through `escape`.
 """
 
-import math
 from html import escape
 from importlib import resources
 from pathlib import Path
 
-from federation.accounting import MEANINGLESS_EPSILON
 from federation.storage import write_atomically
 from siloseal import report_costs as costs
 from siloseal import report_sections as sections
 from siloseal import wording
 from siloseal.metrics import ProtectionMetric
+from siloseal.report_words import guide
+from siloseal.score_table import headline
 from siloseal.summary import Run, RunSummary, read_run
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+
+Card = tuple[str, str, str, str]
+"""Title, value, note, and a class of report.css."""
 
 
 def write_report(run_dir: Path) -> Path:
@@ -72,12 +75,9 @@ def header(run: Run) -> str:
 
 def cards(summary: RunSummary) -> str:
     """The headline numbers."""
-    epsilon = wording.epsilon(summary.epsilon)
     shown = [
-        ("Accuracy, global model", wording.share(summary.final_accuracy), f"{summary.classifier} classifier", "main"),
-        ("Best silo alone", wording.share(summary.best_silo_accuracy), "accuracy without the others", ""),
-        ("Real data", wording.share(summary.real_data_accuracy), "accuracy, the ceiling", ""),
-        ("Epsilon", epsilon, "largest of any silo", ""),
+        *(task_cards(summary) if summary.few_shot else image_cards(summary)),
+        ("Epsilon", wording.epsilon(summary.epsilon), "largest of any silo", ""),
         ("Delta", wording.delta(summary.delta), "chance the bound may fail", ""),
         ("Traffic", wording.size(summary.bytes), f"{summary.bytes:,} bytes in all", ""),
         ("Duration", wording.duration(summary.seconds), f"{len(summary.silos)} silos", ""),
@@ -90,38 +90,19 @@ def cards(summary: RunSummary) -> str:
     ) + "</div>"  # fmt: skip
 
 
-def guide(summary: RunSummary) -> str:
-    """Three sentences for the person who answers for the data."""
-    together = (
-        f"{len(summary.silos)} institutions trained one model that draws artificial images, and each kept its own "
-        "records in its own house: only models and statistics travelled."
-    )
-    alone = (
-        ""
-        if summary.best_silo_accuracy is None
-        else f"{wording.share(summary.best_silo_accuracy)} for the best institution on its own, "
-    )
-    quality = (
-        "Accuracy is how often a program that has seen only artificial images names real, unseen ones rightly: "
-        f"{wording.share(summary.final_accuracy)} for the joint model, {alone}"
-        f"and {wording.share(summary.real_data_accuracy)} with real records instead."
-    )
-    return f"{together} {quality} {privacy_sentence(summary)}"
-
-
-def privacy_sentence(summary: RunSummary) -> str:
-    """What epsilon means here, without comfort that it does not give."""
-    if summary.epsilon is None or summary.delta is None:
-        return "Differential privacy was off, so nothing bounds what the model may reveal about a single record."
-    unit = summary.parameters.get("unit of privacy", "one example")
-    if summary.epsilon > MEANINGLESS_EPSILON:
-        return (
-            f"Epsilon bounds what can be learnt about {unit}, but at {summary.epsilon:.0f} the bound is "
-            "too weak to mean anything: treat this model as if it had no such guarantee."
-        )
-    factor = math.ceil(100 * math.exp(summary.epsilon)) / 100
+def image_cards(summary: RunSummary) -> tuple[Card, ...]:
+    """How good the generated images are."""
     return (
-        f"Epsilon {wording.epsilon(summary.epsilon)} bounds what can be learnt about {unit} from what "
-        f"was released: its presence changes the odds of any outcome at most {factor:,.{2 if factor < 10 else 0}f}-fold"
-        f" (delta {wording.delta(summary.delta)} aside), so smaller is safer, and about 1 counts as strong."
+        ("Accuracy, global model", wording.share(summary.final_accuracy), f"{summary.classifier} classifier", "main"),
+        ("Best silo alone", wording.share(summary.best_silo_accuracy), "accuracy without the others", ""),
+        ("Real data", wording.share(summary.real_data_accuracy), "accuracy, the ceiling", ""),
+    )
+
+
+def task_cards(summary: RunSummary) -> tuple[Card, ...]:
+    """How well new tasks are learnt."""
+    return (
+        ("Accuracy, global model", headline(summary, "final"), summary.classifier, "main"),
+        ("Best silo alone", headline(summary, "silo_alone"), "accuracy without the others", ""),
+        ("Pooled, without privacy", headline(summary, "pooled"), "accuracy with all images in one place", ""),
     )

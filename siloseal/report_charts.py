@@ -13,11 +13,13 @@ TINTS = 5  # how many shades of the accent report.css defines: tint-0 ... tint-4
 
 @dataclass(frozen=True, slots=True)
 class ReferenceLine:
-    """A level to read a curve against. The emphasis tells the real data from a silo."""
+    """A level to read a curve against. The emphasis tells the real data, or all data in one place, from a silo."""
 
     label: str
     value: float
     strong: bool
+    detail: str = ""
+    """Goes on with the label where there is room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,8 @@ def curve(points: Sequence[tuple[str, float]], references: Sequence[ReferenceLin
         kind = "ceiling" if line.strong else "reference"
         shapes.append(
             f'<line class="{kind}" x1="0" x2="100%" y1="{y(line.value)}" y2="{y(line.value)}"/>'
-            f'<text class="{kind}-label" x="100%" dx="8" y="{label_y + 4:.1f}">{escape(shorten(line.label))} '
-            f"{line.value:.2f}<title>{escape(line.label)}</title></text>"
+            f'<text class="{kind}-label" x="100%" dx="8" y="{label_y + 4:.1f}">{escape(shorten(line.label))}'
+            f"{detail(line)} {line.value:.2f}<title>{escape(line.label + line.detail)}</title></text>"
         )
     for index in range(len(points) - 1):
         start, end = points[index][1], points[index + 1][1]
@@ -62,10 +64,16 @@ def curve(points: Sequence[tuple[str, float]], references: Sequence[ReferenceLin
             f"</title></circle>{value_label(points, index, x(index), y(value))}"
             f"{stage_label(label, index, len(points), x(index), height)}"
         )
+    wide = " wide" if any(line.detail for line in references) else ""
     return (
-        f'<div class="curve-frame"><svg class="chart" role="img" aria-label="Accuracy over stages" width="100%" '
+        f'<div class="curve-frame{wide}"><svg class="chart" role="img" aria-label="Accuracy over stages" width="100%" '
         f'height="{height + 44}">{"".join(shapes)}</svg></div>'
     )
+
+
+def detail(line: ReferenceLine) -> str:
+    """Not drawn on a phone."""
+    return f'<tspan class="detail">{escape(line.detail)}</tspan>' if line.detail else ""
 
 
 def abscissae(labels: Sequence[str]) -> list[float]:
@@ -90,7 +98,7 @@ def value_label(points: Sequence[tuple[str, float]], index: int, x: str, y: floa
 
 def stage_label(label: str, index: int, count: int, x: str, height: int) -> str:
     """A phase on two lines; rounds by number, only every nth of many, and none beside the last phase."""
-    lines = label.rsplit(" ", 1)
+    lines = halves(label)
     kind = "tick"
     if lines[0] == "Round":
         if int(lines[1]) % max(1, (count - 3) // 6 + 1) or index == count - 2:
@@ -98,6 +106,13 @@ def stage_label(label: str, index: int, count: int, x: str, height: int) -> str:
         kind, lines = "tick round", lines[1:]
     spans = "".join(f'<tspan x="{x}" dy="{0 if n == 0 else 14}">{escape(word)}</tspan>' for n, word in enumerate(lines))
     return f'<text class="{kind}" y="{height + 20}" text-anchor="middle">{spans}</text>'
+
+
+def halves(label: str) -> list[str]:
+    """Two lines, as even as its words allow; one where it is one word."""
+    words = label.split(" ")
+    cuts = [[" ".join(words[:place]), " ".join(words[place:])] for place in range(1, len(words))]
+    return min(cuts, key=lambda lines: max(map(len, lines)), default=words)
 
 
 def spread(positions: Sequence[float], gap: float) -> list[float]:

@@ -4,15 +4,19 @@ import base64
 from html import escape
 
 from siloseal import report_charts as charts
+from siloseal import report_words as words
 from siloseal import wording
 from siloseal.images import class_rows, png_bytes, read_npz
 from siloseal.metrics import NoteMetric, PrivacyMetric, QualityMetric, phase_title, stage_title
 from siloseal.report_markup import section, table
-from siloseal.summary import Run
+from siloseal.score_table import TITLE, score_table, stage_name
+from siloseal.summary import Run, RunSummary
 
 
 def samples(run: Run) -> str:
-    """Pictures of what the models draw."""
+    """Pictures of what the models draw; nothing where they draw none."""
+    if run.summary.few_shot:
+        return ""
 
     def picture(stage: str, silo: str | None, caption: str) -> str:
         images, labels = read_npz(run.samples[stage, silo])
@@ -33,7 +37,31 @@ def samples(run: Run) -> str:
 
 def quality(run: Run) -> str:
     """The curve of accuracy over stages, and every measurement."""
-    summary = run.summary
+    return _quality_of_tasks(run.summary) if run.summary.few_shot else _quality_of_images(run)
+
+
+def _quality_of_tasks(summary: RunSummary) -> str:
+    scores = score_table(summary)
+    rows = [
+        [f"<span{' class=opens' if place == 0 else ''}>{escape(row.title)}</span>", *row.cells]
+        for group in scores.groups
+        for place, row in enumerate(group)
+    ]
+    every = table(["Model", *scores.measures], rows, numbers=range(1, len(scores.measures) + 1))
+    lead = f"Accuracy of the global model in {summary.classifier} tasks of classes that nobody trained on."
+    if any(silo.accuracy_alone is not None for silo in summary.silos):
+        lead += " Dashed lines: each silo without the others."
+    if summary.pooled_accuracy is not None:
+        lead += " Solid line: a model trained on everybody's images in one place, without privacy."
+    return section(
+        "quality", "Quality", lead,
+        f'{_curve(summary)}<h3>{TITLE}</h3><p class="lead">{escape(scores.caption)}</p>'
+        f'<div class="dense">{every}</div>',
+    )  # fmt: skip
+
+
+def _curve(summary: RunSummary) -> str:
+    """Accuracy over stages, with what to compare it with."""
     references = [
         charts.ReferenceLine(silo.name, silo.accuracy_alone, strong=False)
         for silo in summary.silos
@@ -41,13 +69,19 @@ def quality(run: Run) -> str:
     ]
     if summary.real_data_accuracy is not None:
         references.append(charts.ReferenceLine("real data", summary.real_data_accuracy, strong=True))
+    if summary.pooled_accuracy is not None:
+        references.append(charts.ReferenceLine("pooled", summary.pooled_accuracy, strong=True, detail=", no privacy"))
     stages = [stage for stage in summary.accuracy if stage != "final"]  # which is the last of them
-    curve = charts.curve([(stage_title(stage), summary.accuracy[stage]) for stage in stages], references)
-    measured = run.of(QualityMetric)
+    return charts.curve([(stage_name(stage, summary), summary.accuracy[stage]) for stage in stages], references)
+
+
+def _quality_of_images(run: Run) -> str:
+    summary, curve, measured = run.summary, _curve(run.summary), run.of(QualityMetric)
     names = list(dict.fromkeys(name for metric in measured for name in metric.accuracy))
     rows = [
         [escape(stage_title(metric.stage)), escape(metric.silo or "global" if metric.stage != "real" else ""),
-         *(wording.share(metric.accuracy.get(name)) for name in names), f"{metric.frechet:.2f}"]
+         *(wording.share(metric.accuracy.get(name)) for name in names),
+         "" if metric.frechet is None else f"{metric.frechet:.2f}"]
         for metric in measured
     ]  # fmt: skip
     every = table(["Stage", "Model", *names, "Fréchet distance"], rows, numbers=range(2, len(names) + 3))
@@ -61,18 +95,22 @@ def quality(run: Run) -> str:
 
 def silos(run: Run) -> str:
     """One row a silo."""
-    rows = []
-    for silo in run.summary.silos:
+    rows, summary = [], run.summary
+    sizes, accuracy = wording.size_columns(summary.silos), wording.percent if summary.few_shot else wording.share
+    for silo in summary.silos:
         spent = wording.epsilon(silo.epsilon)
         if silo.epsilon is not None and silo.budget:
             spent += f" of {silo.budget:g}{charts.meter(silo.epsilon / silo.budget)}"
         rows.append([
-            f"<strong>{escape(silo.name)}</strong>", f"{silo.examples:,}", escape(wording.classes(silo.labels)), spent,
-            wording.share(silo.accuracy_alone), wording.share(silo.accuracy_trained),
+            f"<strong>{escape(silo.name)}</strong>", *(wording.sizes(silo).get(column, "") for column in sizes),
+            escape(wording.classes(silo.labels)), spent,
+            accuracy(silo.accuracy_alone), accuracy(silo.accuracy_trained),
         ])  # fmt: skip
-    columns = ["Silo", "Examples", "Classes declared", "Epsilon spent", "Accuracy alone", "After local training"]
+    columns = ["Silo", *(column.capitalize() for column in sizes), "Classes declared", "Epsilon spent",
+               "Accuracy alone", "After local training"]  # fmt: skip
+    numbers = [index for index, column in enumerate(columns) if column not in ("Silo", "Classes declared")]
     return section("silos", "Silos", "What each institution brought, spent, and would have had by itself.",
-                   table(columns, rows, numbers=(1, 3, 4, 5)))  # fmt: skip
+                   table(columns, rows, numbers=numbers))  # fmt: skip
 
 
 def privacy(run: Run) -> str:
@@ -101,16 +139,9 @@ def privacy(run: Run) -> str:
 
 def notes(run: Run) -> str:
     """What the run noted, and what holds for every run."""
-    summary, texts = run.summary, [note.text for note in run.of(NoteMetric)]
-    final, best = summary.final_accuracy, summary.best_silo_accuracy
-    if final is not None and best is not None and final <= best:
-        texts.append(f"In this run the global model ({final:.3f}) did not beat the best silo alone ({best:.3f}).")
-    texts += [
-        "The quality numbers come from held-out real images without noise. They lie outside the privacy guarantee, and "
-        "nothing that they show flowed back to training.",
-        "One run with one seed: accuracies that differ by less than 0.03 should be read as equal.",
-        "The Fréchet distance uses a small classifier's features. It is not the FID of the literature, and compares "
-        "only within one run.",
-    ]
+    texts = [note.text for note in run.of(NoteMetric)]
+    if (lost := words.lost_to_a_silo(run.summary)) is not None:
+        texts.append(lost)
+    texts += words.standing_notes(run.summary)
     body = "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
     return section("notes", "Notes", "What to keep in mind before quoting a number.", body)

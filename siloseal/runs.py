@@ -10,8 +10,10 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from aggregator.observer import Model, Observer
+from federation.config.evaluation import FewShotTasks
+from federation.config.few_shot import Episodic
 from federation.config.job import Job
-from federation.config.privacy import SiloLevel
+from federation.config.privacy import NoPrivacy, SiloLevel
 from federation.config.schedule import TwoPhase
 from federation.config.warm_start import LeaderStart
 from federation.contributions import require_precision
@@ -19,10 +21,10 @@ from federation.plain.plain_sum import PlainSumConfig
 from federation.planning import plan_silo
 from federation.randomness import SecureRandomness
 from federation.storage import locked, write_atomically
-from models.building import generator_file, load_generator, read_generator, vector_lengths
-from models.evaluation.evaluator import Evaluator
+from models.building import load_model, model_file, read_model, vector_lengths
 from silo.data.labelled_images import LabelledImages
 from silo.data.loading import load
+from silo.data.units import count_units
 from silo.ledger import Ledger, open_ledger
 from silo.training.trainer import TrainingProgress
 from siloseal.console import Console
@@ -30,12 +32,15 @@ from siloseal.finished import Finished, from_outcome
 from siloseal.recorder import Recorder
 from siloseal.report import write_report
 from siloseal.run_folder import open_run_folder, silo_folder
+from siloseal.scoring import build_scorer
 from siloseal.simulation import RandomnessOf, deal, federate, open_silos
 from siloseal.summary import RunSummary, write_summary
 from siloseal.summing_up import sum_up
 
 WORKERS = 2
 """Silos that compute at the same time; each uses one thread of its own."""
+
+POOLED = "pooled"
 
 
 Federation = Callable[[Job, Mapping[str, LabelledImages], Path, Recorder], Finished]
@@ -65,37 +70,30 @@ def run_and_report(
     train, held_out = load(job.data)
     parts = deal(job, train)
     for name, part in parts.items():
-        plan_silo(job, name, len(part), vector_lengths(job, train.image_shape, train.classes))
-        require_precision(job, name, len(part))
+        units = count_units(job, part)
+        plan_silo(job, name, units, vector_lengths(job, train.image_shape, train.classes))
+        require_precision(job, name, units)
+    scorer = build_scorer(job, train, held_out)
     run_dir = open_run_folder(job, out)
     console.say(f"{job.name} in {run_dir}")
     if out is None and run_dir.name != job.name:
         console.say("an earlier run is there: this is another one, and what it spends adds up")
     with locked(run_dir), threadpool_limits(1):
         began = time.monotonic()
-        recorder = Recorder(job, run_dir, _evaluator(job, train, held_out), train.image_shape, train.classes, console)
-        recorder.score_real()
+        recorder = Recorder(job, run_dir, scorer, train.image_shape, train.classes, console)
+        recorder.score_reference()
         finished = federation(job, parts, run_dir, recorder)
-        write_atomically(run_dir / "global.safetensors", generator_file(job.learner, finished.generator))
+        write_atomically(run_dir / "global.safetensors", model_file(job.learner, finished.network))
         recorder.finish()
         _score_silos(job, parts, run_dir, recorder, randomness_of, console)
+        if isinstance(job.evaluation, FewShotTasks) and job.evaluation.pooled:
+            _score_pooled(job, train, run_dir, recorder, console)
         with ExitStack() as stack:
             ledgers = {name: _ledger(job, run_dir, name, stack) for name in parts}
             summary = sum_up(job, run_dir, parts, ledgers, finished, recorder, seconds=time.monotonic() - began)
         write_summary(run_dir, summary)
         write_report(run_dir)
         return summary
-
-
-def _evaluator(job: Job, train: LabelledImages, held_out: LabelledImages) -> Evaluator:
-    return Evaluator(
-        (train.images, train.labels),
-        (held_out.images, held_out.labels),
-        classes=train.classes,
-        classifiers=job.evaluation.classifiers,
-        samples=job.evaluation.samples,
-        seed=job.seed,
-    )
 
 
 def _ledger(job: Job, run_dir: Path, name: str, stack: ExitStack) -> Ledger | None:
@@ -116,15 +114,15 @@ def _score_silos(
     def score_trained(name: str) -> None:
         trained = silo_folder(run_dir, name) / "trained.safetensors"
         if trained.exists():
-            recorder.score("silo_trained", name, read_generator(trained))
+            recorder.score("silo_trained", name, read_model(trained))
 
     def score_alone(name: str) -> None:
         if ("silo_alone", name) not in recorder.scores:
             part = parts[name]
             model = _run_alone(job, name, part, run_dir / "alone" / name, randomness_of)
             # A silo without the others can only make the classes that it holds.
-            generator = load_generator(job, part.image_shape, part.classes, model)
-            recorder.score("silo_alone", name, generator, sorted(part.label_set()))
+            network = load_model(job, part.image_shape, part.classes, model)
+            recorder.score("silo_alone", name, network, sorted(part.label_set()))
 
     if isinstance(job.privacy, SiloLevel):
         return  # a silo's own model is not noised, and would leave it here
@@ -136,6 +134,24 @@ def _score_silos(
         with recorder.during(stage), ThreadPoolExecutor(WORKERS) as pool:
             for done, _ in enumerate(pool.map(task, parts), start=1):
                 console.advance(stage, None, done, len(parts))
+
+
+def _score_pooled(job: Job, train: LabelledImages, run_dir: Path, recorder: Recorder, console: Console) -> None:
+    """What the same training would have learnt from everybody's images in one place, without privacy."""
+    if ("pooled", None) in recorder.scores:
+        return
+    console.stage("pooled", 1)
+    with recorder.during("pooled"):
+        learner = job.learner
+        if isinstance(learner, Episodic):  # as anyone would train who need not count
+            learner = learner.model_copy(update={"episodes": "fresh"})
+        # As many images a step as all silos together see.
+        schedule = job.schedule.model_copy(update={"batch": job.schedule.batch * len(job.silos.names)})
+        changes = {"privacy": NoPrivacy(kind="none"), "learner": learner, "schedule": schedule}
+        open_job = job.model_copy(update=changes)
+        model = _run_alone(open_job, POOLED, train, run_dir / POOLED, lambda _: SecureRandomness())
+        recorder.score("pooled", None, load_model(job, train.image_shape, train.classes, model))
+    console.advance("pooled", None, 1, 1)
 
 
 def _run_alone(job: Job, name: str, part: LabelledImages, folder: Path, randomness_of: RandomnessOf) -> Model:

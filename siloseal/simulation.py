@@ -8,7 +8,7 @@ from pathlib import Path
 from aggregator.coordinator import Coordinator, Outcome
 from aggregator.journal import Journal
 from aggregator.observer import Observer
-from federation.config.data import ByClass
+from federation.config.data import ByClass, DisjointClasses
 from federation.config.job import Job
 from federation.engine import LocalEngine
 from federation.errors import RunError
@@ -38,7 +38,8 @@ def declared_labels(job: Job, part: LabelledImages) -> list[int]:
 
     It must not follow from single examples: a class with one example would tell on that example.
     """
-    return sorted(part.label_set()) if isinstance(job.silos.partition, ByClass) else list(range(part.classes))
+    of_its_own = isinstance(job.silos.partition, ByClass | DisjointClasses)
+    return sorted(part.label_set()) if of_its_own else list(range(part.classes))
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from pydantic import Field, JsonValue, NonNegativeFloat, NonNegativeInt, Validat
 
 from federation.errors import RunError
 from federation.storage import write_atomically
-from siloseal.metrics import METRIC, M, Metric, Shape, Share, Stage
+from siloseal.metrics import METRIC, M, Metric, QualityMetric, Shape, Share, Stage
 
 
 class SiloSummary(Shape):
@@ -27,6 +27,8 @@ class SiloSummary(Shape):
 
     name: str
     examples: NonNegativeInt
+    tasks: NonNegativeInt | None = None
+    """That the examples form, where a task is what is counted."""
     labels: list[int]
     epsilon: NonNegativeFloat | None
     budget: NonNegativeFloat | None
@@ -42,16 +44,28 @@ class RunSummary(Shape):
     accuracy: dict[Stage, Share]
     best_silo_accuracy: Share | None
     real_data_accuracy: Share | None
+    """Of a classifier trained on real images, where generated ones are measured."""
+    pooled_accuracy: Share | None = None
+    """Of a few-shot model trained on all silos' images in one place, without privacy."""
     epsilon: NonNegativeFloat | None
     delta: Share | None
     bytes: NonNegativeInt
     seconds: NonNegativeFloat
     run_dir: str
+    learner: str = "gan"
     classifier: str
+    """What the accuracies were measured with, or the kind of tasks."""
+    scores: list[QualityMetric] = Field(default_factory=list)
+    """Every measurement, with its confidence interval where it has one."""
     silos: list[SiloSummary]
     parameters: dict[str, str]
     warnings: list[str] = Field(default_factory=list)
     """What went otherwise than planned: budgets that ran out, an interruption."""
+
+    @property
+    def few_shot(self) -> bool:
+        """Whether the model learns tasks; else it draws images."""
+        return self.learner != "gan"
 
     @property
     def final_accuracy(self) -> float | None:

@@ -3,23 +3,23 @@
 from pathlib import Path
 
 from federation.accounting import MEANINGLESS_EPSILON
+from federation.config.few_shot import Episodic
 from federation.config.job import Job
 from federation.config.privacy import NoPrivacy
 from federation.errors import RunError
 from federation.events import GaussianRelease, SampledGaussianSteps
-from federation.phases import PHASE_1, WARM_START
 from silo.data.labelled_images import LabelledImages
+from silo.data.units import count_units
 from silo.ledger import Budget, Ledger
 from siloseal.finished import Finished
 from siloseal.guarantees import Ledgers, Parts, parameters, protection
-from siloseal.metrics import Metric, NoteMetric, PrivacyMetric
+from siloseal.metrics import REFERENCES, Metric, NoteMetric, PrivacyMetric
 from siloseal.recorder import Recorder
 from siloseal.run_folder import silo_folder
+from siloseal.run_notes import run_notes
+from siloseal.scoring import headline
 from siloseal.simulation import declared_labels
 from siloseal.summary import RunSummary, SiloSummary, read_run, write_metrics
-
-PHASE_2_GAIN = 0.02
-"""What tuning should add within ten rounds; where it does not, the report says so."""
 
 
 def sum_up(
@@ -32,7 +32,7 @@ def sum_up(
             "This run was interrupted and resumed: durations are those of its last part, and training that the "
             "interruption threw away stays charged."
         )
-    notes = (*warnings, *_notes(job, recorder))
+    notes = (*warnings, *run_notes(job, recorder.scores))
     metrics: list[Metric] = [*recorder.scores.values(), *finished.traffic, *recorder.timings()]
     metrics += [
         *_privacy(ledgers),
@@ -40,11 +40,11 @@ def sum_up(
         *(NoteMetric(text=text) for text in notes),
     ]
     write_metrics(run_dir, metrics)
-    headline = job.evaluation.classifiers[0]
+    measure = headline(job)
     accuracy = {
-        stage: metric.accuracy[headline]
+        stage: metric.accuracy[measure]
         for (stage, silo), metric in recorder.scores.items()
-        if silo is None and stage != "real"
+        if silo is None and stage not in REFERENCES
     }
     silos = [_silo(job, name, parts[name], ledgers[name], recorder) for name in parts]
     alone = [silo.accuracy_alone for silo in silos if silo.accuracy_alone is not None]
@@ -53,13 +53,16 @@ def sum_up(
         name=job.name,
         accuracy=accuracy,
         best_silo_accuracy=max(alone, default=None),
-        real_data_accuracy=recorder.scores["real", None].accuracy[headline],
+        real_data_accuracy=_reference("real", recorder, measure),
+        pooled_accuracy=_reference("pooled", recorder, measure),
         epsilon=max(spent, default=None),
         delta=None if isinstance(job.privacy, NoPrivacy) else job.privacy.delta,
         bytes=sum(entry.sent_bytes + entry.received_bytes for entry in finished.traffic),
         seconds=seconds,
         run_dir=str(run_dir),
-        classifier=headline,
+        learner=job.learner.kind,
+        classifier=measure,
+        scores=list(recorder.scores.values()),
         silos=silos,
         parameters=parameters(job, parts, ledgers, finished),
         warnings=warnings,
@@ -67,12 +70,13 @@ def sum_up(
 
 
 def _silo(job: Job, name: str, part: LabelledImages, ledger: Ledger | None, recorder: Recorder) -> SiloSummary:
-    headline = job.evaluation.classifiers[0]
+    measure = headline(job)
     scores = {stage: recorder.scores.get((stage, name)) for stage in ("silo_alone", "silo_trained")}
-    alone, trained = (metric.accuracy[headline] if metric else None for metric in scores.values())
+    alone, trained = (metric.accuracy[measure] if metric else None for metric in scores.values())
     return SiloSummary(
         name=name,
         examples=len(part),
+        tasks=count_units(job, part) if isinstance(job.learner, Episodic) else None,
         labels=declared_labels(job, part),
         epsilon=ledger.epsilon if ledger else None,
         budget=ledger.budget.epsilon if ledger else None,
@@ -119,37 +123,9 @@ def _privacy(ledgers: Ledgers) -> list[PrivacyMetric]:
     return metrics
 
 
-def _notes(job: Job, recorder: Recorder) -> list[str]:
-    """What a reader should know before trusting the numbers, the disappointments included."""
-    headline = job.evaluation.classifiers[0]
-    score = {key: metric.accuracy[headline] for key, metric in recorder.scores.items()}
-    notes = [
-        "Accuracies are the experimenter's measurements in a simulation: tested on held-out real data that no silo "
-        "trained on; the real-data number and the Frechet yardstick come from classifiers trained on the pooled "
-        "training data. All of that is outside the privacy guarantee, and nothing of it flows back into training.",
-        "Which classes a silo declares and how many examples it has count as public here.",
-    ]
-    if job.evaluation.silo_alone:
-        notes.append(
-            "The runs of each silo alone are a comparison: they spend the same epsilon on the same data once more, in "
-            "ledgers of their own, and are not part of the guarantee. evaluation.silo_alone switches them off."
-        )
-    trained = [value for (stage, _), value in score.items() if stage == "silo_trained"]
-    average = score.get((PHASE_1, None))
-    if trained and average is not None:
-        verb = "beats" if average > max(trained) else "does not beat"
-        notes.append(
-            f"The average ({average:.3f}) {verb} the best silo's own model after phase 1 ({max(trained):.3f})."
-        )
-    rounds = [score[f"round_{n}", None] for n in range(1, 11) if (f"round_{n}", None) in score]
-    if average is not None and rounds:
-        gain = rounds[-1] - average
-        verdict = "adds" if gain >= PHASE_2_GAIN else f"does not add the {PHASE_2_GAIN} that it should:"
-        notes.append(f"Phase 2 {verdict} {gain:+.3f} within its first {len(rounds)} rounds.")
-    warm = score.get((WARM_START, None))
-    if warm is not None and average is not None and warm > average:
-        notes.append(f"The warm start alone ({warm:.3f}) is better than the phase 1 average ({average:.3f}).")
-    return notes
+def _reference(stage: str, recorder: Recorder, measure: str) -> float | None:
+    metric = recorder.scores.get((stage, None))
+    return None if metric is None else metric.accuracy[measure]
 
 
 def check_ledgers(run_dir: Path) -> None:

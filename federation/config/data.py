@@ -15,6 +15,15 @@ from federation.config.section import Section
 MOST_CLASSES = 10_000
 LARGEST_SIDE = 4096
 HeldOut = Annotated[float, Field(gt=0, lt=1)]
+Alphabets = tuple[str, ...] | None
+Cache = Annotated[
+    Path | None,
+    Field(
+        description="a folder for decoded and resized images, so that the next run need not decode them again; they "
+        "are copies of the pictures, as private as these, readable by their owner only, and safe to delete; may hold "
+        "environment variables, ${NAME}"
+    ),
+]
 
 
 class _Source(Section):
@@ -40,19 +49,44 @@ class _Source(Section):
         places = (getattr(self, field, "") for field in ("kind", "folder", "path"))
         return tuple(str(place) for place in places)
 
+    @property
+    def holds_out_classes(self) -> bool:
+        """Whether evaluation is on classes that training never sees, which is what few-shot learning needs."""
+        return False
 
-class EmbeddedMnist(_Source):
+
+class _Whole(_Source):
+    """A source that does not come in two parts, and is split here."""
+
+    held_out: HeldOut = Field(default=0.2, description="the fraction kept for evaluation: of images, or of classes")
+    hold_out: Literal["images", "classes"] = Field(
+        default="images",
+        description="what is kept for evaluation: images, stratified by class; or whole classes, for few-shot learning",
+    )
+
+    @property
+    def holds_out_classes(self) -> bool:
+        return self.hold_out == "classes"
+
+
+class _FewShot(_Source):
+    """A source whose training classes and held-out classes are disjoint by design."""
+
+    @property
+    def holds_out_classes(self) -> bool:
+        return True
+
+
+class EmbeddedMnist(_Whole):
     """5,000 real MNIST images that come with an installed package: nothing to download."""
 
     kind: Literal["embedded_mnist"] = Field(default="embedded_mnist", description="MNIST's embedded 5,000 images")
-    held_out: HeldOut = Field(default=0.2, description="the fraction kept for evaluation, stratified by class")
 
 
-class Digits(_Source):
+class Digits(_Whole):
     """scikit-learn's 1,797 digits of 8x8: small enough for a test, public enough for a warm start."""
 
     kind: Literal["digits"] = Field(default="digits", description="scikit-learn's 8x8 digits")
-    held_out: HeldOut = Field(default=0.2, description="the fraction kept for evaluation, stratified by class")
 
 
 class IdxFiles(_Source):
@@ -64,7 +98,7 @@ class IdxFiles(_Source):
     download: bool = Field(default=False, description="download the files that the folder lacks")
 
 
-class ClassFolders(_Source):
+class ClassFolders(_Whole):
     """A silo's own pictures: one folder a class, the folder's name being the class."""
 
     kind: Literal["folder"] = Field(default="folder", description="a folder of class folders")
@@ -77,7 +111,6 @@ class ClassFolders(_Source):
         description="the classes in the order of their labels, the same at every silo, so that a silo which lacks a "
         "class numbers the others as its peers do; by default the folders found, in alphabetical order",
     )
-    held_out: HeldOut = Field(default=0.2, description="the fraction kept for evaluation, stratified by class")
 
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
@@ -87,7 +120,7 @@ class ClassFolders(_Source):
         return self
 
 
-class NpzFile(_Source):
+class NpzFile(_Whole):
     """A silo's own arrays, or a MedMNIST file."""
 
     kind: Literal["npz"] = Field(default="npz", description="a NumPy archive")
@@ -98,7 +131,66 @@ class NpzFile(_Source):
         le=MOST_CLASSES,
         description="the number of classes over all silos; by default one more than the top label",
     )
-    held_out: HeldOut = Field(default=0.2, description="the fraction kept for evaluation if the file has no test split")
+    held_out: HeldOut = Field(
+        default=0.2,
+        description="the fraction kept for evaluation if the file has no test split: of images, or of classes",
+    )
+
+
+class MiniImagenet(_FewShot):
+    """Mini-ImageNet, in any of the three forms in which it is passed on; found by looking into the folder."""
+
+    kind: Literal["mini_imagenet"] = Field(default="mini_imagenet", description="Mini-ImageNet in a folder")
+    folder: Path = Field(
+        description="the folder of images/ with train.csv and test.csv, of train/ and test/ with class folders, or of "
+        "mini-imagenet-cache-*.pkl; may hold environment variables, ${NAME}"
+    )
+    side: int = Field(default=84, ge=1, le=LARGEST_SIDE, description="resize every image to side x side")
+    held_out: Literal["test", "val"] = Field(default="test", description="the split to evaluate on")
+    cache: Cache = None
+
+
+class Omniglot(_FewShot):
+    """Omniglot's characters, ink 1 on paper 0 as in MNIST, from its folders or straight from its zip archives."""
+
+    kind: Literal["omniglot"] = Field(default="omniglot", description="Omniglot in a folder")
+    folder: Path = Field(
+        description="the folder of images_background and images_evaluation (or images_background_small1, ...), as "
+        "folders or as .zip; may hold environment variables, ${NAME}"
+    )
+    side: int = Field(default=28, ge=1, le=LARGEST_SIDE, description="resize every image to side x side")
+    test_alphabets: Alphabets = Field(
+        default=None, min_length=1, description="the alphabets to evaluate on; by default those of images_evaluation"
+    )
+    train_alphabets: Alphabets = Field(
+        default=None, min_length=1, description="the alphabets to train on; by default all that are not held out"
+    )
+    rotations: bool = Field(
+        default=False,
+        description="turn every training character by 90, 180 and 270 degrees, which makes three more classes of each",
+    )
+    cache: Cache = None
+
+    @model_validator(mode="after")
+    def _alphabets_are_apart(self) -> Self:
+        train, test = self.train_alphabets or (), self.test_alphabets or ()
+        if both := sorted(set(train) & set(test)):
+            raise ValueError(f"{', '.join(both)} is to be trained on and held out; name each alphabet once")
+        if len(set(train + test)) != len(train + test):
+            raise ValueError("an alphabet is listed twice, expected each once; remove the copy")
+        return self
+
+
+class Strokes(_FewShot):
+    """Invented characters, drawn when asked for: a few-shot data set without a download. Synthetic, nobody's data."""
+
+    kind: Literal["strokes"] = Field(default="strokes", description="invented characters, drawn by program")
+    side: int = Field(default=28, ge=4, le=512, description="draw every character as side x side")
+    characters: int = Field(default=60, ge=1, le=MOST_CLASSES, description="how many characters to train on")
+    held_out_characters: int = Field(
+        default=20, ge=1, le=MOST_CLASSES, description="how many other characters to evaluate on"
+    )
+    drawings: int = Field(default=20, ge=1, le=10_000, description="how many drawings of each character")
 
 
 class AtSilos(_Source):
@@ -106,9 +198,15 @@ class AtSilos(_Source):
 
     kind: Literal["at_silos"] = Field(default="at_silos", description="each silo's own; for deployments")
 
+    @property
+    def holds_out_classes(self) -> bool:
+        """Each silo's own file says; a job that needs it must not be refused before a silo was asked."""
+        return True
+
 
 DataSource = Annotated[
-    EmbeddedMnist | Digits | IdxFiles | ClassFolders | NpzFile | AtSilos, Field(discriminator="kind")
+    EmbeddedMnist | Digits | IdxFiles | ClassFolders | NpzFile | MiniImagenet | Omniglot | Strokes | AtSilos,
+    Field(discriminator="kind"),
 ]
 
 
@@ -133,6 +231,12 @@ class ByClass(Section):
     classes_per_silo: int = Field(ge=1, description="how many classes each silo holds")
 
 
+class DisjointClasses(Section):
+    """Every class lies whole at one silo, as where each hospital treats its own diseases."""
+
+    kind: Literal["disjoint_classes"] = Field(default="disjoint_classes", description="each class at one silo only")
+
+
 class Sizes(Section):
     """Unequal silos with the same distribution."""
 
@@ -149,4 +253,4 @@ class Sizes(Section):
         return self
 
 
-PartitionSpec = Annotated[Iid | Dirichlet | ByClass | Sizes, Field(discriminator="kind")]
+PartitionSpec = Annotated[Iid | Dirichlet | ByClass | DisjointClasses | Sizes, Field(discriminator="kind")]

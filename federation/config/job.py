@@ -2,14 +2,16 @@
 
 import hashlib
 import json
-from typing import Literal, Self
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
 from federation.config.data import DataSource, IdxFiles, Iid, PartitionSpec, Sizes
+from federation.config.evaluation import EvaluationConfig, GeneratedImages
+from federation.config.few_shot import Episodic
 from federation.config.fields import Name
 from federation.config.fitting_noise import require_fitting_noise
-from federation.config.gan import GanConfig
+from federation.config.learners import LearnerConfig, require_fitting_learner
 from federation.config.mechanisms import (
     Binomial,
     Ddg,
@@ -53,19 +55,6 @@ class Silos(Section):
         return asked if self.fewest is None else min(self.fewest, asked)
 
 
-class Evaluation(Section):
-    """The experimenter's measurements on held-out data. They are outside the guarantee, and nothing flows back."""
-
-    classifiers: tuple[Literal["logistic", "mlp", "cnn"], ...] = Field(
-        default=("cnn",), min_length=1, description="trained on generated images only; the first one gives the headline"
-    )
-    samples: int = Field(default=4000, ge=100, le=1_000_000, description="generated images a measurement")
-    silo_alone: bool = Field(
-        default=False,
-        description="also run the job for each silo alone, a comparison that spends the same epsilon again",
-    )
-
-
 class Job(Section):
     """Everything that the parties of one job agree on. Its digest is part of every request."""
 
@@ -73,7 +62,7 @@ class Job(Section):
     seed: int = Field(default=0, ge=0, lt=2**31, description="initial weights and data order; never noise")
     data: DataSource = Field(description="where the examples come from")
     silos: Silos = Field(description="who takes part")
-    learner: GanConfig = Field(description="what is learnt")
+    learner: LearnerConfig = Field(description="what is learnt")
     optimizer: OptimizerConfig = Field(description="how the private network is trained")
     privacy: PrivacyConfig = Field(description="the guarantee")
     mechanism: MechanismConfig | None = Field(
@@ -85,10 +74,12 @@ class Job(Section):
     schedule: ScheduleConfig = Field(description="the course of the job")
     secure_sum: SecureSumConfig = Field(description="the sum of the warm start and of phase 1")
     largest_silo: int = Field(
-        default=100_000, ge=1, le=10**12, description="no silo holds more examples; sizes stay below it"
+        default=100_000, ge=1, le=10**12, description="no silo holds more examples, or tasks; sizes stay below it"
     )
     largest_weight: float = Field(default=64.0, ge=1, le=1e6, description="no weight of a model is larger in magnitude")
-    evaluation: Evaluation = Field(default=Evaluation(), description="what is measured on held-out data")
+    evaluation: EvaluationConfig = Field(
+        default=GeneratedImages(), description="what is measured on held-out data; if not given, what fits the learner"
+    )
 
     @property
     def noise(self) -> Ddg | Skellam | Binomial | Pbm | GaussianLocal | GaussianCentral | NoNoise:
@@ -96,6 +87,26 @@ class Job(Section):
         if self.mechanism is not None:
             return self.mechanism
         return NoNoise() if isinstance(self.privacy, NoPrivacy) else GaussianLocal()
+
+    @property
+    def units(self) -> str:
+        """What privacy and sizes are counted in, as a word."""
+        return "tasks" if isinstance(self.learner, Episodic) else "examples"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _measured_as_fits_the_learner(cls, values: Any) -> Any:
+        """A file need not say how its model is measured: a generator by its images, a few-shot model by tasks."""
+        match values:
+            case {"learner": {"kind": str(kind)}, **others} if isinstance(found := others.get("evaluation", {}), dict):
+                fitting = "generated" if kind == "gan" else "few_shot"
+                return {**values, "evaluation": {"kind": fitting, **found}}
+        return values
+
+    @model_validator(mode="after")
+    def _learner_fits(self) -> Self:
+        require_fitting_learner(self)
+        return self
 
     @model_validator(mode="after")
     def _noise_fits_the_guarantee(self) -> Self:

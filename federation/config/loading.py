@@ -21,6 +21,7 @@ Location = tuple[int | str, ...]
 _EXPECTED = {  # what the checker's own words do not tell whoever writes YAML
     "tuple_type": "expected a list, in [brackets] or one item a line after dashes",
     "model_type": "expected `key: value` lines or {braces}",
+    "model_attributes_type": "expected `key: value` lines or {braces}",
 }
 _PATTERNS = {  # the same for texts that must look a certain way
     TypeAdapter(Name).json_schema()["pattern"]: (

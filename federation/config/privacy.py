@@ -1,20 +1,22 @@
 """The guarantees that a job may give."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from federation.config.section import Section
 
 
-class ExampleLevel(Section):
-    """Differential privacy for every example, over all phases together."""
+class UnitLevel(Section):
+    """Noise in every training step, added by the silo, for each of the units that a step draws from."""
 
-    kind: Literal["example_level"] = Field(description="each example is protected by noise that its silo adds")
-    epsilon: float = Field(gt=0, le=1000, description="the most that all phases together may cost a silo's examples")
-    delta: float = Field(gt=0, lt=0.1, description="the probability that epsilon does not hold; below 1 / examples")
+    unit: ClassVar[str]
+    """In words: what may be there or not without anyone being able to tell."""
+
+    epsilon: float = Field(gt=0, le=1000, description="the most that all phases together may cost a silo's units")
+    delta: float = Field(gt=0, lt=0.1, description="the probability that epsilon does not hold; below 1 / units")
     clip_norm: float = Field(
-        default=1.0, ge=1e-6, le=1e6, description="each example's gradient is clipped to this L2 norm"
+        default=1.0, ge=1e-6, le=1e6, description="each unit's gradient is clipped to this L2 norm"
     )
     reserve_steps: int = Field(
         default=0,
@@ -22,6 +24,23 @@ class ExampleLevel(Section):
         le=10_000_000,
         description="steps that crashes may throw away, at most 50 each, without the job ending early; paid with noise",
     )
+
+
+class ExampleLevel(UnitLevel):
+    """Differential privacy for every example, over all phases together."""
+
+    unit = "one example"
+    kind: Literal["example_level"] = Field(description="each example is protected by noise that its silo adds")
+
+
+class TaskLevel(UnitLevel):
+    """Differential privacy for every training task of a few-shot learner, over all phases together.
+
+    An image is in one task only, and without it that task is not formed: so the guarantee covers each image, too.
+    """
+
+    unit = "one training task, and so each image, which is in one task only"
+    kind: Literal["task_level"] = Field(description="each training task is protected by noise that its silo adds")
 
 
 class SiloLevel(Section):
@@ -45,4 +64,4 @@ class NoPrivacy(Section):
     kind: Literal["none"] = Field(description="privacy is off")
 
 
-PrivacyConfig = Annotated[ExampleLevel | SiloLevel | NoPrivacy, Field(discriminator="kind")]
+PrivacyConfig = Annotated[ExampleLevel | TaskLevel | SiloLevel | NoPrivacy, Field(discriminator="kind")]

@@ -15,10 +15,10 @@ class TwoPhase(Section):
     """Train locally and aggregate once; then tune in cheap rounds."""
 
     kind: Literal["two_phase"] = Field(description="the two phases of SiloSeal")
-    batch: Batch = Field(description="expected examples of a Poisson batch, in both phases")
-    local_steps: Steps = Field(description="discriminator steps of each silo before the one aggregation")
+    batch: Batch = Field(description="expected examples, or tasks, of a Poisson batch, in both phases")
+    local_steps: Steps = Field(description="training steps of each silo before the one aggregation")
     tuning_rounds: int = Field(default=10, ge=0, le=10_000, description="rounds of phase 2; they drift after about 20")
-    tuning_steps: Steps = Field(default=10, description="discriminator steps a silo takes in one tuning round")
+    tuning_steps: Steps = Field(default=10, description="training steps a silo takes in one tuning round")
     tuning_rate: float = Field(
         default=1.0, gt=0, le=1, description="how far a round moves the global model towards the new average"
     )
@@ -39,7 +39,7 @@ class FedAvg(Section):
     rounds: int = Field(ge=1, le=100_000, description="rounds of averaging")
     fraction: float = Field(default=1.0, gt=0, le=1, description="C: the part of the silos that a round asks")
     local_epochs: float = Field(default=1.0, gt=0, le=10_000, description="E: passes over a silo's data in one round")
-    batch: Batch = Field(description="B: expected examples of a Poisson batch")
+    batch: Batch = Field(description="B: expected examples, or tasks, of a Poisson batch")
 
     def crowd(self, silos: int) -> int:
         """How many of them a round asks."""

@@ -40,11 +40,11 @@ class PublicStart(_Fit):
 
 
 class LeaderStart(Section):
-    """One silo's own private generator, which it pays for from its budget."""
+    """One silo's own private model, which it pays for from its budget."""
 
-    kind: Literal["leader"] = Field(description="one silo trains first, and all start from its generator")
+    kind: Literal["leader"] = Field(description="one silo trains first, and all start from its model")
     silo: Name = Field(description="the leader's name")
-    steps: Steps = Field(default=1000, description="discriminator steps that the leader takes and pays for")
+    steps: Steps = Field(default=1000, description="training steps that the leader takes and pays for")
 
 
 class KernelMeanStart(_Fit):

@@ -1,4 +1,4 @@
-"""The generator's steps: Adam with a decaying step size, and the running average of where it has been."""
+"""The generator's steps: Adam with a decaying step size."""
 
 from collections.abc import Mapping
 
@@ -12,18 +12,17 @@ BETAS = (0.5, 0.999)
 
 
 class GeneratorOptimizer:
-    """Moves a generator against a loss, and its average after it."""
+    """Moves a generator against a loss."""
 
-    def __init__(self, config: GanConfig, generator: nn.Module, average: nn.Module) -> None:
+    def __init__(self, config: GanConfig, generator: nn.Module) -> None:
         self._config = config
-        self._parameters, self._averages = list(generator.parameters()), list(average.parameters())
+        self._parameters = list(generator.parameters())
         self._adam = torch.optim.Adam(self._parameters, lr=config.generator_learning_rate, betas=BETAS)
         self.steps = 0
         self.restart()
 
     def restart(self) -> None:
         """Forget the moments, which belong to another generator's path. The step size goes on decaying."""
-        self._since_restart = 0
         for parameter in self._parameters:
             self._adam.state[parameter] = {  # from the start, so that every checkpoint has the same names
                 "step": torch.tensor(0.0),
@@ -40,33 +39,22 @@ class GeneratorOptimizer:
         self._adam.step()
         self._adam.zero_grad()
         self.steps += 1
-        self._since_restart += 1
-        with torch.no_grad():
-            for average, parameter in zip(self._averages, self._parameters, strict=True):
-                average.lerp_(parameter, 1.0 - self._average_decay())
 
     def _learning_rate(self) -> float:
         half_life = self._config.generator_half_life_steps
         decay: float = 1.0 if half_life is None else 0.5 ** (self.steps / half_life)
         return self._config.generator_learning_rate * decay
 
-    def _average_decay(self) -> float:
-        """The average's memory grows with its age, so that after a restart it follows at once.
-
-        A tuning round takes about ten steps; at the full decay its average would go two per cent of the way.
-        """
-        return min(self._config.average_decay, self._since_restart / (self._since_restart + 9.0))
-
     def state(self) -> State:
         """For a checkpoint."""
-        state = {"steps": torch.tensor(self.steps), "since_restart": torch.tensor(self._since_restart)}
+        state = {"steps": torch.tensor(self.steps)}
         for number, parameter in enumerate(self._parameters):
             state |= under(f"adam.{number}", self._adam.state[parameter])
         return state
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """The inverse of `state`."""
-        self.steps, self._since_restart = int(state["steps"]), int(state["since_restart"])
+        self.steps = int(state["steps"])
         for number, parameter in enumerate(self._parameters):
             for name, value in self._adam.state[parameter].items():
                 value.copy_(state[f"adam.{number}.{name}"])

@@ -1,8 +1,7 @@
 """A conditional GAN as a learner: the discriminator sees data, the generator sees the discriminator."""
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
-from typing import Literal, Protocol
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -15,19 +14,11 @@ from models.checkpoints import State, part_of, require_same_shapes, under
 from models.gan.controller import Controller
 from models.gan.generator_optimizer import GeneratorOptimizer
 from models.gan.generators import Generator
+from models.learner import LabelledRows
+from models.running_average import RunningAverage
 from models.vectors import flatten, load_flat
 
 Shared = Literal["generator", "both"]
-
-
-class LabelledRows(Protocol):
-    """A batch of private units: one unit is one example."""
-
-    @property
-    def images(self) -> Tensor: ...
-
-    @property
-    def labels(self) -> Tensor: ...
 
 
 class GanLearner:
@@ -55,17 +46,17 @@ class GanLearner:
                 "correct them or the number of classes"
             )
         self._config, self._generator, self._discriminator = config, generator, discriminator
-        self._average = deepcopy(generator).requires_grad_(False)
+        self._running = RunningAverage(generator, config.average_decay)
+        self._average = self._running.network
         self._networks: dict[str, nn.Module] = {
             "generator": generator,
-            "average": self._average,
             "discriminator": discriminator,
         }
         self._shared = (self._average,) if shared == "generator" else (self._average, discriminator)
         self._labels = torch.tensor(sorted(set(labels)))
         self._fakes = max(1, round(expected_batch))  # as many as real rows are expected, never as many as there are
         self._controller = Controller(config)
-        self._optimizer = GeneratorOptimizer(config, generator, self._average)
+        self._optimizer = GeneratorOptimizer(config, generator)
         # Fakes are public and have a stream of their own: how many real rows a batch has must not shift it. What
         # touches real rows comes from the silo's randomness, which nobody can predict.
         self._randomness = randomness
@@ -93,10 +84,11 @@ class GanLearner:
         fakes, labels = self._make_fakes()
         logits = self._discriminator(self._blur_fakes(fakes), labels)
         self._optimizer.step(functional.softplus(-logits).mean())
+        self._running.follow()
 
     @property
-    def averaged_generator(self) -> Generator:
-        """The generator that is shared."""
+    def shared_model(self) -> Generator:
+        """The averaged generator."""
         return self._average
 
     def public_metrics(self) -> Mapping[str, float]:
@@ -110,14 +102,14 @@ class GanLearner:
     def load(self, vector: Tensor) -> None:
         """Take over the shared networks. The generator and its average restart from there, with fresh moments."""
         load_flat(self._shared, vector)
-        self._generator.load_state_dict(self._average.state_dict())
+        self._running.restart()
         self._optimizer.restart()
 
     def state(self) -> State:
         """All three networks, the generator's optimizer, the controller, and where the stream of fakes is."""
         parts = {name: network.state_dict() for name, network in self._networks.items()}
         parts |= {"generator_optimizer": self._optimizer.state(), "controller": self._controller.state()}
-        parts["fakes"] = {"stream": self._fake_stream.get_state()}
+        parts |= {"average": self._running.state(), "fakes": {"stream": self._fake_stream.get_state()}}
         return {name: tensor for part, state in parts.items() for name, tensor in under(part, state).items()}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
@@ -126,6 +118,7 @@ class GanLearner:
         for name, network in self._networks.items():
             network.load_state_dict(part_of(name, state))
         self._optimizer.load_state(part_of("generator_optimizer", state))
+        self._running.load_state(part_of("average", state))
         self._controller.load_state(part_of("controller", state))
         self._fake_stream.set_state(state["fakes.stream"])
 

@@ -5,16 +5,31 @@ from typing import assert_never
 
 from torch.nn import functional
 
-from federation.config.data import AtSilos, ClassFolders, DataSource, Digits, EmbeddedMnist, IdxFiles, NpzFile
+from federation.config.data import (
+    AtSilos,
+    ClassFolders,
+    DataSource,
+    Digits,
+    EmbeddedMnist,
+    IdxFiles,
+    MiniImagenet,
+    NpzFile,
+    Omniglot,
+    Strokes,
+)
 from federation.errors import DataError
 from silo.data.class_folders import read_class_folders
 from silo.data.embedded import digits, embedded_mnist
 from silo.data.idx import missing_from, read_idx_folder
 from silo.data.labelled_images import LabelledImages
+from silo.data.mini_imagenet import read_mini_imagenet
+from silo.data.named_images import numbered
 from silo.data.npz import read_npz
+from silo.data.omniglot import read_omniglot
 from silo.data.paths import expand
 from silo.data.pixels import resize
-from silo.data.stratify import stratified_split
+from silo.data.stratify import class_split, stratified_split
+from silo.data.strokes import draw_strokes
 
 Parts = tuple[LabelledImages, LabelledImages]
 
@@ -46,28 +61,33 @@ def _load(source: DataSource) -> Parts:
 def place(source: DataSource) -> Path | None:
     """Where on this machine the files lie, links followed; None for data that come with a package."""
     match source:
-        case IdxFiles(folder=path) | ClassFolders(path=path) | NpzFile(path=path):
+        case IdxFiles(folder=path) | MiniImagenet(folder=path) | Omniglot(folder=path):
             return expand(path).resolve()
-        case _:
+        case ClassFolders(path=path) | NpzFile(path=path):
+            return expand(path).resolve()
+        case EmbeddedMnist() | Digits() | Strokes() | AtSilos():
             return None
+        case _:
+            assert_never(source)
 
 
 def _read(source: DataSource) -> Parts:
     match source:
         case EmbeddedMnist():
-            return _split(embedded_mnist(), source.held_out)
+            return _split(embedded_mnist(), source)
         case Digits():
-            return _split(digits(), source.held_out)
+            return _split(digits(), source)
         case IdxFiles():
             return _read_idx(source)
         case ClassFolders():
             pictures = read_class_folders(
                 expand(source.path), side=source.side, colour=source.colour, class_names=source.class_names
             )
-            return _split(pictures, source.held_out)
+            return _split(pictures, source)
         case NpzFile():
-            train, test = read_npz(expand(source.path), source.classes)
-            return (train, test) if test is not None else _split(train, source.held_out)
+            return _read_npz(source)
+        case MiniImagenet() | Omniglot() | Strokes():
+            return _read_few_shot(source)
         case AtSilos():
             raise DataError(
                 "data.kind is at_silos: a deployment's job says so, and every silo's own silo.yaml says what to read; "
@@ -86,14 +106,66 @@ def _read_idx(source: IdxFiles) -> Parts:
     return read_idx_folder(folder)
 
 
-def _split(whole: LabelledImages, fraction: float) -> Parts:
-    count = round(fraction * len(whole))
+def _read_npz(source: NpzFile) -> Parts:
+    train, test = read_npz(expand(source.path), source.classes)
+    if test is None:
+        return _split(train, source)
+    if source.hold_out == "classes":
+        raise DataError(
+            f"{source.path} has a test split of its own, so no classes can be held out; leave out hold_out in the "
+            "config, or store all images as images and labels"
+        )
+    return train, test
+
+
+def _read_few_shot(source: MiniImagenet | Omniglot | Strokes) -> Parts:
+    """Read at their last size at once: what is kept in eight bits must not be resized twice."""
+    side = _inner_side(source.side, source.margin)
+    match source:
+        case Strokes():
+            drawn = draw_strokes(
+                characters=source.characters,
+                held_out_characters=source.held_out_characters,
+                drawings=source.drawings,
+                side=side,
+            )
+            return numbered(*drawn)
+        case Omniglot():
+            return numbered(*read_omniglot(expand(source.folder), source, side=side, cache=_expanded(source.cache)))
+        case MiniImagenet():
+            splits = ("train", source.held_out)
+            train, held_out = read_mini_imagenet(
+                expand(source.folder), splits=splits, side=side, cache=_expanded(source.cache)
+            )
+            return numbered(train, held_out)
+        case _:
+            assert_never(source)
+
+
+def _expanded(path: Path | None) -> Path | None:
+    return None if path is None else expand(path)
+
+
+def _split(whole: LabelledImages, source: EmbeddedMnist | Digits | ClassFolders | NpzFile) -> Parts:
+    if source.hold_out == "classes":
+        return _split_classes(whole, source.held_out)
+    count = round(source.held_out * len(whole))
     if not 0 < count < len(whole):
         raise DataError(
-            f"holding out {fraction:g} of {len(whole)} images leaves one part empty; "
+            f"holding out {source.held_out:g} of {len(whole)} images leaves one part empty; "
             "add images, or change held_out in the config"
         )
     held_out, train = stratified_split(whole.labels, count=count, seed=SPLIT_SEED)
+    return whole.select(train), whole.select(held_out)
+
+
+def _split_classes(whole: LabelledImages, fraction: float) -> Parts:
+    held_out, train = class_split(whole.labels, classes=whole.classes, fraction=fraction, seed=SPLIT_SEED)
+    if len(held_out) == 0 or len(train) == 0:
+        raise DataError(
+            f"holding out {fraction:g} of {whole.classes} classes, of which {len(whole.label_set())} have images, "
+            "leaves one part empty; add classes, or change held_out in the config"
+        )
     return whole.select(train), whole.select(held_out)
 
 
@@ -105,8 +177,13 @@ def _finished(part: LabelledImages, source: DataSource) -> LabelledImages:
         part = part.select(kept)
     if source.side is None:
         return part
-    inner = source.side - 2 * source.margin
-    if inner < 1:
-        raise DataError(f"a margin of {source.margin} leaves nothing of a side of {source.side}; lower it")
+    inner = _inner_side(source.side, source.margin)
     images = functional.pad(resize(part.images, inner), [source.margin] * 4)
     return LabelledImages(images, part.labels, part.classes)
+
+
+def _inner_side(side: int, margin: int) -> int:
+    """What a margin leaves of the side."""
+    if side - 2 * margin < 1:
+        raise DataError(f"a margin of {margin} leaves nothing of a side of {side}; lower it")
+    return side - 2 * margin

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from federation.config.data import ByClass, Dirichlet, Iid, PartitionSpec, Sizes
+from federation.config.data import ByClass, Dirichlet, DisjointClasses, Iid, PartitionSpec, Sizes
 from federation.errors import ConfigError, DataError
 
 Indices = NDArray[np.int64]
@@ -44,6 +44,8 @@ def _deal(labels: Indices, silos: int, spec: PartitionSpec, generator: np.random
             return _label_skewed(labels, silos, spec, generator)
         case ByClass():
             return _few_classes(labels, silos, spec.classes_per_silo, generator)
+        case DisjointClasses():
+            return _whole_classes(labels, silos, generator)
         case _:
             assert_never(spec)
 
@@ -83,6 +85,18 @@ def _few_classes(labels: Indices, silos: int, held: int, generator: np.random.Ge
         holders[circle[place % classes]].append(place // held)
     pieces = [_to_holders(members, who, silos) for members, who in zip(by_class, holders, strict=True)]
     return _gather(pieces, silos)
+
+
+def _whole_classes(labels: Indices, silos: int, generator: np.random.Generator) -> list[Indices]:
+    """Shuffled classes cut into runs of equal length: no silo has two classes more than another."""
+    present = np.unique(labels)
+    if len(present) < silos:
+        raise DataError(
+            f"{len(present)} classes cannot be dealt whole to {silos} silos, expected at least one class each; "
+            "use fewer silos, or a partition that shares classes"
+        )
+    shuffled = generator.permutation(present)
+    return [np.flatnonzero(np.isin(labels, mine)) for mine in np.array_split(shuffled, silos)]
 
 
 def _to_holders(members: Indices, who: list[int], silos: int) -> list[Indices]:

@@ -32,3 +32,9 @@ def _value(variable: str, path: Path) -> str:
             f"set {variable} to a folder, or write the path out in the config"
         )
     return value
+
+
+def stays_inside(name: str) -> bool:
+    """Whether a name that a file gives, for an archive's entry say, leads nowhere but below the folder it is for."""
+    parts = name.split("/")
+    return not name.startswith(("/", "~")) and "\\" not in name and "\0" not in name and ".." not in parts

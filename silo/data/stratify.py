@@ -27,3 +27,15 @@ def _quotas(sizes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     largest = np.argsort(-remainders, kind="stable")[: count - int(whole.sum())]
     whole[largest] += 1
     return whole
+
+
+def class_split(labels: Tensor, *, classes: int, fraction: float, seed: int) -> tuple[Tensor, Tensor]:
+    """Indices of the examples of so many whole classes, at least one and not all, and indices of the rest.
+
+    Drawn among all numbered classes, not only those that occur: silos that number alike hold out the same classes, and
+    none trains on what another evaluates with. So where classes are lacking, one part may be empty.
+    """
+    count = min(max(round(fraction * classes), 1), max(classes - 1, 0))
+    chosen = np.random.default_rng(seed).permutation(classes)[:count]
+    drawn = np.isin(labels.numpy(), chosen)
+    return torch.from_numpy(np.flatnonzero(drawn)), torch.from_numpy(np.flatnonzero(~drawn))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -12,22 +12,11 @@ from federation.errors import BudgetExceeded, DataError, RunError, UncountableEv
 from federation.events import Event, SampledGaussianSteps
 from federation.randomness import Randomness
 from models.checkpoints import State, part_of, under
-from models.learner import Learner
+from models.learner import ExampleLearner, TaskLearner
 from silo.data.sampling import poisson_sample
-from silo.training.clipping import clippable_layers, clipped_gradient_sum
+from silo.training.gradients import ExampleSource, TaskSource, unit_gradients
 from silo.training.noise import add_noise, scale
 from silo.training.optimizers import build_optimizer
-
-Units = TypeVar("Units")
-UnitsOut = TypeVar("UnitsOut", covariant=True)
-
-
-class UnitSource(Protocol[UnitsOut]):
-    """Private units that can be counted and drawn from."""
-
-    def __len__(self) -> int: ...
-
-    def select(self, indices: Tensor) -> UnitsOut: ...
 
 
 class Chargeable(Protocol):
@@ -76,13 +65,13 @@ class TrainingOutcome:
     stopped_by_budget: bool
 
 
-class PrivateTrainer(Generic[Units]):
+class PrivateTrainer:
     """Trains a learner's private module on Poisson samples; `privacy=None` is the same loop without clip and noise."""
 
     def __init__(
         self,
-        learner: Learner[Units],
-        data: UnitSource[Units],
+        learner: ExampleLearner | TaskLearner,
+        data: ExampleSource | TaskSource,
         *,
         sampling_rate: float,
         optimizer: OptimizerConfig,
@@ -96,9 +85,10 @@ class PrivateTrainer(Generic[Units]):
                 f"{len(data)} units at sampling rate {sampling_rate:g}, expected at least one unit and a rate above 0 "
                 "and at most 1; give batch size / number of units"
             )
+        self._gradients = unit_gradients(learner, data)
         if privacy is not None:
-            clippable_layers(learner.private_module)  # refuse now, before anything is charged
-        self._learner, self._data = learner, data
+            self._gradients.require_clippable()  # refuse now, before anything is charged
+        self._learner, self._units = learner, len(data)
         self._sampling_rate, self._privacy, self._randomness = sampling_rate, privacy, randomness
         self._chunk_steps = chunk_steps
         self._parameters = list(learner.private_module.parameters())
@@ -142,20 +132,13 @@ class PrivateTrainer(Generic[Units]):
         return steps
 
     def _step(self) -> None:
-        sample = poisson_sample(len(self._data), self._sampling_rate, self._randomness)
-        total = self._gradient_sum(self._data.select(sample))  # of an empty sample, too: skipping it would tell
+        sample = poisson_sample(self._units, self._sampling_rate, self._randomness)
+        clip_norm = None if self._privacy is None else self._privacy.clip_norm
+        total = self._gradients.sum(sample, clip_norm=clip_norm)  # of an empty sample, too: skipping it would tell
+        if self._privacy is not None:
+            total = add_noise(total, noise_std=self._privacy.noise_std, randomness=self._randomness)
         self._optimizer.step(scale(total, self.expected_batch))
         self._learner.public_step()
-
-    def _gradient_sum(self, units: Units) -> Tensor:
-        """Clipped and noised; or neither, without privacy."""
-        if self._privacy is None:
-            losses = self._learner.row_losses(units)
-            return _flat(torch.autograd.grad(losses.sum(), self._parameters, materialize_grads=True))
-        clipped = clipped_gradient_sum(
-            self._learner.private_module, lambda: self._learner.row_losses(units), clip_norm=self._privacy.clip_norm
-        )
-        return add_noise(_flat(clipped.gradients), noise_std=self._privacy.noise_std, randomness=self._randomness)
 
     def _require_finite(self) -> None:
         # The parameters are noised, so whether they diverged is no secret.
@@ -170,7 +153,3 @@ class PrivateTrainer(Generic[Units]):
         """Go on from a checkpoint. The ledger has its own file and may have been charged for lost steps: so be it."""
         self._optimizer.load_state(part_of("optimizer", state))
         self._learner.load_state(part_of("learner", state))
-
-
-def _flat(gradients: list[Tensor] | tuple[Tensor, ...]) -> Tensor:
-    return torch.cat([gradient.reshape(-1) for gradient in gradients])

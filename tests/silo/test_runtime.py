@@ -219,7 +219,7 @@ def test_what_a_silo_says_of_its_data_stays_in_the_silo(bench: Bench) -> None:
     assert bench.train(1).WhichOneof("body") == "prepared"
     assert bench.silo._at.steps_done == 8
     with torch.no_grad():
-        for parameter in bench.silo._learner.averaged_generator.parameters():
+        for parameter in bench.silo._learner.shared_model.parameters():
             parameter.fill_(7e8)
     refusal = bench.sum(2, bench.session()).refusal
     assert refusal.error == "DomainError"

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from federation.errors import RunError
+from siloseal import wording
 from siloseal.console import Console
 from siloseal.summary import RunSummary
 
@@ -55,6 +56,16 @@ def test_the_table_holds_stages_silos_and_the_way_to_the_report(
 def test_privacy_off_is_said_in_the_table(summary: RunSummary, capsys: pytest.CaptureFixture[str]) -> None:
     work(Console(quiet=False, json=False), summary.model_copy(update={"epsilon": None, "delta": None}))
     assert "epsilon no guarantee ·" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("labels", "shown"),
+    [([], "none"), ([7, 0, 1, 1], "0-1, 7"), (list(range(80)), "0-79"), (list(range(0, 6, 2)), "0, 2, 4"),
+     (list(range(0, 20, 2)), "0, 2, 4, 6, 8, 10, 12, 14, 16, 18"), (list(range(0, 22, 2)), "11 of 0-20"),
+     (list(range(1, 4001, 2)), "2,000 of 1-3999")],
+)  # fmt: skip
+def test_classes_are_listed_while_a_list_can_be_read(labels: list[int], shown: str) -> None:
+    assert wording.classes(labels) == shown
 
 
 @pytest.mark.parametrize("quiet", [False, True])

@@ -12,9 +12,10 @@ import pytest
 from PIL import Image
 
 from federation.errors import RunError
+from siloseal.metrics import QualityMetric
 from siloseal.report import write_report
 from siloseal.report_charts import abscissae, spread
-from siloseal.summary import read_run
+from siloseal.summary import read_run, write_metrics
 
 MakeRun = Callable[..., Path]
 EVIL = '<script>alert("x")</script>'
@@ -133,6 +134,13 @@ def test_a_global_model_that_lost_says_so(make_run: MakeRun) -> None:
 def test_what_was_not_measured_is_named(make_run: MakeRun) -> None:
     text = read(make_run, accuracy={}, best_silo_accuracy=None, real_data_accuracy=None).text
     assert "not measured" in text
+
+
+def test_a_measurement_without_a_frechet_distance_leaves_its_cell_empty(make_run: MakeRun) -> None:
+    run_dir = make_run()
+    bare = QualityMetric(stage="final", accuracy={"cnn": 0.7123})
+    write_metrics(run_dir, [bare])
+    assert "<td class=number>0.712</td><td class=number></td>" in write_report(run_dir).read_text(encoding="utf-8")
 
 
 def test_a_second_report_replaces_the_first(make_run: MakeRun) -> None:

@@ -94,7 +94,7 @@ def test_the_generator_waits_for_the_discriminator_but_not_for_ever() -> None:
     assert [controller.generator_may_step() for _ in range(3)] == [True] * 3
 
 
-def test_the_shared_vector_is_the_averaged_generator_or_that_and_the_discriminator() -> None:
+def test_the_shared_vector_is_the_shared_model_or_that_and_the_discriminator() -> None:
     generator, both = learner_of().vector(), learner_of(shared="both").vector()
     discriminator = sum(parameter.numel() for parameter in learner_of().private_module.parameters())
     assert generator.dtype == torch.float32
@@ -107,7 +107,7 @@ def test_a_loaded_vector_comes_back_and_generates_the_same_images(shared: Shared
     one, other = trained(learner_of(shared=shared), 30), learner_of(shared=shared)
     other.load(one.vector())
     assert torch.equal(other.vector(), one.vector())
-    images = [generate(learner.averaged_generator, torch.arange(9) % 3, seed=1).images for learner in (one, other)]
+    images = [generate(learner.shared_model, torch.arange(9) % 3, seed=1).images for learner in (one, other)]
     assert torch.equal(*images)
 
 
@@ -146,7 +146,7 @@ def test_the_state_of_another_job_is_refused() -> None:
 
 
 def test_generated_images_are_labelled_images_and_repeat_with_their_seed() -> None:
-    generator, labels = learner_of().averaged_generator, torch.arange(2500) % 3
+    generator, labels = learner_of().shared_model, torch.arange(2500) % 3
     made = generate(generator, labels, seed=4)
     assert len(LabelledImages(made.images, made.labels, 3)) == 2500
     assert torch.equal(made.images, generate(generator, labels, seed=4).images)
@@ -194,7 +194,7 @@ def test_a_silo_that_trains_without_noise_learns_the_digits() -> None:
         privacy=None,
         randomness=SeededRandomness(1),
     ).train(1000, phase="public")
-    made = generate(learner.averaged_generator, torch.arange(2000) % 10, seed=0)
+    made = generate(learner.shared_model, torch.arange(2000) % 10, seed=0)
     classifier = LogisticRegression(max_iter=300).fit(made.images.flatten(1).numpy(), made.labels.numpy())
     accuracy = classifier.score(images[held_out].flatten(1).numpy(), labels[held_out].numpy())
     assert accuracy > 0.6  # chance is 0.1, real images give 0.93

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from federation.config.data import ByClass, Dirichlet, Iid, PartitionSpec, Sizes
+from federation.config.data import ByClass, Dirichlet, DisjointClasses, Iid, PartitionSpec, Sizes
 from federation.errors import ConfigError, DataError
 from silo.data.partition import partition
 
@@ -24,6 +24,8 @@ def deals(draw: st.DrawFn) -> tuple[torch.Tensor, int, PartitionSpec]:
         ByClass(classes_per_silo=draw(st.integers(-(-len(sizes) // silos), len(sizes)))),
         Sizes(fractions=tuple(weight / sum(weights) for weight in weights)),
     ]
+    if len(sizes) >= silos:
+        choices.append(DisjointClasses())
     return torch.tensor(labels), silos, draw(st.sampled_from(choices))
 
 
@@ -39,7 +41,13 @@ def test_every_example_goes_to_exactly_one_silo(deal: tuple[torch.Tensor, int, P
 
 @pytest.mark.parametrize(
     "spec",
-    [Iid(), Dirichlet(alpha=0.3), ByClass(classes_per_silo=5), Sizes(fractions=(0.6, 0.2, 0.13, 0.07))],
+    [
+        Iid(),
+        Dirichlet(alpha=0.3),
+        ByClass(classes_per_silo=5),
+        DisjointClasses(),
+        Sizes(fractions=(0.6, 0.2, 0.13, 0.07)),
+    ],
     ids=lambda spec: spec.kind,
 )
 class TestEveryPartition:
@@ -71,6 +79,13 @@ def test_by_class_gives_each_silo_so_many_classes_and_spreads_them_evenly(silos:
     assert max(holders) - min(holders) <= 1
 
 
+@pytest.mark.parametrize(("silos", "held"), [(1, [10]), (3, [3, 3, 4]), (4, [2, 2, 3, 3]), (10, [1] * 10)])
+def test_disjoint_classes_lie_whole_at_one_silo_and_are_dealt_evenly(silos: int, held: list[int]) -> None:
+    parts = partition(TEN_CLASSES, silos, DisjointClasses(), seed=3)
+    assert sorted(len(TEN_CLASSES[part].unique()) for part in parts) == held
+    assert sorted(len(part) for part in parts) == [100 * classes for classes in held]
+
+
 def test_a_small_alpha_skews_labels_and_a_large_one_does_not() -> None:
     def largest_share(alpha: float) -> float:
         parts = partition(TEN_CLASSES, 4, Dirichlet(alpha=alpha), seed=5)
@@ -94,6 +109,7 @@ def test_dirichlet_gives_each_silo_its_minimum() -> None:
         (1000, 4, Dirichlet(alpha=0.01, smallest=240), "raise alpha"),
         (1000, 4, ByClass(classes_per_silo=11), "cannot cover 10 classes"),
         (1000, 4, ByClass(classes_per_silo=2), "between 3 and 10"),
+        (1000, 11, DisjointClasses(), "10 classes cannot be dealt whole to 11 silos"),
         (10, 4, ByClass(classes_per_silo=5), "class of 1 examples cannot be shared by 2"),
     ],
 )

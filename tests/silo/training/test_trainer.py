@@ -96,7 +96,7 @@ def trainer_of(
     privacy: Privacy | None = None,
     seed: int = 1,
     chunk: int = 50,
-) -> PrivateTrainer[Points]:
+) -> PrivateTrainer:
     return PrivateTrainer(
         learner,
         Points(rows),

@@ -1,0 +1,73 @@
+"""What a job may learn, and which guarantee each learner can be given."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from federation.config.evaluation import FewShotTasks, GeneratedImages
+from federation.config.few_shot import (
+    EmbeddingConfig,
+    Episodic,
+    FewShot,
+    InnerLoop,
+    MetaLstmConfig,
+    ProtonetConfig,
+    ReptileConfig,
+)
+from federation.config.gan import GanConfig
+
+if TYPE_CHECKING:
+    from federation.config.job import Job
+
+LearnerConfig = Annotated[
+    GanConfig | MetaLstmConfig | ReptileConfig | ProtonetConfig | EmbeddingConfig, Field(discriminator="kind")
+]
+
+
+def require_fitting_learner(job: "Job") -> None:
+    """`ValueError` where learner, privacy, data and warm start do not go together."""
+    learner = job.learner
+    if isinstance(learner, Episodic):
+        _require_countable_tasks(learner, job)
+    elif job.privacy.kind == "task_level":
+        raise ValueError(
+            f"privacy.kind is task_level, but learner.kind {learner.kind} is trained on examples, not on tasks; choose "
+            "example_level"
+        )
+    match learner, job.evaluation:
+        case GanConfig(), GeneratedImages():
+            return
+        case InnerLoop(ways=most), FewShotTasks(ways=asked) if asked > most:
+            raise ValueError(
+                f"evaluation.ways is {asked}, but the model learns to tell learner.ways, {most}, classes apart; lower "
+                "it, or raise that"
+            )
+        case FewShot(), FewShotTasks():
+            pass
+        case _:
+            raise ValueError(
+                f"evaluation.kind is {job.evaluation.kind}, which does not fit learner.kind {learner.kind}"
+            )
+    if job.warm_start.kind not in ("none", "leader"):
+        raise ValueError(
+            f"warm_start.kind is {job.warm_start.kind}, which fits a generator, but learner.kind is {learner.kind}; "
+            "choose none or leader"
+        )
+    if not job.data.holds_out_classes:
+        raise ValueError(
+            "a few-shot learner is tried on classes that nobody trained on, but data holds out images of the same "
+            "classes; set data.hold_out to classes"
+        )
+
+
+def _require_countable_tasks(learner: Episodic, job: "Job") -> None:
+    if job.privacy.kind == "example_level":
+        raise ValueError(
+            f"privacy.kind is example_level, but a step of learner.kind {learner.kind} learns from whole tasks, whose "
+            "images no clipping tells apart; choose task_level, which covers each image too, or learner.kind embedding"
+        )
+    if learner.episodes == "fresh" and job.privacy.kind != "none":
+        raise ValueError(
+            "learner.episodes is fresh, but one image is in many freshly drawn episodes, which no accounting of this "
+            "job covers; set it to fixed, or switch privacy off by name (privacy: {kind: none})"
+        )

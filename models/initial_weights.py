@@ -1,0 +1,19 @@
+"""Initial weights that every party can repeat, because they follow from the job's public seed."""
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+from torch import nn
+
+Network = TypeVar("Network", bound=nn.Module)
+
+_process_generator = threading.Lock()  # a simulation may build its silos in threads
+
+
+def seeded(seed: int, build: Callable[[], Network]) -> Network:
+    """Layers draw their weights from the process's generator: seed it for the moment, then put it back."""
+    with _process_generator, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return build()

@@ -1,0 +1,44 @@
+"""The few-shot models and learners that a config names."""
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from federation.config.few_shot import EmbeddingConfig, MetaLstmConfig, ProtonetConfig, ReptileConfig
+from models.initial_weights import seeded
+from models.meta.inner_loop import ReptileModel
+from models.meta.learners import EmbeddingLearner, ReptileLearner, TaskLossLearner
+from models.meta.meta_lstm import MetaLstmModel
+from models.meta.model import FewShotModel, Shape
+from models.meta.prototypes import EmbeddingModel, ProtonetModel
+
+FewShotConfig = ProtonetConfig | ReptileConfig | MetaLstmConfig | EmbeddingConfig
+FewShotLearner = TaskLossLearner | ReptileLearner | EmbeddingLearner
+
+
+def build_few_shot_model(config: FewShotConfig, image_shape: Shape, *, seed: int) -> FewShotModel:
+    """The shared model at its initial weights."""
+    match config:
+        case ProtonetConfig():
+            return seeded(seed, lambda: ProtonetModel(config, image_shape))
+        case EmbeddingConfig():
+            return seeded(seed, lambda: EmbeddingModel(config, image_shape))
+        case ReptileConfig():
+            return seeded(seed, lambda: ReptileModel(config, image_shape))
+        case MetaLstmConfig():
+            return seeded(seed, lambda: MetaLstmModel(config, image_shape))
+        case _:
+            assert_never(config)
+
+
+def build_few_shot_learner(
+    config: FewShotConfig, image_shape: Shape, *, labels: Sequence[int], seed: int
+) -> FewShotLearner:
+    """A learner at its initial weights, for a silo that declares these classes."""
+    model = build_few_shot_model(config, image_shape, seed=seed)
+    match model:
+        case EmbeddingModel():
+            return EmbeddingLearner(model, labels=labels, average_decay=config.average_decay)
+        case ReptileModel():
+            return ReptileLearner(model, average_decay=config.average_decay)
+        case _:
+            return TaskLossLearner(model, average_decay=config.average_decay)

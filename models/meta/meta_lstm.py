@@ -1,0 +1,87 @@
+"""The LSTM meta-learner (Ravi and Larochelle, "Optimization as a model for few-shot learning", ICLR 2017).
+
+Gradient descent has the form of an LSTM's cell state: theta_t = f_t * theta_(t-1) - i_t * gradient. So the gates, which
+say how much to forget and how far to step, are learnt instead of set. What happens within a task is in the cell state
+theta; what all tasks have in common is in the weights of the gates and in theta_0, the learnt initialisation.
+
+Each coordinate of theta has gates of its own, by weights that all coordinates share: 2,126 weights, whatever the base
+learner's size.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from federation.config.few_shot import MetaLstmConfig
+from models.meta.inner_loop import flat, loss_and_gradient, scores
+from models.meta.model import FewShotModel, Shape
+from models.meta.network import Conv4Classifier
+
+LossAndGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
+"""Of a task's labelled images at a `theta`: numbers, through which no gradient flows."""
+
+SMALL = math.exp(-10.0)
+"""Below this a gradient is scaled up linearly, and above it by its logarithm: p = 10 in the paper's appendix."""
+
+FIRST_FORGETTING = 7.0
+"""The forget gate at the start, before its sigmoid, which keeps 0.999 of a weight: training begins near plain SGD."""
+
+SLOWNESS = 0.1
+"""The gates move so much more slowly than the initialisation: they act on every coordinate in every step, and at the
+same pace they make training swing."""
+
+
+class MetaLstmModel(FewShotModel):
+    """An initialisation, and the rule by which a task's gradients change it."""
+
+    def __init__(self, config: MetaLstmConfig, image_shape: Shape) -> None:
+        super().__init__()
+        self.image_shape, self.ways = image_shape, config.ways
+        self._steps = config.inner_steps
+        self.initial = Conv4Classifier(image_shape, config.filters, config.ways)
+        self.reader = nn.LSTMCell(
+            4, config.hidden
+        )  # reads a coordinate's preprocessed gradient and the loss, over the steps
+        self.forget = nn.Linear(config.hidden + 2, 1)
+        self.step = nn.Linear(config.hidden + 2, 1)
+        for weights in (self.reader.parameters(), self.forget.parameters(), self.step.parameters()):
+            for weight in weights:
+                nn.init.uniform_(weight, -0.01, 0.01)
+        self._first_step = math.log(config.inner_rate / (1 - config.inner_rate))  # whose sigmoid is the rate
+
+    def unroll(self, loss_and_gradient_at: LossAndGradient) -> Tensor:
+        """theta after the task's steps, with the graph from the gates and from the initialisation."""
+        theta = flat(self.initial)  # (P,)
+        state = None
+        forget = step = torch.zeros_like(theta)
+        for _ in range(self._steps):
+            loss, gradient = loss_and_gradient_at(theta)
+            inputs = torch.cat([preprocess(gradient), preprocess(loss.expand(1)).expand(len(gradient), 2)], dim=1)
+            state = self.reader(inputs, state)  # two times (P, hidden)
+            forget = _gate(self.forget, FIRST_FORGETTING, state[0], theta, forget)
+            step = _gate(self.step, self._first_step, state[0], theta, step)
+            theta = forget * theta - step * gradient
+        return theta
+
+    def learn(self, support: Tensor, labels: Tensor) -> Tensor:
+        """The `theta` that the task's labelled images lead to."""
+        return self.unroll(lambda theta: loss_and_gradient(self.initial, theta, support, labels))
+
+    def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
+        """(Q, ways): a score for each class, from images."""
+        return scores(self.initial, self.learn(support, labels), query)[:, : int(labels.max()) + 1]
+
+
+def _gate(layer: nn.Module, first: float, read: Tensor, theta: Tensor, before: Tensor) -> Tensor:
+    """(P,): a gate for each coordinate, from what was read of its gradients, its value, and its gate before."""
+    moved: Tensor = layer(torch.column_stack([read, theta, before]))
+    return torch.sigmoid(first + SLOWNESS * moved).squeeze(1)
+
+
+def preprocess(values: Tensor) -> Tensor:
+    """(P,) to (P, 2): logarithm of the magnitude and sign, so that gradients of all sizes are told apart."""
+    large = values.abs() >= SMALL
+    logarithms = values.abs().clamp(min=SMALL).log() / 10
+    return torch.stack([torch.where(large, logarithms, -1.0), torch.where(large, values.sign(), values / SMALL)], dim=1)

@@ -1,0 +1,33 @@
+"""A task: a few labelled images to learn from, and others to be told apart."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Task:
+    """Classes are numbered 0 to ways - 1 within the task."""
+
+    support: Tensor  # (S, C, H, W), or features
+    support_labels: Tensor  # (S,)
+    query: Tensor  # (Q, C, H, W)
+    query_labels: Tensor  # (Q,)
+
+    @property
+    def ways(self) -> int:
+        """Classes to tell apart."""
+        return int(self.support_labels.max()) + 1
+
+
+def task_of(images: Tensor, *, shots: int) -> Task:
+    """From each class's images (ways, images, C, H, W), or rows of features, the first of which are learnt from."""
+    ways, per_class = images.shape[:2]
+    labels = torch.arange(ways)
+    return Task(
+        images[:, :shots].flatten(0, 1),
+        labels.repeat_interleave(shots),
+        images[:, shots:].flatten(0, 1),
+        labels.repeat_interleave(per_class - shots),
+    )

@@ -1,0 +1,91 @@
+"""Sums of units' gradients, each unit clipped on its own: examples by book-keeping, tasks one after the other."""
+
+import math
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+import torch
+from torch import Tensor
+
+from models.learner import ExampleLearner, LabelledRows, TaskLearner
+from models.meta.tasks import Task
+from silo.training.clipping import clippable_layers, clipped_gradient_sum
+
+
+class ExampleSource(Protocol):
+    """Private examples that can be counted and drawn from."""
+
+    def __len__(self) -> int: ...
+
+    def select(self, indices: Tensor) -> LabelledRows: ...
+
+
+class TaskSource(Protocol):
+    """Private tasks that can be counted and drawn from."""
+
+    def __len__(self) -> int: ...
+
+    def select(self, indices: Tensor) -> Sequence[Task]: ...
+
+
+class UnitGradients(Protocol):
+    """Private units, by their gradients alone."""
+
+    def require_clippable(self) -> None:
+        """`UnclippableModule` where no unit's gradient can be told from the others'."""
+
+    def sum(self, sample: Tensor, *, clip_norm: float | None) -> Tensor:
+        """The flat sum over the sampled units of g / max(1, |g| / C); without a clip norm, of g."""
+
+
+class ExampleGradients:
+    """Of a learner that has a loss a row."""
+
+    def __init__(self, learner: ExampleLearner, data: ExampleSource) -> None:
+        self._learner, self._data = learner, data
+
+    def require_clippable(self) -> None:
+        clippable_layers(self._learner.private_module)
+
+    def sum(self, sample: Tensor, *, clip_norm: float | None) -> Tensor:
+        module, units = self._learner.private_module, self._data.select(sample)
+        if clip_norm is not None:
+            clipped = clipped_gradient_sum(module, lambda: self._learner.row_losses(units), clip_norm=clip_norm)
+            return _flat(clipped.gradients)
+        total = self._learner.row_losses(units).sum()
+        return _flat(torch.autograd.grad(total, list(module.parameters()), materialize_grads=True))
+
+
+class TaskGradients:
+    """Of a learner that computes a task's whole gradient by itself: any network can be clipped so."""
+
+    def __init__(self, learner: TaskLearner, data: TaskSource) -> None:
+        self._learner, self._data = learner, data
+
+    def require_clippable(self) -> None:
+        """Always: one task is computed at a time."""
+
+    def sum(self, sample: Tensor, *, clip_norm: float | None) -> Tensor:
+        total = torch.zeros(sum(parameter.numel() for parameter in self._learner.private_module.parameters()))
+        for gradient in self._learner.task_gradients(self._data.select(sample)):
+            total += gradient if clip_norm is None else clipped(gradient, clip_norm)
+        return total
+
+
+def unit_gradients(learner: ExampleLearner | TaskLearner, data: ExampleSource | TaskSource) -> UnitGradients:
+    """The learner's own way."""
+    if isinstance(learner, TaskLearner):
+        return TaskGradients(learner, cast(TaskSource, data))
+    return ExampleGradients(learner, cast(ExampleSource, data))
+
+
+def clipped(gradient: Tensor, clip_norm: float) -> Tensor:
+    """One unit's gradient, shortened to the clip norm. One that overflows gets no influence instead of all of it."""
+    norm = float(torch.linalg.vector_norm(gradient, dtype=torch.float64))
+    if not math.isfinite(norm):
+        return torch.zeros_like(gradient)
+    return gradient * min(1.0, clip_norm / norm) if norm > 0 else gradient
+
+
+def _flat(gradients: Sequence[Tensor]) -> Tensor:
+    return torch.cat([gradient.reshape(-1) for gradient in gradients])

@@ -1,0 +1,171 @@
+"""What every learner promises: the trainer, the sums and the checkpoints rely on nothing else."""
+
+from typing import Any
+
+import pytest
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from federation.config.job import Job
+from federation.errors import MessageError, RunError
+from federation.randomness import SeededRandomness
+from models.building import build_learner, initial_model, load_model, model_file, read_model
+from models.learner import TaskLearner
+from models.vectors import flatten
+from silo.data.labelled_images import LabelledImages
+from silo.data.units import units_of
+from silo.training.gradients import unit_gradients
+from silo.training.trainer import Privacy, PrivateTrainer
+from tests.conftest import SMALL_JOB
+
+CLASSES = 6
+TASKS = {"filters": 4, "ways": 3, "shots": 1, "queries": 2}
+LEARNERS: dict[str, dict[str, Any]] = {
+    "gan": {"kind": "gan", "latent": 4, "instance_noise": 0, "most_discriminator_steps": 1},
+    "protonet": {"kind": "protonet", **TASKS},
+    "protonet on wavelets": {"kind": "protonet", "network": "wavelets", **TASKS},
+    "reptile": {"kind": "reptile", "inner_steps": 2, **TASKS},
+    "meta_lstm": {"kind": "meta_lstm", "inner_steps": 2, "hidden": 3, **TASKS},
+    "embedding": {"kind": "embedding", "filters": 4, "average_decay": 0.9},
+    "embedding on wavelets": {"kind": "embedding", "network": "wavelets"},
+}
+
+
+def job_of(name: str) -> Job:
+    few_shot = name != "gan"
+    sections = {
+        "learner": LEARNERS[name],
+        "privacy": {"kind": "none"},
+        "evaluation": {"ways": 3} if few_shot else {},
+        "data": {"kind": "strokes"} if few_shot else {"kind": "digits"},
+    }
+    return Job.model_validate({**SMALL_JOB, **sections})
+
+
+def data(seed: int = 0) -> LabelledImages:
+    """54 images of six classes: three disjoint tasks of 3 x 3, and as many again."""
+    images = torch.rand(54, 1, 12, 12, generator=torch.Generator().manual_seed(seed))
+    return LabelledImages(images, torch.arange(54) % CLASSES, CLASSES)
+
+
+class Bench:
+    """A learner with its units."""
+
+    def __init__(self, name: str, *, seed: int = 0) -> None:
+        self.name, self.job, self.images = name, job_of(name), data(seed)
+        self.learner = build_learner(
+            self.job,
+            self.images.image_shape,
+            CLASSES,
+            labels=range(CLASSES),
+            expected_batch=4,
+            randomness=SeededRandomness(1),
+        )
+        self.units = units_of(self.job, self.images, SeededRandomness(2))
+
+    def gradient_sum(self, sample: Tensor, clip_norm: float | None) -> Tensor:
+        return unit_gradients(self.learner, self.units).sum(sample, clip_norm=clip_norm)
+
+    def trainer(self, privacy: Privacy | None = None) -> PrivateTrainer:
+        return PrivateTrainer(
+            self.learner,
+            self.units,
+            sampling_rate=0.5,
+            optimizer=self.job.optimizer,
+            privacy=privacy,
+            randomness=SeededRandomness(3),
+        )
+
+
+class Free:
+    def charge(self, event: object, *, phase: str) -> None: ...
+
+
+@pytest.fixture(params=LEARNERS, ids=lambda name: name.replace(" ", "_"))
+def bench(request: pytest.FixtureRequest) -> Bench:
+    return Bench(request.param)
+
+
+class TestEveryLearner:
+    def test_starts_from_the_jobs_seed_alone(self, bench: Bench) -> None:
+        model = initial_model(bench.job, bench.images.image_shape, CLASSES)
+        assert torch.equal(bench.learner.vector(), torch.from_numpy(model))
+
+    def test_takes_over_a_shared_vector_and_gives_it_back(self, bench: Bench) -> None:
+        bench.trainer().train(2, phase="public")
+        vector = bench.learner.vector() + 0.5
+        bench.learner.load(vector)
+        assert torch.equal(bench.learner.vector(), vector)
+        assert torch.equal(flatten([bench.learner.shared_model]), vector)
+
+    @pytest.mark.parametrize("spoil", [lambda v: v[:-1], lambda v: v * float("nan"), lambda v: v * float("inf")])
+    def test_refuses_another_length_and_numbers_that_are_none(self, bench: Bench, spoil: Any) -> None:
+        before = bench.learner.vector()
+        with pytest.raises(MessageError):
+            bench.learner.load(spoil(before + 1.0))
+        assert torch.equal(bench.learner.vector(), before)
+
+    def test_keeps_all_that_training_needs_in_its_state(self, bench: Bench) -> None:
+        bench.trainer().train(2, phase="public")
+        stored = safetensors.torch.load(safetensors.torch.save(bench.learner.state()))
+        other = Bench(bench.name)
+        other.learner.load_state(stored)
+        for one in (bench, other):
+            one.units = units_of(one.job, one.images, SeededRandomness(2))
+            one.trainer().train(2, phase="public")
+        assert torch.equal(bench.learner.vector(), other.learner.vector())
+
+    def test_refuses_the_state_of_another_job(self, bench: Bench) -> None:
+        state = bench.learner.state()
+        state["stranger"] = torch.zeros(3)
+        with pytest.raises(RunError, match="stranger"):
+            bench.learner.load_state(state)
+
+    def test_learns_in_its_private_module_and_shares_what_followed(self, bench: Bench) -> None:
+        before, own = bench.learner.vector(), flatten([bench.learner.private_module])
+        bench.trainer(Privacy(1.0, 1.0, Free())).train(3, phase="private")
+        assert not torch.equal(flatten([bench.learner.private_module]), own)
+        assert not torch.equal(bench.learner.vector(), before)
+
+    def test_a_unit_moves_a_clipped_sum_by_at_most_the_clip_norm(self, bench: Bench) -> None:
+        clip_norm = 0.03
+        everyone = torch.arange(len(bench.units))
+        totals = []
+        for sample in (everyone, *(torch.cat([everyone[:n], everyone[n + 1 :]]) for n in everyone.tolist()[:4])):
+            fresh = Bench(bench.name)
+            if isinstance(fresh.learner, TaskLearner):  # the roles within a task are drawn anew: leave that out here
+                fresh.units.select = _with_still_roles(fresh.units)  # type: ignore[method-assign, union-attr]
+            totals.append(fresh.gradient_sum(sample, clip_norm))
+        moved = [float((totals[0] - other).norm()) for other in totals[1:]]
+        assert max(moved) <= clip_norm * (1 + 1e-4)
+        assert max(moved) > 0.9 * clip_norm  # or the bound would hold for another reason
+
+    def test_without_units_only_what_is_public_remains(self, bench: Bench) -> None:
+        nobody = torch.arange(0)
+        one, other = (Bench(bench.name, seed=seed).gradient_sum(nobody, 1.0) for seed in (0, 7))
+        assert torch.equal(one, other)
+
+    def test_shows_nothing_that_private_units_entered_without_noise(self, bench: Bench) -> None:
+        one, other = (Bench(bench.name, seed=seed) for seed in (0, 7))
+        for each in (one, other):
+            each.gradient_sum(torch.arange(3), 1.0)
+        assert one.learner.public_metrics() == other.learner.public_metrics()
+
+    def test_its_model_file_says_what_it_holds(self, bench: Bench, tmp_path: Any) -> None:
+        bench.trainer().train(1, phase="public")
+        path = tmp_path / "model.safetensors"
+        content = model_file(bench.job.learner, bench.learner.shared_model)
+        path.write_bytes(content)
+        found = read_model(path)
+        assert torch.equal(flatten([found]), bench.learner.vector())
+        again = load_model(bench.job, bench.images.image_shape, CLASSES, bench.learner.vector().numpy())
+        assert model_file(bench.job.learner, again) == content
+
+
+def _with_still_roles(units: Any) -> Any:
+    """Every task with its images in the order of the partition."""
+    from models.meta.tasks import task_of
+
+    images, members, shots = units._data.images, units.members, units._config.shots
+    return lambda indices: [task_of(images[torch.from_numpy(members[n])], shots=shots) for n in indices.tolist()]
