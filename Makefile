@@ -22,6 +22,7 @@ lint: $(VENV)/installed
 
 bench: $(VENV)/installed
 	$(BIN)/python benchmarks/dp_training.py
+	$(BIN)/python benchmarks/meta.py
 	$(BIN)/python benchmarks/ckks.py
 	$(BIN)/python benchmarks/masked_sums.py
 	$(BIN)/python benchmarks/mechanisms.py

@@ -37,7 +37,8 @@ def adapt(model: Path, support: Path, query: Path, *, invert: bool = False) -> l
     network = read_few_shot_model(model)
     folders = subfolders(support)
     names = [folder.name for folder in folders]
-    _require_ways(network, names, support)
+    if len(names) < 2:
+        raise DataError(f"{support} holds one class folder, {names[0]}; a task needs two or more to tell apart")
     examples = [(picture, label) for label, folder in enumerate(folders) for picture in pictures_in(folder)]
     asked = _asked(query, names)
     labels = torch.tensor([label for _, label in examples])
@@ -70,16 +71,6 @@ def write_predictions(path: Path, predictions: Sequence[Prediction]) -> None:
         write_atomically(path, text.getvalue().encode(errors="surrogateescape"))
     except OSError as error:
         raise ConfigError(f"{path} cannot be written ({error}); choose another path") from error
-
-
-def _require_ways(network: FewShotModel, names: list[str], support: Path) -> None:
-    if len(names) < 2:
-        raise DataError(f"{support} holds one class folder, {names[0]}; a task needs two or more to tell apart")
-    if network.ways is not None and len(names) > network.ways:
-        raise DataError(
-            f"{support} holds {len(names)} class folders, but this model was trained to tell {network.ways} apart; "
-            f"give it at most {network.ways}, or train one with more learner.ways, or a protonet, which has no limit"
-        )
 
 
 def _asked(query: Path, names: list[str]) -> list[tuple[Picture, str | None]]:

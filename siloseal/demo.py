@@ -19,7 +19,7 @@ from federation.config.data import AtSilos, NpzFile
 from federation.config.deployment import Tls
 from federation.config.job import Job
 from federation.config.loading import to_yaml
-from federation.config.privacy import ExampleLevel
+from federation.config.privacy import UnitLevel
 from federation.config.schedule import TwoPhase
 from federation.errors import RunError
 from federation.randomness import SecureRandomness
@@ -99,7 +99,7 @@ def _prepare(job: Job, parts: Mapping[str, LabelledImages], run_dir: Path, kits:
 def _policy(job: Job) -> Policy:
     """Just what the demo's job asks for; a real silo writes its own."""
     privacy = job.privacy
-    if not isinstance(privacy, ExampleLevel) or not isinstance(job.schedule, TwoPhase):
+    if not isinstance(privacy, UnitLevel) or not isinstance(job.schedule, TwoPhase):
         raise RunError("the demo shows a private job in two phases; run others with `siloseal run`")
     return Policy(
         largest_epsilon=privacy.epsilon,

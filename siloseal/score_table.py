@@ -55,7 +55,7 @@ def headline(summary: RunSummary, stage: str) -> str:
     measure = summary.classifier
     found = [score for score in summary.scores if score.stage == stage and measure in score.accuracy]
     best = max(found, key=lambda score: score.accuracy[measure], default=None)
-    return wording.percent(None) if best is None else _cell(best, measure)
+    return wording.percent(None) if best is None else cell(best, measure)
 
 
 def stage_name(stage: str, summary: RunSummary) -> str:
@@ -111,10 +111,11 @@ def _silo_models(summary: RunSummary) -> list[tuple[str, QualityMetric]]:
 
 
 def _row(title: str, score: QualityMetric, measures: Sequence[str]) -> Row:
-    return Row(title, tuple(_cell(score, measure) for measure in measures))
+    return Row(title, tuple(cell(score, measure) for measure in measures))
 
 
-def _cell(score: QualityMetric, measure: str) -> str:
+def cell(score: QualityMetric, measure: str) -> str:
+    """An accuracy with its margin."""
     return wording.percent(score.accuracy.get(measure), score.margin.get(measure))
 
 

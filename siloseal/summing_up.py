@@ -5,12 +5,14 @@ from pathlib import Path
 from federation.accounting import MEANINGLESS_EPSILON
 from federation.config.few_shot import Episodic
 from federation.config.job import Job
+from federation.config.loading import load_config
 from federation.config.privacy import NoPrivacy
 from federation.errors import RunError
 from federation.events import GaussianRelease, SampledGaussianSteps
 from silo.data.labelled_images import LabelledImages
 from silo.data.units import count_units
 from silo.ledger import Budget, Ledger
+from silo.promises import promise_of
 from siloseal.finished import Finished
 from siloseal.guarantees import Ledgers, Parts, parameters, protection
 from siloseal.metrics import REFERENCES, Metric, NoteMetric, PrivacyMetric
@@ -131,11 +133,14 @@ def _reference(stage: str, recorder: Recorder, measure: str) -> float | None:
 def check_ledgers(run_dir: Path) -> None:
     """The ledgers of a finished run, where they lie here, say what its summary says; `SiloSealError` if not."""
     summary = read_run(run_dir).summary
+    if summary.delta is None:
+        return
+    promise = promise_of(load_config(Job, run_dir / "config.yaml"))
     for silo in summary.silos:
         path = silo_folder(run_dir, silo.name) / "ledger.jsonl"
-        if silo.budget is None or summary.delta is None or not path.is_file():
+        if silo.budget is None or not path.is_file():
             continue
-        with Ledger(path, silo=silo.name, budget=Budget(silo.budget, summary.delta)) as ledger:
+        with Ledger(path, silo=silo.name, budget=Budget(silo.budget, summary.delta), promise=promise) as ledger:
             if silo.epsilon is None or abs(ledger.epsilon - silo.epsilon) > 1e-6:
                 raise RunError(
                     f"{path} counts epsilon {ledger.epsilon:.6f}, but summary.json says {silo.epsilon}; one of them "

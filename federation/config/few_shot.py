@@ -63,7 +63,7 @@ class InnerLoop(Episodic):
     """A learner whose model takes steps of gradient descent on a task."""
 
     inner_steps: int = Field(default=5, ge=1, le=1000, description="steps on a task's labelled images")
-    inner_rate: float = Field(default=0.1, gt=0, lt=1, description="the step size within a task; meta_lstm's first one")
+    inner_rate: float = Field(default=0.01, gt=0, lt=1, description="the step size in a task; meta_lstm's first one")
 
 
 class ReptileConfig(InnerLoop):

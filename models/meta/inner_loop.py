@@ -1,57 +1,93 @@
 """Models that learn a task by steps of gradient descent from a learnt initialisation: Reptile, and the LSTM.
 
-The base learner's parameters travel as one flat vector, `theta`, because the LSTM treats every coordinate alike.
+The base learner's parameters travel as one flat vector, `theta`, because the LSTM treats every coordinate alike: first
+those of the convolutions, whose start is learnt, then those of a linear layer for the task's classes, which starts at
+zeros. Which number a class gets in a task means nothing, so there is nothing to learn about that layer's start, and
+what would be learnt are accidents of the training tasks (Ye and Chao, "How to train your MAML to excel in few-shot
+classification", ICLR 2022). From zeros, the first step is the best guess: each class's row becomes what its features
+have beyond the average. And a task may have any number of classes.
 """
+
+from abc import abstractmethod
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from federation.config.few_shot import ReptileConfig
+from federation.config.few_shot import InnerLoop, ReptileConfig
 from models.meta.model import FewShotModel, Shape
-from models.meta.network import Conv4Classifier
+from models.meta.network import Conv4
+
+SHARPNESS = 4.0
+"""Scores are multiplied by it, so that the linear layer learns faster than the convolutions at one step size."""
 
 
-class ReptileModel(FewShotModel):
-    """An initialisation from which a few steps of gradient descent learn a task."""
+class InnerLoopModel(FewShotModel):
+    """The base learner with its learnt start."""
 
-    def __init__(self, config: ReptileConfig, image_shape: Shape) -> None:
+    def __init__(self, config: InnerLoop, image_shape: Shape) -> None:
         super().__init__()
-        self.image_shape, self.ways = image_shape, config.ways
-        self._steps, self._rate = config.inner_steps, config.inner_rate
-        self.initial = Conv4Classifier(image_shape, config.filters, config.ways)
+        self.image_shape = image_shape
+        self.body = Conv4(image_shape, config.filters)
+        self._steps = config.inner_steps
 
+    @abstractmethod
     def learn(self, support: Tensor, labels: Tensor) -> Tensor:
-        """The `theta` that the task's labelled images lead to."""
-        theta = flat(self.initial).detach()
-        for _ in range(self._steps):
-            theta = theta - self._rate * loss_and_gradient(self.initial, theta, support, labels)[1]
-        return theta
+        """The `theta` that a task's labelled images lead to."""
+
+    def start(self, ways: int) -> Tensor:
+        """(P,): `theta` before the task's first step; gradients flow back to the convolutions' start."""
+        return torch.cat([flat(self.body), torch.zeros(ways * (self.body.features + 1), dtype=_dtype(self.body))])
+
+    def scores(self, theta: Tensor, images: Tensor, ways: int) -> Tensor:
+        """(N, ways): the base learner at `theta`."""
+        named = dict(self.body.named_parameters())
+        sizes = [*(parameter.numel() for parameter in named.values()), ways * self.body.features, ways]
+        *parts, weight, bias = torch.split(theta, sizes)
+        at = {name: part.view_as(named[name]) for name, part in zip(named, parts, strict=True)}
+        features = functional_call(self.body, at, (images,))
+        # Normalised, so that no class wins by being bright.
+        features = functional.layer_norm(features, features.shape[1:])
+        return SHARPNESS * functional.linear(features, weight.view(ways, -1), bias)
+
+    def loss_and_gradient(self, theta: Tensor, support: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Cross entropy on a task's labelled images and its gradient by `theta`, both as constants: first order."""
+        with torch.enable_grad():
+            at = theta.detach().requires_grad_()
+            loss = functional.cross_entropy(self.scores(at, support, ways_of(labels)), labels)
+            (gradient,) = torch.autograd.grad(loss, at)
+        return loss.detach(), gradient
 
     def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
         """(Q, ways): a score for each class, from images."""
-        return scores(self.initial, self.learn(support, labels), query)[:, : int(labels.max()) + 1]
+        return self.scores(self.learn(support, labels), query, ways_of(labels))
+
+
+class ReptileModel(InnerLoopModel):
+    """An initialisation from which a few steps of gradient descent learn a task."""
+
+    def __init__(self, config: ReptileConfig, image_shape: Shape) -> None:
+        super().__init__(config, image_shape)
+        self._rate = config.inner_rate
+
+    def learn(self, support: Tensor, labels: Tensor) -> Tensor:
+        """The `theta` that a task's labelled images lead to, as a constant."""
+        theta = self.start(ways_of(labels)).detach()
+        for _ in range(self._steps):
+            theta = theta - self._rate * self.loss_and_gradient(theta, support, labels)[1]
+        return theta
+
+
+def ways_of(labels: Tensor) -> int:
+    """How many classes a task has."""
+    return int(labels.max()) + 1
 
 
 def flat(network: nn.Module) -> Tensor:
-    """The network's parameters as `theta`; gradients flow back to them."""
+    """The network's parameters as one vector; gradients flow back to them."""
     return torch.cat([parameter.reshape(-1) for parameter in network.parameters()])
 
 
-def scores(network: nn.Module, theta: Tensor, images: Tensor) -> Tensor:
-    """The network at `theta` instead of at its own parameters."""
-    named = dict(network.named_parameters())
-    parts = torch.split(theta, [parameter.numel() for parameter in named.values()])
-    at = {name: part.view_as(named[name]) for name, part in zip(named, parts, strict=True)}
-    logits: Tensor = functional_call(network, at, (images,))
-    return logits
-
-
-def loss_and_gradient(network: nn.Module, theta: Tensor, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Cross entropy on a task's labelled images, and its gradient by `theta`, both as constants: first order."""
-    with torch.enable_grad():
-        at = theta.detach().requires_grad_()
-        loss = functional.cross_entropy(scores(network, at, images), labels)
-        (gradient,) = torch.autograd.grad(loss, at)
-    return loss.detach(), gradient
+def _dtype(network: nn.Module) -> torch.dtype:
+    return next(network.parameters()).dtype

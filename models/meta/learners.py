@@ -85,10 +85,10 @@ class ReptileLearner(_FewShotLearner[ReptileModel]):
 
     def task_gradients(self, tasks: Sequence[Task]) -> Iterator[Tensor]:
         """One flat difference a task. Reptile makes no difference between images to learn from and to try on."""
-        initial = flat(self._model.initial).detach()
+        initial = flat(self._model.body).detach()
         for task in tasks:
-            images = torch.cat([task.support, task.query])
-            yield initial - self._model.learn(images, torch.cat([task.support_labels, task.query_labels]))
+            images, labels = torch.cat([task.support, task.query]), torch.cat([task.support_labels, task.query_labels])
+            yield initial - self._model.learn(images, labels)[: len(initial)]
 
 
 class _Classifier(nn.Module):

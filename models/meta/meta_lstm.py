@@ -15,9 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from federation.config.few_shot import MetaLstmConfig
-from models.meta.inner_loop import flat, loss_and_gradient, scores
-from models.meta.model import FewShotModel, Shape
-from models.meta.network import Conv4Classifier
+from models.meta.inner_loop import InnerLoopModel, ways_of
+from models.meta.model import Shape
 
 LossAndGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Of a task's labelled images at a `theta`: numbers, through which no gradient flows."""
@@ -33,27 +32,25 @@ SLOWNESS = 0.1
 same pace they make training swing."""
 
 
-class MetaLstmModel(FewShotModel):
+class MetaLstmModel(InnerLoopModel):
     """An initialisation, and the rule by which a task's gradients change it."""
 
     def __init__(self, config: MetaLstmConfig, image_shape: Shape) -> None:
-        super().__init__()
-        self.image_shape, self.ways = image_shape, config.ways
-        self._steps = config.inner_steps
-        self.initial = Conv4Classifier(image_shape, config.filters, config.ways)
-        self.reader = nn.LSTMCell(
-            4, config.hidden
-        )  # reads a coordinate's preprocessed gradient and the loss, over the steps
+        super().__init__(config, image_shape)
+        self._first_step = math.log(config.inner_rate / (1 - config.inner_rate))  # whose sigmoid is the rate
+        self.reader = nn.LSTMCell(4, config.hidden)  # of a coordinate's gradient and the loss, each as two numbers
         self.forget = nn.Linear(config.hidden + 2, 1)
         self.step = nn.Linear(config.hidden + 2, 1)
-        for weights in (self.reader.parameters(), self.forget.parameters(), self.step.parameters()):
-            for weight in weights:
+        for layer in (self.reader, self.forget, self.step):
+            for weight in layer.parameters():
                 nn.init.uniform_(weight, -0.01, 0.01)
-        self._first_step = math.log(config.inner_rate / (1 - config.inner_rate))  # whose sigmoid is the rate
 
-    def unroll(self, loss_and_gradient_at: LossAndGradient) -> Tensor:
-        """theta after the task's steps, with the graph from the gates and from the initialisation."""
-        theta = flat(self.initial)  # (P,)
+    def learn(self, support: Tensor, labels: Tensor) -> Tensor:
+        """The `theta` that a task's labelled images lead to, with the graph back to gates and initialisation."""
+        return self.unroll(self.start(ways_of(labels)), lambda theta: self.loss_and_gradient(theta, support, labels))
+
+    def unroll(self, theta: Tensor, loss_and_gradient_at: LossAndGradient) -> Tensor:
+        """theta (P,) after the task's steps."""
         state = None
         forget = step = torch.zeros_like(theta)
         for _ in range(self._steps):
@@ -64,14 +61,6 @@ class MetaLstmModel(FewShotModel):
             step = _gate(self.step, self._first_step, state[0], theta, step)
             theta = forget * theta - step * gradient
         return theta
-
-    def learn(self, support: Tensor, labels: Tensor) -> Tensor:
-        """The `theta` that the task's labelled images lead to."""
-        return self.unroll(lambda theta: loss_and_gradient(self.initial, theta, support, labels))
-
-    def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
-        """(Q, ways): a score for each class, from images."""
-        return scores(self.initial, self.learn(support, labels), query)[:, : int(labels.max()) + 1]
 
 
 def _gate(layer: nn.Module, first: float, read: Tensor, theta: Tensor, before: Tensor) -> Tensor:

@@ -9,8 +9,6 @@ class FewShotModel(nn.Module):
     """A model that was meta-trained, as it leaves a federation."""
 
     image_shape: Shape
-    ways: int | None
-    """The most classes of a task; None where there may be any number."""
 
     def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
         """(Q, classes): a score for each class, from images. `labels` number the classes from 0, without a gap."""

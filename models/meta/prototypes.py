@@ -14,7 +14,7 @@ class ProtonetModel(FewShotModel):
 
     def __init__(self, config: ProtonetConfig | EmbeddingConfig, image_shape: Shape) -> None:
         super().__init__()
-        self.image_shape, self.ways = image_shape, None
+        self.image_shape = image_shape
         self.body = WaveletBody(image_shape) if config.network == "wavelets" else Conv4(image_shape, config.filters)
 
     def features(self, images: Tensor) -> Tensor:

@@ -37,7 +37,7 @@ def job_of(name: str) -> Job:
     sections = {
         "learner": LEARNERS[name],
         "privacy": {"kind": "none"},
-        "evaluation": {"ways": 3} if few_shot else {},
+        "evaluation": {},
         "data": {"kind": "strokes"} if few_shot else {"kind": "digits"},
     }
     return Job.model_validate({**SMALL_JOB, **sections})

@@ -9,7 +9,6 @@ from torch.nn import functional
 
 from federation.config.few_shot import MetaLstmConfig
 from models.initial_weights import seeded
-from models.meta.inner_loop import flat, loss_and_gradient, scores
 from models.meta.meta_lstm import FIRST_FORGETTING, SLOWNESS, MetaLstmModel, preprocess
 from models.vectors import flatten, load_flat
 
@@ -38,17 +37,19 @@ class TestGradient:
         recorded = list[tuple[Tensor, Tensor]]()
 
         def record(theta: Tensor) -> tuple[Tensor, Tensor]:
-            recorded.append(loss_and_gradient(model.initial, theta, support, labels))
+            recorded.append(model.loss_and_gradient(theta, support, labels))
             return recorded[-1]
 
-        loss = functional.cross_entropy(scores(model.initial, model.unroll(record), query), query_labels)
+        def loss_at(theta: Tensor) -> Tensor:
+            return functional.cross_entropy(model.scores(theta, query, 2), query_labels)
+
+        loss = loss_at(model.unroll(model.start(2), record))
         gradients = torch.autograd.grad(loss, list(model.parameters()))
 
         def loss_with_what_was_read() -> float:
             constants = iter(recorded)
             with torch.no_grad():
-                theta = model.unroll(lambda _: next(constants))
-                return float(functional.cross_entropy(scores(model.initial, theta, query), query_labels))
+                return float(loss_at(model.unroll(model.start(2), lambda _: next(constants))))
 
         for (name, parameter), gradient in zip(model.named_parameters(), gradients, strict=True):
             direction = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
@@ -64,7 +65,7 @@ class TestGradient:
             assert gradient.abs().max() > 0, name
 
     def test_no_gradient_flows_through_what_a_step_reads(self, model, task) -> None:
-        loss, gradient = loss_and_gradient(model.initial, flat(model.initial), *task[:2])
+        loss, gradient = model.loss_and_gradient(model.start(2), *task[:2])
         assert not loss.requires_grad
         assert not gradient.requires_grad
 
@@ -76,27 +77,34 @@ def test_with_open_forget_gates_and_steady_step_gates_it_is_gradient_descent(mod
             layer.weight.zero_()
             layer.bias.zero_()
         model.forget.bias.fill_((40.0 - FIRST_FORGETTING) / SLOWNESS)  # sigmoid(40) is 1 in double precision
-    theta = flat(model.initial).detach()
-    for _ in range(CONFIG.inner_steps):
-        theta = theta - CONFIG.inner_rate * loss_and_gradient(model.initial, theta, support, labels)[1]
-    assert torch.allclose(model.learn(support, labels), theta, rtol=1e-10, atol=1e-12)
+    assert torch.allclose(model.learn(support, labels), descended(model, task), rtol=1e-10, atol=1e-12)
 
 
 def test_at_the_start_it_is_near_gradient_descent(model, task) -> None:
     support, labels, _, _ = task
-    start = flat(model.initial).detach()
-    theta = start.clone()
-    for _ in range(CONFIG.inner_steps):
-        theta = theta - CONFIG.inner_rate * loss_and_gradient(model.initial, theta, support, labels)[1]
-    moved, learnt = theta - start, model.learn(support, labels).detach() - start
+    start = model.start(2).detach()
+    moved, learnt = descended(model, task) - start, model.learn(support, labels).detach() - start
     assert float(functional.cosine_similarity(moved, learnt, dim=0)) > 0.99
 
 
 def test_every_coordinate_has_gates_by_the_same_weights() -> None:
     full = MetaLstmModel(MetaLstmConfig(kind="meta_lstm", filters=32), (1, 28, 28))
-    shared = sum(parameter.numel() for parameter in full.parameters()) - flatten([full.initial]).numel()
-    assert shared == 2_126  # an LSTM cell from 4 to 20 and two gates of 22 weights and a bias
-    assert flatten([full.initial]).numel() == 28_229
+    shared = flatten([full]).numel() - flatten([full.body]).numel()
+    assert shared == 2_126  # an LSTM cell from 4 to 20, and two gates of 22 weights and a bias
+    assert len(full.start(5)) == 28_229  # of the four blocks, and of a layer from 32 features to 5 classes
+
+
+def descended(model: MetaLstmModel, task: tuple[Tensor, ...]) -> Tensor:
+    """theta after plain gradient descent at the config's rate."""
+    theta = model.start(2).detach()
+    for _ in range(CONFIG.inner_steps):
+        theta = theta - CONFIG.inner_rate * model.loss_and_gradient(theta, *task[:2])[1]
+    return theta
+
+
+def test_a_task_may_have_any_number_of_classes(model, task) -> None:
+    support, _, query, _ = task
+    assert model.classify(support, torch.tensor([0, 1, 2, 3]), query).shape == (4, 4)
 
 
 class TestPreprocessing:
