@@ -11,8 +11,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from federation.config.job import Job
+from federation.config.learners import require_single_copies
 from federation.config.loading import load_config, to_yaml
-from federation.errors import LedgerDamaged, MessageError, SessionMismatch, SiloSealError
+from federation.errors import LedgerDamaged, MessageError, PolicyRefused, SessionMismatch, SiloSealError
 from federation.identity import Identity
 from federation.randomness import Randomness
 from federation.storage import make_folder, write_atomically
@@ -190,6 +191,10 @@ def _require_allowed(
     job: Job, config: SiloConfig, data: LabelledImages, roster: Mapping[str, bytes], *, others: list[Path]
 ) -> None:
     _require_known(job, config, roster)
+    try:
+        require_single_copies(config.data, job.privacy)
+    except ValueError as error:
+        raise PolicyRefused(f"{config.name} cannot take part in the job {job.name}: {error}") from error
     if job.warm_start.kind == "public":
         require_not_own(job.warm_start, own=config.data)
     length = initial_model(job, data.image_shape, data.classes).size

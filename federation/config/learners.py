@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from federation.config.data import DataSource, Omniglot
 from federation.config.evaluation import FewShotTasks, GeneratedImages
 from federation.config.few_shot import (
     EmbeddingConfig,
@@ -14,6 +15,7 @@ from federation.config.few_shot import (
     ReptileConfig,
 )
 from federation.config.gan import GanConfig
+from federation.config.privacy import PrivacyConfig, UnitLevel
 
 if TYPE_CHECKING:
     from federation.config.job import Job
@@ -26,6 +28,7 @@ LearnerConfig = Annotated[
 def require_fitting_learner(job: "Job") -> None:
     """`ValueError` where learner, privacy, data and warm start do not go together."""
     learner = job.learner
+    require_single_copies(job.data, job.privacy)
     if isinstance(learner, Episodic):
         _require_countable_tasks(learner, job)
     elif job.privacy.kind == "task_level":
@@ -52,6 +55,15 @@ def require_fitting_learner(job: "Job") -> None:
         raise ValueError(
             "a few-shot learner is tried on classes that nobody trained on, but data holds out images of the same "
             "classes; set data.hold_out to classes"
+        )
+
+
+def require_single_copies(data: DataSource, privacy: PrivacyConfig) -> None:
+    """`ValueError` where one image would be several units, of which a guarantee covers one."""
+    if isinstance(data, Omniglot) and data.rotations and isinstance(privacy, UnitLevel):
+        raise ValueError(
+            "data.rotations makes four examples of each image, but the guarantee covers one example; set it to false, "
+            "or switch privacy off by name (privacy: {kind: none})"
         )
 
 

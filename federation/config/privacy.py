@@ -36,10 +36,11 @@ class ExampleLevel(UnitLevel):
 class TaskLevel(UnitLevel):
     """Differential privacy for every training task of a few-shot learner, over all phases together.
 
-    An image is in one task only, and without it that task is not formed: so the guarantee covers each image, too.
+    An image is in one task only, so that the guarantee covers each image, as gone with its task. What an image shows
+    could be exchanged for something else at the price of one task gone and another come: twice epsilon, roughly.
     """
 
-    unit = "one training task, and so each image, which is in one task only"
+    unit = "one training task with every image in it"
     kind: Literal["task_level"] = Field(description="each training task is protected by noise that its silo adds")
 
 

@@ -12,6 +12,7 @@ from tests.conftest import SMALL_JOB
 TASK_LEVEL = {"kind": "task_level", "epsilon": 10, "delta": 1e-3}
 EXAMPLE_LEVEL = {"kind": "example_level", "epsilon": 8, "delta": 1e-4}
 OFF = {"kind": "none"}
+TURNED = {"kind": "omniglot", "folder": "/data/omniglot", "rotations": True}
 EPISODIC = ("protonet", "reptile", "meta_lstm")
 
 
@@ -77,3 +78,15 @@ def test_data_that_hold_out_classes_will_do(data: dict[str, Any]) -> None:
 
 def test_a_leader_may_start_a_few_shot_model() -> None:
     assert job(warm_start={"kind": "leader", "silo": "east"}).warm_start.kind == "leader"
+
+
+class TestCopies:
+    """An image that is four examples is covered four times over by a guarantee for one."""
+
+    def test_they_are_refused_where_units_are_protected(self) -> None:
+        with pytest.raises(ValidationError, match=r"data\.rotations makes four examples of each image"):
+            job(data=TURNED)
+        assert job(data={**TURNED, "rotations": False}).data.kind == "omniglot"
+
+    def test_they_are_allowed_without_privacy(self) -> None:
+        assert job(data=TURNED, privacy=OFF).privacy.kind == "none"

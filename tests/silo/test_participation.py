@@ -33,6 +33,13 @@ POLICY = {
     "tuning_sums": ["plain"], "privacy": ["example_level", "none"], "learners": ["gan"], "largest_model": 10**6,
 }  # fmt: skip
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 2, "tuning_rounds": 0}
+TASKS: dict[str, Any] = {
+    "learner": {"kind": "protonet", "filters": 4, "shots": 1, "queries": 3},
+    "privacy": {"kind": "task_level", "epsilon": 8, "delta": 1e-4},
+    "evaluation": {},
+    "schedule": {**SHORT, "batch": 8},
+}
+TASKS_ALLOWED: dict[str, Any] = {"learners": ["protonet"], "privacy": ["task_level"]}
 RUN, SECOND_RUN = b"1" * 32, b"2" * 32
 
 
@@ -131,6 +138,32 @@ class TestAJobWithinThePolicy:
         part = desk.offered(desk.job(privacy={"kind": "none"}))
         assert part.epsilon is None
         assert part.statement == "north: no guarantee; the job has no privacy"
+
+
+class TestAFewShotJob:
+    """Its classes are the silo's own; its units are what the silo's ledger counts."""
+
+    def test_is_agreed_to_and_says_what_a_task_pays(self, desk: Desk) -> None:
+        part = desk.offered(job := desk.job(**TASKS), policy=TASKS_ALLOWED)
+        assert part.refused == ""
+        assert "one training task with every image in it" in part.statement
+        assert decode(pb.Reply, part.answer(request(job))).enrolled.classes == 1  # which ones is nobody's business
+
+    def test_is_refused_where_the_policy_names_other_learners_or_units(self, desk: Desk) -> None:
+        part = desk.offered(desk.job(**TASKS))
+        assert "learner.kind is protonet" in part.refused
+        assert "privacy.kind is task_level" in part.refused
+
+    def test_is_refused_if_its_episodes_are_fresh_though_it_promises_privacy(self, desk: Desk) -> None:
+        document = json.loads(desk.job(**TASKS).model_dump_json())
+        document["learner"]["episodes"] = "fresh"
+        part = desk.offered(json.dumps(document), policy=TASKS_ALLOWED)
+        assert "learner.episodes is fresh" in part.refused
+
+    def test_is_refused_by_a_silo_whose_images_count_several_times(self, desk: Desk) -> None:
+        turned = {"kind": "omniglot", "folder": "/data/omniglot", "rotations": True}
+        part = desk.offered(desk.job(**TASKS), policy=TASKS_ALLOWED, data=turned)
+        assert part.refused.startswith("PolicyRefused: north cannot take part in the job small: data.rotations")
 
 
 class TestARefusal:
