@@ -71,7 +71,8 @@ def _require_countable_tasks(learner: Episodic, job: "Job") -> None:
     if job.privacy.kind == "example_level":
         raise ValueError(
             f"privacy.kind is example_level, but a step of learner.kind {learner.kind} learns from whole tasks, whose "
-            "images no clipping tells apart; choose task_level, which covers each image too, or learner.kind embedding"
+            "images no clipping tells apart; choose task_level, which covers an image with its task, or learner.kind "
+            "embedding"
         )
     if learner.episodes == "fresh" and job.privacy.kind != "none":
         raise ValueError(

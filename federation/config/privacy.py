@@ -36,8 +36,9 @@ class ExampleLevel(UnitLevel):
 class TaskLevel(UnitLevel):
     """Differential privacy for every training task of a few-shot learner, over all phases together.
 
-    An image is in one task only, so that the guarantee covers each image, as gone with its task. What an image shows
-    could be exchanged for something else at the price of one task gone and another come: twice epsilon, roughly.
+    The data set is a set of tasks, formed once: neighbouring ones differ by one task. An image is in one task only, so
+    the guarantee covers each image, as gone with its task. Exchanging what one image shows is two tasks' worth: one
+    gone, one come.
     """
 
     unit = "one training task with every image in it"

@@ -75,7 +75,9 @@ def test_the_attack_works_on_the_usual_reader(tmp_path: Path) -> None:
         (np.zeros((1, 1, 1, 1, 1), dtype=np.uint8), "5 dimensions, expected at most 4"),
         (np.ma.MaskedArray([1, 2]), "asks to run 'numpy.ma"),
         (np.zeros(2, dtype=np.int32).view(np.recarray), "asks to run 'numpy"),
-        (2**70, "more than 64 bits"),
+        ({(1, 2): 3}, "keys that are not texts"),
+        ({7: 3}, "keys that are not texts"),
+        ({"a": {"b": 1, None: 2}}, "keys that are not texts"),
         ({1, 2}, "instruction EMPTY_SET"),
         (1.5, "instruction BINFLOAT"),
         (Path("x"), "asks to run 'pathlib"),
@@ -130,15 +132,33 @@ def test_the_pieces_below_make_an_array_when_nothing_is_wrong(tmp_path: Path) ->
         (b"K\x01K\x01\x86Nbq\x00h\x00\x86", "one container in two places"),
         (b"U\x01aq\x00K\x01\x85q\x00h\x00", "one container in two places"),
         (b"h\x07", "one container in two places"),
-        (b"K\x01K\x01s", "cannot be read"),
+        (b"K\x01K\x01s", "keys that are not texts"),
+        (b"K\x01s", "empty stack"),
+        (b"K\x01u", "empty stack"),
         (b"B" + struct.pack("<I", 2**31) + b"abc", "cut short or damaged"),
         (b"\x96" + struct.pack("<Q", 2**62) + b"abc", "cut short or damaged"),
-        (b"}(]K\x01u", "cannot be read as a pickle"),
+        (b"}(]K\x01u", "keys that are not texts"),
+        (b"U\x41" + b"a" * 65 + b"q\x00h\x00", "or one long text"),
     ],
 )
 def test_a_program_that_misuses_what_is_allowed_is_refused(tmp_path: Path, program: bytes, says: str) -> None:
     with pytest.raises(DataError, match=says):
         read_pickle(written(tmp_path, b"\x80\x02" + program + b"."))
+
+
+def test_a_tower_of_nested_tuples_is_never_hashed(tmp_path: Path) -> None:
+    """As a key of a dict, a million of them would end the process."""
+    with pytest.raises(DataError, match="keys that are not texts"):
+        read_pickle(written(tmp_path, b"\x80\x04})" + b"\x85" * 1_000_000 + b"Ns."))
+
+
+def test_recalled_texts_do_not_multiply(tmp_path: Path) -> None:
+    """Each call of encode would copy the text."""
+    text = b"X" + struct.pack("<I", 10_000) + b"a" * 10_000 + b"q\x00"
+    encode, latin = b"c_codecs\nencode\nq\x01", b"X\x06\x00\x00\x00latin1q\x02"
+    calls = b"h\x01h\x00h\x02\x86R" * 100
+    with pytest.raises(DataError, match="or one long text"):
+        read_pickle(written(tmp_path, b"\x80\x02](" + text + encode + latin + calls + b"e."))
 
 
 def test_a_tower_of_shared_tuples_is_refused_at_once(tmp_path: Path) -> None:
