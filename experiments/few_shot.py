@@ -25,13 +25,13 @@ from siloseal.summary import RunSummary, read_run
 CONFIGS = Path(__file__).parents[1] / "configs"
 
 Changes = dict[str, dict[str, Any]]
-OPEN = {"kind": "none"}
 WITHOUT_PRIVACY: Changes = {
     "learner": {"kind": "protonet", "episodes": "fresh", "ways": 10, "shots": 5, "queries": 5, "mirror": True,
                 "average_decay": 0.98},
     "optimizer": {"kind": "dp_adam", "learning_rate": 2e-3, "first_decay": 0.9},
-    "privacy": OPEN,
+    "privacy": {"kind": "none"},
     "schedule": {"kind": "two_phase", "batch": 2, "local_steps": 300, "tuning_rounds": 30, "tuning_steps": 50},
+    "evaluation": {"kind": "few_shot"},
 }  # fmt: skip
 TASK_LEVEL: Changes = {
     "learner": {"kind": "protonet", "network": "wavelets", "shots": 1, "queries": 5},
@@ -44,7 +44,7 @@ META_LSTM: Changes = {
     "schedule": {"kind": "two_phase", "batch": 4, "local_steps": 800, "tuning_rounds": 5, "tuning_steps": 100},
     "evaluation": {"kind": "few_shot", "shots": [1]},
 }  # fmt: skip
-CONV4: Changes = {"learner": {"kind": "embedding"}}
+CONV4: Changes = {"learner": {"kind": "embedding"}, "evaluation": {"kind": "few_shot"}}
 
 TABLES: dict[str, tuple[str, dict[str, Changes]]] = {
     "omniglot": ("omniglot.yaml", {"protonet": {}, "meta_lstm": META_LSTM}),
@@ -77,12 +77,24 @@ def run_row(job: Job, out: Path) -> RunSummary:
 
 
 def markdown(results: dict[str, RunSummary]) -> str:
-    """One line a run: before phase 1, its average, the end, with 95 % confidence intervals, and the time."""
-    lines = ["| learner | tasks | before phase 1 | phase 1 average | final | epsilon | time |", "| --- " * 7 + "|"]
+    """One line a run and measure, with 95 % confidence intervals; alone and pooled where they were measured."""
+    columns = (
+        "learner",
+        "tasks",
+        "before phase 1",
+        "phase 1 average",
+        "final",
+        "best silo alone",
+        "pooled, no privacy",
+    )
+    lines = [f"| {' | '.join((*columns, 'epsilon', 'time'))} |", "| --- " * (len(columns) + 2) + "|"]
     for row, summary in results.items():
         scores = {score.stage: score for score in summary.scores if score.silo is None}
         for measure in scores["final"].accuracy:
             cells = [cell(scores[stage], measure) for stage in ("warm_start", "phase_1", "final")]
+            alone = [score for score in summary.scores if score.stage == "silo_alone"]
+            best = max(alone, key=lambda score: score.accuracy[measure], default=None)
+            cells += ["" if score is None else cell(score, measure) for score in (best, scores.get("pooled"))]
             epsilon = "none" if summary.epsilon is None else epsilon_text(summary.epsilon)
             lines.append(
                 f"| {row} | {measure} | {' | '.join(cells)} | {epsilon} | {wording.duration(summary.seconds)} |"

@@ -10,6 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from federation.config.gan import GanConfig
 from federation.config.job import Job
 from federation.config.privacy import SiloLevel
 from federation.config.schedule import TwoPhase
@@ -33,6 +34,9 @@ from federation.wire import messages_pb2 as pb
 
 COARSEST = 2.0**-5
 """So much may a model's weight be off after a sum: at 0.1 a generator of digits loses accuracy, at 0.4 all of it."""
+
+COARSEST_FEW_SHOT = 2.0**-10
+"""The same for few-shot models, whose smallest weights, those of gates, begin at a hundredth."""
 
 
 def model_scheme(job: Job, phase: str, length: int, clip_norm: float = 0.0) -> SecureSum:
@@ -61,7 +65,7 @@ def model_contribution(
 ) -> NDArray[np.float64]:
     """What a silo of so many units contributes, noise not included."""
     if not isinstance(job.privacy, SiloLevel):
-        return weigh(model, weight=units, largest=job.largest_silo)
+        return weigh(model, weight=units * job.images_a_unit, largest=job.largest_silo)
     rule, norm = clip_rule(job), clip_norm or job.privacy.clip_norm
     update = model - start
     return rule.extend(update, norm) if isinstance(rule, QuantileRule) else clip(update, norm)
@@ -78,15 +82,16 @@ def require_precision(job: Job, silo: str, units: int) -> None:
     """`ConfigError` where a sum is too coarse for a silo's model, which travels scaled by its share of largest_silo."""
     if isinstance(job.privacy, SiloLevel):
         return  # silos count alike, whatever they hold
+    coarsest = COARSEST if isinstance(job.learner, GanConfig) else COARSEST_FEW_SHOT
     sums = {"secure_sum": inner_sum(job, PHASE_1)}
     if isinstance(job.schedule, TwoPhase):
         sums["schedule.tuning_sum"] = inner_sum(job, PHASE_2)
     for where, scheme in sums.items():
-        error = scheme.grid(model_domain(job, 1)) / 2 * job.largest_silo / units
-        if error > COARSEST:
+        error = scheme.grid(model_domain(job, 1)) / 2 * job.largest_silo / (units * job.images_a_unit)
+        if error > coarsest:
             raise ConfigError(
                 f"{where}.precision_bits leaves the weights of {silo}'s model uncertain by {error:.2g}, at most "
-                f"{COARSEST:g} is useful; raise it by {math.ceil(math.log2(error / COARSEST))}, or lower largest_silo "
+                f"{coarsest:g} is useful; raise it by {math.ceil(math.log2(error / coarsest))}, or lower largest_silo "
                 f"({job.largest_silo}) or largest_weight ({job.largest_weight:g})"
             )
 

@@ -52,8 +52,8 @@ class SiloPlan:
 
 def plan_silo(job: Job, silo: str, units: int, lengths: Lengths) -> SiloPlan:
     """Steps, sampling rate, and the least noise with which all phases together stay within the job's epsilon."""
-    if units > job.largest_silo:
-        raise ConfigError(f"{silo} holds more {job.units} than largest_silo, {job.largest_silo}; raise it in the job")
+    if units * job.images_a_unit > job.largest_silo:
+        raise ConfigError(f"{silo} holds more examples than largest_silo, {job.largest_silo}; raise it in the job")
     rate = min(1.0, job.schedule.batch / units)
     steps = training_steps(job, silo, units)
     match job.privacy:
@@ -67,10 +67,11 @@ def plan_silo(job: Job, silo: str, units: int, lengths: Lengths) -> SiloPlan:
 
 def _plan_units(job: Job, privacy: UnitLevel, silo: str, units: int, bare: SiloPlan, lengths: Lengths) -> SiloPlan:
     epsilon, delta, reserve = privacy.epsilon, privacy.delta, privacy.reserve_steps
-    if delta * units >= 1:
+    images = units * job.images_a_unit
+    if delta * images >= 1:
         raise ConfigError(
-            f"privacy.delta is {delta:g}, but {silo} holds {units} {job.units}: a delta of 1 / {job.units} or more "
-            f"lets a mechanism publish one of them outright; use less than {1 / units:.1g}"
+            f"privacy.delta is {delta:g}, but {silo} holds {images} examples: a delta of 1 / examples or more lets a "
+            f"mechanism publish somebody's example outright; use less than {1 / images:.1g}"
         )
     mechanism, inner, asked = sketch_mechanism(job, lengths.sketch), job.secure_sum.build(), len(job.silos.names)
     release = list[Event]()

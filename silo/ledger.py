@@ -114,7 +114,7 @@ class Ledger:
         return (
             f"{self.silo}: ({epsilon_text(self.epsilon)}, {self.budget.delta:g})-differential privacy for "
             f"{self.promise.unit} ({self.promise.relation}) over all phases; {self.promise.noise}; {self._how}; "
-            "the number of examples and the set of classes count as public."
+            f"{self.promise.public} count as public."
         )
 
     @property

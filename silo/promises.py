@@ -23,6 +23,8 @@ class Promise:
     """Which noise, who adds it, and who is trusted to."""
     relation: str = "add/remove"
     """What neighbouring data sets differ in."""
+    public: str = "the number of examples and the set of classes"
+    """What is not hidden."""
 
 
 EXAMPLE_AT_SILO = Promise(ExampleLevel.unit, "Gaussian noise, added inside the silo, which trusts nobody else")
@@ -34,7 +36,7 @@ def promise_of(job: Job) -> Promise:
         asked = job.schedule.crowd(len(job.silos.names))
         return Promise("one silo's whole contribution", _on_sums(job, asked), "there or zeros")
     if isinstance(job.privacy, TaskLevel):
-        return Promise(TaskLevel.unit, EXAMPLE_AT_SILO.noise)
+        return Promise(TaskLevel.unit, EXAMPLE_AT_SILO.noise, public="the numbers of images of each class")
     if isinstance(job.warm_start, KernelMeanStart) and isinstance(job.noise, SplitConfig | GaussianCentral):
         training = "Gaussian noise of the training, added inside the silo; of the kernel mean, "
         return Promise(EXAMPLE_AT_SILO.unit, training + _on_sums(job, len(job.silos.names)))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from federation.config.evaluation import FewShotTasks
+from federation.config.few_shot import Episodic
 from federation.config.job import Job
 from federation.phases import PHASE_1, WARM_START
 from siloseal.metrics import QualityMetric
@@ -24,6 +25,9 @@ _TASKS = (
     "and nothing of them flows back into training."
 )
 _SIZES = "Which classes a silo declares and how many examples it has count as public here."
+_TASK_SIZES = (
+    "Training tasks are formed by labels: which classes a silo has and how many images of each count as public."
+)
 _ALONE = (
     "The runs of each silo alone are a comparison: they spend the same epsilon on the same data once more, in ledgers "
     "of their own, and are not part of the guarantee. evaluation.silo_alone switches them off."
@@ -33,7 +37,7 @@ _ALONE = (
 def run_notes(job: Job, scores: Scores) -> list[str]:
     """For the report, in the order of the run."""
     few_shot, measure = isinstance(job.evaluation, FewShotTasks), headline(job)
-    notes = [_TASKS if few_shot else _IMAGES, _SIZES]
+    notes = [_TASKS if few_shot else _IMAGES, _TASK_SIZES if isinstance(job.learner, Episodic) else _SIZES]
     if job.evaluation.silo_alone:
         notes.append(_ALONE)
     return [*notes, *(_of_tasks(scores, measure) if few_shot else _of_images(scores, measure))]

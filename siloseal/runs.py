@@ -147,7 +147,10 @@ def _score_pooled(job: Job, train: LabelledImages, run_dir: Path, recorder: Reco
             learner = learner.model_copy(update={"episodes": "fresh"})
         # As many images a step as all silos together see.
         schedule = job.schedule.model_copy(update={"batch": job.schedule.batch * len(job.silos.names)})
-        changes = {"privacy": NoPrivacy(kind="none"), "learner": learner, "schedule": schedule}
+        largest = max(job.largest_silo, len(train))
+        changes = {
+            "privacy": NoPrivacy(kind="none"), "learner": learner, "schedule": schedule, "largest_silo": largest,
+        }  # fmt: skip
         open_job = job.model_copy(update=changes)
         model = _run_alone(open_job, POOLED, train, run_dir / POOLED, lambda _: SecureRandomness())
         recorder.score("pooled", None, load_model(job, train.image_shape, train.classes, model))

@@ -10,6 +10,7 @@ from federation.config.section import Section
 class FewShot(Section):
     """What all few-shot learners have."""
 
+    kind: str
     filters: int = Field(default=32, ge=4, le=512, multiple_of=4, description="channels of each convolutional block")
     average_decay: float = Field(
         default=0.0,
@@ -23,7 +24,6 @@ class FewShot(Section):
 class Episodic(FewShot):
     """A learner that is trained on tasks: the unit of its privacy is one of them."""
 
-    kind: str
     ways: int = Field(default=5, ge=2, le=1000, description="classes of a training task")
     shots: int = Field(default=1, ge=1, le=1000, description="labelled images a class that a task is learnt from")
     queries: int = Field(default=5, ge=1, le=1000, description="images a class that a learnt task is tried on")
@@ -70,6 +70,9 @@ class ReptileConfig(InnerLoop):
     """Reptile (Nichol, Achiam and Schulman 2018): move the initialisation to where tasks end up."""
 
     kind: Literal["reptile"] = Field(description="reptile")
+    inner_steps: int = Field(
+        default=5, ge=2, le=1000, description="steps on a task's images; the first moves the layer for its classes only"
+    )
 
 
 class MetaLstmConfig(InnerLoop):

@@ -8,9 +8,10 @@ from pydantic import Field, model_validator
 
 from federation.config.data import DataSource, IdxFiles, Iid, PartitionSpec, Sizes
 from federation.config.evaluation import EvaluationConfig, GeneratedImages
-from federation.config.few_shot import Episodic
+from federation.config.few_shot import Episodic, FewShot
 from federation.config.fields import Name
 from federation.config.fitting_noise import require_fitting_noise
+from federation.config.gan import GanConfig
 from federation.config.learners import LearnerConfig, require_fitting_learner
 from federation.config.mechanisms import (
     Binomial,
@@ -74,7 +75,7 @@ class Job(Section):
     schedule: ScheduleConfig = Field(description="the course of the job")
     secure_sum: SecureSumConfig = Field(description="the sum of the warm start and of phase 1")
     largest_silo: int = Field(
-        default=100_000, ge=1, le=10**12, description="no silo holds more examples, or tasks; sizes stay below it"
+        default=100_000, ge=1, le=10**12, description="no silo holds more examples; sizes stay below it"
     )
     largest_weight: float = Field(default=64.0, ge=1, le=1e6, description="no weight of a model is larger in magnitude")
     evaluation: EvaluationConfig = Field(
@@ -93,14 +94,20 @@ class Job(Section):
         """What privacy and sizes are counted in, as a word."""
         return "tasks" if isinstance(self.learner, Episodic) else "examples"
 
+    @property
+    def images_a_unit(self) -> int:
+        """How many images one unit of privacy has."""
+        return self.learner.ways * self.learner.task_images if isinstance(self.learner, Episodic) else 1
+
     @model_validator(mode="before")
     @classmethod
     def _measured_as_fits_the_learner(cls, values: Any) -> Any:
         """A file need not say how its model is measured: a generator by its images, a few-shot model by tasks."""
         match values:
-            case {"learner": {"kind": str(kind)}, **others} if isinstance(found := others.get("evaluation", {}), dict):
-                fitting = "generated" if kind == "gan" else "few_shot"
-                return {**values, "evaluation": {"kind": fitting, **found}}
+            case {"learner": {"kind": str(kind)} | GanConfig(kind=kind) | FewShot(kind=kind), **others}:
+                fitting, found = "generated" if kind == "gan" else "few_shot", others.get("evaluation", {})
+                if isinstance(found, dict):
+                    return {**values, "evaluation": {"kind": fitting, **found}}
         return values
 
     @model_validator(mode="after")

@@ -3,7 +3,7 @@
 The base learner's parameters travel as one flat vector, `theta`, because the LSTM treats every coordinate alike: first
 those of the convolutions, whose start is learnt, then those of a linear layer for the task's classes, which starts at
 zeros. Which number a class gets in a task means nothing, so there is nothing to learn about that layer's start, and
-what would be learnt are accidents of the training tasks (Ye and Chao, "How to train your MAML to excel in few-shot
+what would be learnt are accidents of the training tasks (Kao, Chiu and Chen, "MAML is a noisy contrastive learner in
 classification", ICLR 2022). From zeros, the first step is the best guess: each class's row becomes what its features
 have beyond the average. And a task may have any number of classes.
 """
@@ -69,13 +69,13 @@ class ReptileModel(InnerLoopModel):
 
     def __init__(self, config: ReptileConfig, image_shape: Shape) -> None:
         super().__init__(config, image_shape)
-        self._rate = config.inner_rate
+        self.rate = config.inner_rate
 
     def learn(self, support: Tensor, labels: Tensor) -> Tensor:
         """The `theta` that a task's labelled images lead to, as a constant."""
         theta = self.start(ways_of(labels)).detach()
         for _ in range(self._steps):
-            theta = theta - self._rate * self.loss_and_gradient(theta, support, labels)[1]
+            theta = theta - self.rate * self.loss_and_gradient(theta, support, labels)[1]
         return theta
 
 

@@ -81,14 +81,14 @@ class TaskLossLearner(_FewShotLearner[FewShotModel]):
 
 
 class ReptileLearner(_FewShotLearner[ReptileModel]):
-    """Moves the initialisation to where tasks lead: the difference takes the gradient's place."""
+    """Moves the initialisation to where tasks lead: the way there, in steps, takes the gradient's place."""
 
     def task_gradients(self, tasks: Sequence[Task]) -> Iterator[Tensor]:
-        """One flat difference a task. Reptile makes no difference between images to learn from and to try on."""
+        """One way a task, flat: the sum of its gradients. All its images are learnt from."""
         initial = flat(self._model.body).detach()
         for task in tasks:
             images, labels = torch.cat([task.support, task.query]), torch.cat([task.support_labels, task.query_labels])
-            yield initial - self._model.learn(images, labels)[: len(initial)]
+            yield (initial - self._model.learn(images, labels)[: len(initial)]) / self._model.rate
 
 
 class _Classifier(nn.Module):

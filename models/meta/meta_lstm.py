@@ -4,8 +4,8 @@ Gradient descent has the form of an LSTM's cell state: theta_t = f_t * theta_(t-
 say how much to forget and how far to step, are learnt instead of set. What happens within a task is in the cell state
 theta; what all tasks have in common is in the weights of the gates and in theta_0, the learnt initialisation.
 
-Each coordinate of theta has gates of its own, by weights that all coordinates share: 2,126 weights, whatever the base
-learner's size.
+Each coordinate of theta has gates of its own, by weights that all coordinates share: 2,126 by default, whatever the
+base learner's size.
 """
 
 import math

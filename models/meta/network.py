@@ -16,7 +16,7 @@ class Conv4(nn.Module):
     """Four times convolution, group norm, ReLU and 2x2 pooling: images (N, C, H, W) to features (N, F).
 
     Group norm looks at one image alone, so that an image's gradient is its own, and it keeps no statistics of data that
-    could leave a silo. It has no parameters: those of the next convolution do the same.
+    could leave a silo. It has no parameters, which clipping by book-keeping would not know.
     """
 
     def __init__(self, image_shape: Shape, filters: int) -> None:

@@ -15,11 +15,6 @@ class Task:
     query: Tensor  # (Q, C, H, W)
     query_labels: Tensor  # (Q,)
 
-    @property
-    def ways(self) -> int:
-        """Classes to tell apart."""
-        return int(self.support_labels.max()) + 1
-
 
 def task_of(images: Tensor, *, shots: int) -> Task:
     """From each class's images (ways, images, C, H, W), or rows of features, the first of which are learnt from."""

@@ -22,7 +22,10 @@ from federation.storage import make_folder, write_atomically
 from silo.data.named_images import Listed, NamedImages
 
 _FORMAT = 1  # goes up when the same files are to give other pixels, so that old caches are passed over
-_DAMAGED = (OSError, EOFError, ValueError, TypeError, KeyError, MemoryError, zipfile.BadZipFile, zlib.error, DataError)
+_DAMAGED = (
+    OSError, EOFError, ValueError, TypeError, KeyError, MemoryError, NotImplementedError, RuntimeError,
+    zipfile.BadZipFile, zlib.error, DataError,
+)  # fmt: skip
 
 Ingredients = Sequence[object]
 """All that determines the images, as JSON: kind, side, colour, and each file's name, size and time of change."""

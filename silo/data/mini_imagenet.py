@@ -63,14 +63,14 @@ def _in_table(folder: Path, split: str) -> list[Listed]:
                 f"{table.source}, line {line}: expected the name of a picture inside images/ and its class; correct it"
             )
         path = folder / "images" / filename
-        if path.is_file():
+        try:
             listed.append((label, Picture.of_file(path)))
-        else:
+        except OSError:  # not there, or no name that a file could have
             missing.append(filename)
     if missing:
         raise DataError(
             f"{folder / 'images'} lacks {len(missing)} of the {len(table)} pictures in {split}.csv, the first being "
-            f"{missing[0]}; add them, or remove their lines from the table"
+            f"{missing[0][:200]}; add them, or remove their lines from the table"
         )
     return listed
 

@@ -11,6 +11,7 @@ from silo.data.pickled_array import PickledArray
 from silo.data.safe_pickle import read_pickle
 
 _NO_CLASS = -1
+SMALLEST_SIDE = 8  # a small file of a million dots would fill the memory when they are enlarged
 
 
 def read_split(path: Path, *, side: int) -> NamedImages:
@@ -31,10 +32,10 @@ def read_split(path: Path, *, side: int) -> NamedImages:
 
 def _pixels(images: PickledArray, path: Path) -> NDArray[np.uint8]:
     stored = images.numpy()
-    if stored.dtype != np.uint8 or stored.ndim != 4 or stored.shape[3] != 3 or 0 in stored.shape:
+    if stored.dtype != np.uint8 or stored.ndim != 4 or stored.shape[3] != 3 or min(stored.shape[1:3]) < SMALLEST_SIDE:
         raise DataError(
             f"{path} holds image_data of {stored.dtype} and shape {stored.shape}, expected uint8 of shape "
-            "(N, height, width, 3); fetch it again"
+            f"(N, height, width, 3) with sides of {SMALLEST_SIDE} or more; fetch it again"
         )
     return np.ascontiguousarray(stored.transpose(0, 3, 1, 2), dtype=np.uint8)  # (N, 3, H, W)
 

@@ -72,8 +72,10 @@ def _reconstruct(kind: object, _shape: object, _code: object) -> PickledArray:
     return PickledArray()
 
 
-def _from_buffer(content: object, dtype: object, shape: object, order: object) -> PickledArray:
+def _from_buffer(content: object, dtype: object, shape: object, order: object, *_axes: object) -> PickledArray:
     """How protocol 5 writes an array."""
+    if order not in ("C", "F"):
+        raise DataError("the pickle holds an array in an unusual order; write it from numpy.ascontiguousarray(array)")
     array = PickledArray()
     array.__setstate__((1, shape, dtype, order == "F", content))
     return array
@@ -92,6 +94,13 @@ def _encode(text: object, encoding: object) -> bytes | bytearray:
     return as_bytes(text)
 
 
+def _ordered_dict(*content: object) -> dict[str, object]:
+    """Empty: its items follow one by one, as a dict's."""
+    if content:
+        raise DataError("the pickle builds a dict in an unusual way; write it with pickle.dump from a plain dict")
+    return {}
+
+
 _NDARRAY = _Named(_not_called)
 _OF_NUMPY = {
     "multiarray": {"_reconstruct": _Named(_reconstruct), "scalar": _Named(_scalar)},
@@ -101,6 +110,7 @@ _ALLOWED = {
     ("numpy", "ndarray"): _NDARRAY,
     ("numpy", "dtype"): _Named(PickledDtype),
     ("_codecs", "encode"): _Named(_encode),
+    ("collections", "OrderedDict"): _Named(_ordered_dict),
     **{
         (f"numpy.{core}.{module}", name): stand_in
         for core in ("core", "_core")  # before and since numpy 2

@@ -2,6 +2,8 @@
 
 from federation.config.few_shot import Episodic
 from federation.config.job import Job
+from federation.config.privacy import NoPrivacy
+from federation.errors import ConfigError
 from federation.randomness import Randomness, SecureRandomness
 from silo.data.labelled_images import LabelledImages
 from silo.data.tasks import FixedTasks, FreshTasks
@@ -15,6 +17,11 @@ def units_of(job: Job, data: LabelledImages, randomness: Randomness) -> Units:
         case Episodic(episodes="fixed") as config:
             return FixedTasks(data, config, seed=job.seed, randomness=randomness)
         case Episodic() as config:
+            if not isinstance(job.privacy, NoPrivacy):  # the config refuses it, too; this check is the silo's own
+                raise ConfigError(
+                    "learner.episodes is fresh, which no accounting covers, but the job promises privacy; set it to "
+                    "fixed"
+                )
             return FreshTasks(data, config, randomness=randomness)
         case _:
             return data

@@ -43,7 +43,7 @@ def zip_pictures(archive: zipfile.ZipFile, path: Path) -> list[tuple[tuple[str, 
 
 
 def _check(entry: zipfile.ZipInfo, path: Path) -> None:
-    if not stays_inside(entry.filename):
+    if not entry.filename or not stays_inside(entry.filename):
         raise DataError(
             f"{path} holds the entry {entry.filename!r}, whose name leads out of the archive; it was made to do harm: "
             "fetch it again from a source you trust"

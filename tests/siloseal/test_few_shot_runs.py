@@ -10,10 +10,14 @@ from federation.config.privacy import TaskLevel
 from federation.errors import ConfigError, DataError
 from federation.events import SampledGaussianSteps
 from models.building import read_few_shot_model
+from models.meta.building import build_few_shot_model
+from silo.data.loading import load
+from silo.data.units import count_units
 from silo.ledger import Budget, Ledger
 from silo.promises import Promise
 from siloseal.console import Console
 from siloseal.runs import run_job
+from siloseal.scoring import build_scorer
 from siloseal.summary import RunSummary, read_run
 from siloseal.summing_up import check_ledgers
 
@@ -49,7 +53,8 @@ def beats_chance_by_three_sigma(summary: RunSummary) -> bool:
 @pytest.fixture(scope="module")
 def example_level(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RunSummary]:
     folder = tmp_path_factory.mktemp("few_shot") / "run"
-    return folder, run(folder, evaluation={**FEW_SHOT["evaluation"], "silo_alone": True, "pooled": True})
+    evaluation = {**FEW_SHOT["evaluation"], "silo_alone": True, "pooled": True}
+    return folder, run(folder, evaluation=evaluation, largest_silo=300)  # which all silos together exceed
 
 
 class TestExampleLevel:
@@ -78,6 +83,11 @@ class TestExampleLevel:
         assert all(set(score.accuracy) == {"5-way 1-shot", "5-way 5-shot"} for score in summary.scores)
         assert read_run(folder).summary == summary
         assert "5-way 5-shot" in (folder / "report.html").read_text()
+
+    def test_pooled_training_has_everybodys_images_and_no_noise(self, example_level: tuple[Path, RunSummary]) -> None:
+        folder, _ = example_level
+        assert not (folder / "pooled" / "silos" / "pooled" / "ledger.jsonl").exists()
+        assert (folder / "alone" / "north" / "silos" / "north" / "ledger.jsonl").exists()  # which does pay
 
     def test_silos_hold_disjoint_classes_and_none_of_the_tests(self, example_level: tuple[Path, RunSummary]) -> None:
         _, summary = example_level
@@ -110,18 +120,36 @@ def test_task_level_counts_tasks_and_says_so(tmp_path: Path) -> None:
     check_ledgers(tmp_path / "run")
 
 
-@pytest.mark.parametrize("kind", ["meta_lstm", "reptile"])
-def test_the_learners_of_inner_loops_run_through_the_same_pipeline(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["protonet", "meta_lstm", "reptile"])
+def test_training_teaches_more_than_the_start_knew(kind: str, tmp_path: Path) -> None:
+    """Convolutions that nobody trained beat chance by themselves, so chance alone is no test of learning."""
+    inner_loop = {} if kind == "protonet" else {"inner_steps": 3}
     summary = run(
         tmp_path / "run",
-        learner={"kind": kind, "filters": 8, "episodes": "fresh", "queries": 5, "inner_steps": 2, "inner_rate": 0.02},
+        learner={"kind": kind, "filters": 16, "episodes": "fresh", "queries": 10, **inner_loop},
         privacy={"kind": "none"},
         optimizer={"kind": "dp_adam", "learning_rate": 5e-3, "first_decay": 0.9},
-        schedule={"kind": "two_phase", "batch": 3, "local_steps": 20, "tuning_rounds": 1, "tuning_steps": 5},
-        evaluation={"shots": [1], "queries": 5, "episodes": 60},
+        schedule={"kind": "two_phase", "batch": 4, "local_steps": 20, "tuning_rounds": 1, "tuning_steps": 5},
+        evaluation={"shots": [1], "queries": 10, "episodes": 80},
     )
     assert beats_chance_by_three_sigma(summary)
+    scores = {score.stage: score for score in summary.scores}
+    gain = scores["final"].accuracy["5-way 1-shot"] - scores["warm_start"].accuracy["5-way 1-shot"]
+    assert gain > sum(scores[stage].margin["5-way 1-shot"] for stage in ("final", "warm_start"))
     assert summary.epsilon is None
+
+
+@pytest.mark.parametrize("kind", ["meta_lstm", "reptile"])
+def test_an_inner_loop_is_trained_under_task_level_privacy(kind: str, tmp_path: Path) -> None:
+    summary = run(
+        tmp_path / "run",
+        learner={"kind": kind, "filters": 8, "ways": 4, "shots": 1, "queries": 3, "inner_steps": 2},
+        privacy={"kind": "task_level", "epsilon": 10, "delta": 1e-3},
+        schedule={"kind": "two_phase", "batch": 4, "local_steps": 3, "tuning_rounds": 1, "tuning_steps": 1},
+        evaluation={"shots": [1], "queries": 5, "episodes": 10},
+    )
+    assert summary.epsilon is not None
+    assert 0 < summary.epsilon <= 10
 
 
 def test_too_few_held_out_classes_are_refused_before_anything_is_written(tmp_path: Path) -> None:
@@ -141,9 +169,27 @@ def test_a_silo_without_a_whole_task_is_refused_before_anything_is_written(tmp_p
 
 
 def test_a_delta_that_would_publish_a_task_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="36 tasks: a delta of 1 / tasks"):
+    with pytest.raises(ConfigError, match="216 examples: a delta of 1 / examples"):
         run(
             tmp_path / "run",
             learner={"kind": "protonet", "ways": 2, "shots": 1, "queries": 2},
-            privacy={"kind": "task_level", "epsilon": 10, "delta": 0.05},
+            privacy={"kind": "task_level", "epsilon": 10, "delta": 0.02},
         )
+
+
+def test_a_silo_refuses_fresh_episodes_by_itself(tmp_path: Path) -> None:
+    """A job that came past its own checks, as a copy does."""
+    job = Job.model_validate(
+        {**FEW_SHOT, "learner": {"kind": "protonet", "episodes": "fresh"}, "privacy": {"kind": "none"}}
+    )
+    promising = job.model_copy(update={"privacy": TaskLevel(kind="task_level", epsilon=8, delta=1e-4)})
+    with pytest.raises(ConfigError, match=r"learner\.episodes is fresh"):
+        count_units(promising, load(job.data)[0])
+
+
+def test_two_runs_that_are_compared_are_asked_the_same_tasks() -> None:
+    job = Job.model_validate(FEW_SHOT)
+    train, held_out = load(job.data)
+    model = build_few_shot_model(job.learner, train.image_shape, seed=0)  # type: ignore[arg-type]
+    one, other = (build_scorer(job, train, held_out).score("final", None, model, (), Path()) for _ in range(2))
+    assert one == other

@@ -31,8 +31,9 @@ class TestComparing:
         assert torch.allclose(scores, moved, atol=1e-6)
         assert not torch.allclose(scores, protonet().compare(SUPPORT, LABELS, query))
 
-    def test_an_image_is_named_the_same_whatever_else_is_asked(self) -> None:
-        model, images = protonet(), torch.rand(6, 1, 8, 8)
+    @pytest.mark.parametrize("model", [protonet(), embedding()], ids=["protonet", "embedding"])
+    def test_an_image_is_named_the_same_whatever_else_is_asked(self, model: ProtonetModel) -> None:
+        images = torch.rand(6, *model.image_shape)
         together = model.classify(images[:3], LABELS, images[3:])
         alone = torch.cat([model.classify(images[:3], LABELS, images[n : n + 1]) for n in (3, 4, 5)])
         assert torch.allclose(together, alone, atol=1e-5)
