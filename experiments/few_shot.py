@@ -26,11 +26,13 @@ CONFIGS = Path(__file__).parents[1] / "configs"
 
 Changes = dict[str, dict[str, Any]]
 WITHOUT_PRIVACY: Changes = {
-    "learner": {"kind": "protonet", "episodes": "fresh", "ways": 10, "shots": 5, "queries": 5, "mirror": True,
-                "average_decay": 0.98},
+    "learner": {
+        "kind": "protonet", "network": "wavelets_conv", "episodes": "fresh", "ways": 10, "shots": 5, "queries": 5,
+        "mirror": True, "average_decay": 0.98,
+    },
     "optimizer": {"kind": "dp_adam", "learning_rate": 2e-3, "first_decay": 0.9},
     "privacy": {"kind": "none"},
-    "schedule": {"kind": "two_phase", "batch": 2, "local_steps": 300, "tuning_rounds": 30, "tuning_steps": 50},
+    "schedule": {"kind": "two_phase", "batch": 2, "local_steps": 200, "tuning_rounds": 10, "tuning_steps": 20},
     "evaluation": {"kind": "few_shot"},
 }  # fmt: skip
 TASK_LEVEL: Changes = {

@@ -1,6 +1,6 @@
 """What a job says about its few-shot learner: the network, the training tasks, and how a task is learnt."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -43,20 +43,19 @@ class Episodic(FewShot):
         return self.shots + self.queries
 
 
-Network = Annotated[
-    Literal["conv4", "wavelets"],
-    Field(
-        description="conv4: four convolutional blocks; wavelets: fixed wavelet features with a small learnt mixture, "
-        "for images of which there are too few to learn features from with noise"
-    ),
-]
+Network = Literal["conv4", "wavelets", "wavelets_conv"]
+_NETWORK = (
+    "conv4: four convolutional blocks; wavelets: fixed wavelet features with a small learnt mixture, for images too "
+    "few to learn features from with noise; wavelets_conv: two convolutional blocks on wavelet maps, for few images "
+    "without noise"
+)
 
 
 class ProtonetConfig(Episodic):
     """Prototypical networks (Snell, Swersky and Zemel 2017): a class is the mean of its embedded images."""
 
     kind: Literal["protonet"] = Field(description="prototypical networks")
-    network: Network = "conv4"
+    network: Network = Field(default="conv4", description=_NETWORK)
 
 
 class InnerLoop(Episodic):
@@ -86,4 +85,4 @@ class EmbeddingConfig(FewShot):
     """A classifier whose features are kept, compared by nearest centroid: each example is protected on its own."""
 
     kind: Literal["embedding"] = Field(description="a supervised embedding; a silo's own classes stay with it")
-    network: Network = "conv4"
+    network: Network = Field(default="conv4", description=_NETWORK)

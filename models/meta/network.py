@@ -1,15 +1,23 @@
-"""The base learner that all few-shot learners share: four convolutional blocks."""
+"""The base learner that all few-shot learners share, four convolutional blocks, and two that begin with wavelets."""
 
 import math
+from typing import assert_never
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from federation.config.few_shot import Network
 from models.meta.model import Shape
-from models.meta.wavelets import GRID, Wavelets
+from models.meta.wavelets import Wavelets
 
 BLOCKS = 4
 GROUPS = 8
+GRID = 4
+"""Fixed features are averaged over a grid of so many cells a side."""
+
+LENGTH = math.sqrt(10.0)
+"""Of features on wavelets: scores of prototypical networks are squared distances, and too small ones teach little."""
 
 
 class Conv4(nn.Module):
@@ -45,16 +53,59 @@ class WaveletBody(nn.Module):
 
     def __init__(self, image_shape: Shape) -> None:
         super().__init__()
-        self._wavelets = Wavelets(image_shape)
+        self._wavelets = Wavelets(image_shape, GRID)
         maps = self._wavelets.maps
         self.mixture = nn.Conv2d(maps, maps, kernel_size=1, bias=False)
         nn.init.zeros_(self.mixture.weight)
         self.features = maps * GRID**2
 
     def forward(self, images: Tensor) -> Tensor:
-        maps = functional.group_norm(self._wavelets(images), 1) / math.sqrt(self.features)
+        maps = _unit_rows(self._wavelets(images))
         mixed: Tensor = maps + self.mixture(maps)
-        return mixed.flatten(1)
+        return LENGTH * mixed.flatten(1)
+
+
+class WaveletConvBody(nn.Module):
+    """Two convolutional blocks on fixed wavelet maps, beside the fixed features: images (N, C, H, W) to (N, F).
+
+    For images that are enough to learn from without noise, but too few to learn what wavelets know already.
+    """
+
+    def __init__(self, image_shape: Shape, filters: int) -> None:
+        super().__init__()
+        self._wavelets = Wavelets(image_shape, 4 * GRID)
+        self.blocks = nn.ModuleList(
+            nn.Conv2d(channels, filters, kernel_size=3, padding=1) for channels in (self._wavelets.maps, filters)
+        )
+        self._channels, self._groups = image_shape[0], math.gcd(GROUPS, filters // 4)
+        self.features = (self._wavelets.maps + filters) * GRID**2
+
+    def forward(self, images: Tensor) -> Tensor:
+        maps = self._wavelets(images)
+        fixed, learnt = functional.adaptive_avg_pool2d(maps, GRID), functional.group_norm(maps, self._channels)
+        for convolution in self.blocks:
+            learnt = functional.relu(functional.group_norm(convolution(learnt), self._groups))
+            learnt = functional.max_pool2d(learnt, 2)
+        rows = [_unit_rows(fixed).flatten(1), learnt.flatten(1) / math.sqrt(math.prod(learnt.shape[1:]))]
+        return LENGTH * torch.cat(rows, dim=1)
+
+
+def build_body(network: Network, image_shape: Shape, filters: int) -> Conv4 | WaveletBody | WaveletConvBody:
+    """The network of this name."""
+    match network:
+        case "conv4":
+            return Conv4(image_shape, filters)
+        case "wavelets":
+            return WaveletBody(image_shape)
+        case "wavelets_conv":
+            return WaveletConvBody(image_shape, filters)
+        case _:
+            assert_never(network)
+
+
+def _unit_rows(maps: Tensor) -> Tensor:
+    """Each image's maps with mean 0 and length 1."""
+    return functional.group_norm(maps, 1) / math.sqrt(math.prod(maps.shape[1:]))
 
 
 def _pooled(side: int) -> int:

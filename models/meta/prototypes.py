@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from federation.config.few_shot import EmbeddingConfig, ProtonetConfig
 from models.meta.model import FewShotModel, Shape
-from models.meta.network import Conv4, WaveletBody
+from models.meta.network import build_body
 
 
 class ProtonetModel(FewShotModel):
@@ -15,7 +15,7 @@ class ProtonetModel(FewShotModel):
     def __init__(self, config: ProtonetConfig | EmbeddingConfig, image_shape: Shape) -> None:
         super().__init__()
         self.image_shape = image_shape
-        self.body = WaveletBody(image_shape) if config.network == "wavelets" else Conv4(image_shape, config.filters)
+        self.body = build_body(config.network, image_shape, config.filters)
 
     def features(self, images: Tensor) -> Tensor:
         """What images are compared by."""

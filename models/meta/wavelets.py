@@ -16,8 +16,6 @@ SIDE = 32
 SCALES = (1.0, 2.0, 4.0)  # in pixels
 ORIENTATIONS = 4
 ROWS = 32
-GRID = 4
-"""Magnitudes are averaged over a grid of so many cells a side."""
 
 # Light, red against green, yellow against blue; differences of colour count twice.
 OPPONENT = torch.tensor([[1 / 3, 1 / 3, 1 / 3], [1.0, -1.0, 0.0], [0.5, 0.5, -1.0]])
@@ -26,9 +24,10 @@ COLOUR = 0.5
 
 
 class Wavelets:
-    """Images (N, C, H, W) of 1 or 3 channels to maps (N, `maps`, GRID, GRID)."""
+    """Images (N, C, H, W) of 1 or 3 channels to maps (N, `maps`, grid, grid): magnitudes, averaged over its cells."""
 
-    def __init__(self, image_shape: tuple[int, int, int]) -> None:
+    def __init__(self, image_shape: tuple[int, int, int], grid: int) -> None:
+        self._grid = grid
         channels, height, width = image_shape
         self._size = min(height, SIDE), min(width, SIDE)
         self._banks = [_bank(scale, largest=(min(self._size) - 1) // 2) for scale in SCALES]
@@ -45,14 +44,16 @@ class Wavelets:
         colours = functional.conv2d(images, OPPONENT[:, :, None, None]) if images.shape[1] == 3 else images
         rows, channels, height, width = colours.shape
         planes = colours.reshape(rows * channels, 1, height, width)
-        features = [COLOUR * functional.adaptive_avg_pool2d(colours, GRID).unsqueeze(2)]
+        features = [COLOUR * functional.adaptive_avg_pool2d(colours, self._grid).unsqueeze(2)]
         for bank in self._banks:
             reach = bank.shape[-1] // 2
             padded = functional.pad(planes, [reach] * 4, mode="reflect")
             pairs = functional.conv2d(padded, bank, stride=max(1, reach // 4))  # even and odd part of each orientation
             energy = pairs.view(len(pairs), ORIENTATIONS, 2, *pairs.shape[2:]).square().sum(2)
-            magnitudes = functional.adaptive_avg_pool2d(energy.add(1e-12).sqrt(), GRID).sqrt()  # the phase is dropped
-            features.append(magnitudes.view(rows, channels, ORIENTATIONS, GRID, GRID))
+            magnitudes = functional.adaptive_avg_pool2d(
+                energy.add(1e-12).sqrt(), self._grid
+            ).sqrt()  # the phase is dropped
+            features.append(magnitudes.view(rows, channels, ORIENTATIONS, self._grid, self._grid))
         return torch.cat(features, dim=2).flatten(1, 2)
 
 

@@ -28,6 +28,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "reptile": {"kind": "reptile", "inner_steps": 2, **TASKS},
     "meta_lstm": {"kind": "meta_lstm", "inner_steps": 2, "hidden": 3, **TASKS},
     "embedding": {"kind": "embedding", "filters": 4, "average_decay": 0.9},
+    "embedding on convolved wavelets": {"kind": "embedding", "network": "wavelets_conv", "filters": 4},
     "embedding on wavelets": {"kind": "embedding", "network": "wavelets"},
 }
 

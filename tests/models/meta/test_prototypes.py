@@ -4,10 +4,11 @@ import pytest
 import torch
 
 from federation.config.few_shot import EmbeddingConfig, ProtonetConfig
-from models.meta.network import Conv4, WaveletBody
+from models.meta.network import GRID, Conv4, WaveletBody, WaveletConvBody
 from models.meta.prototypes import EmbeddingModel, ProtonetModel
-from models.meta.wavelets import GRID, Wavelets
+from models.meta.wavelets import Wavelets
 
+BODIES = (Conv4((3, 16, 16), 8), WaveletBody((3, 16, 16)), WaveletConvBody((3, 16, 16), 8))
 LABELS = torch.tensor([0, 0, 1])
 SUPPORT = torch.tensor([[0.0, 0.0], [2.0, 0.0], [0.0, 4.0]])
 
@@ -43,16 +44,16 @@ class TestNetworks:
     @pytest.mark.parametrize("shape", [(1, 28, 28), (3, 32, 32), (3, 84, 84), (1, 8, 8), (1, 1, 5)])
     def test_features_have_the_length_that_is_said(self, shape: tuple[int, int, int]) -> None:
         images = torch.rand(2, *shape)
-        for body in (Conv4(shape, 8), WaveletBody(shape)):
+        for body in (Conv4(shape, 8), WaveletBody(shape), WaveletConvBody(shape, 8)):
             assert body(images).shape == (2, body.features)
             assert body(images).isfinite().all()
 
-    @pytest.mark.parametrize("body", [Conv4((3, 16, 16), 8), WaveletBody((3, 16, 16))], ids=["conv4", "wavelets"])
+    @pytest.mark.parametrize("body", BODIES, ids=lambda body: type(body).__name__)
     def test_an_image_has_the_same_features_in_every_batch(self, body: torch.nn.Module) -> None:
         images = torch.rand(5, 3, 16, 16)
         assert torch.allclose(body(images)[2:3], body(images[2:3]), atol=1e-6)
 
-    @pytest.mark.parametrize("body", [Conv4((3, 16, 16), 8), WaveletBody((3, 16, 16))], ids=["conv4", "wavelets"])
+    @pytest.mark.parametrize("body", BODIES, ids=lambda body: type(body).__name__)
     def test_nothing_but_parameters_is_kept_of_data(self, body: torch.nn.Module) -> None:
         before = {name: value.clone() for name, value in body.state_dict().items()}
         body(torch.rand(5, 3, 16, 16))
@@ -62,13 +63,13 @@ class TestNetworks:
 
 class TestWavelets:
     def test_plain_light_has_no_wavelets(self) -> None:
-        maps = Wavelets((1, 32, 32))(torch.full((1, 1, 32, 32), 0.7))
+        maps = Wavelets((1, 32, 32), GRID)(torch.full((1, 1, 32, 32), 0.7))
         assert maps[:, 1:].max() < 2e-3  # the square root of the stabiliser's
         assert maps[:, 0].tolist() == [[[pytest.approx(0.35)] * GRID] * GRID]
 
     def test_an_orientation_answers_to_its_own_stripes(self) -> None:
         upright = torch.sin(torch.arange(32.0) * 0.75 * torch.pi / 2).expand(1, 1, 32, 32) / 2 + 0.5
-        wavelets = Wavelets((1, 32, 32))
+        wavelets = Wavelets((1, 32, 32), GRID)
         answers = {name: wavelets(image)[0, 5:9].mean((1, 2)) for name, image in
                    {"upright": upright, "lying": upright.mT}.items()}  # fmt: skip
         assert int(answers["upright"].argmax()) == 0  # the second scale's four orientations
