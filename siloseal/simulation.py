@@ -8,8 +8,8 @@ from pathlib import Path
 from aggregator.coordinator import Coordinator, Outcome
 from aggregator.journal import Journal
 from aggregator.observer import Observer
-from federation.config.data import ByClass, DisjointClasses
 from federation.config.job import Job
+from federation.config.partition import ByClass, DisjointClasses
 from federation.engine import LocalEngine
 from federation.errors import RunError
 from federation.identity import Identity

@@ -13,9 +13,10 @@ from federation.analytics.histogram import Histogram
 from federation.analytics.mean import Mean
 from federation.analytics.noise import NoiseKind
 from federation.analytics.quantiles import Quantiles
-from federation.config.data import ClassFolders, Digits, EmbeddedMnist, IdxFiles, NpzFile, Sizes
+from federation.config.data import ClassFolders, Digits, EmbeddedMnist, IdxFiles, NpzFile
 from federation.config.fields import Name
 from federation.config.job import Silos
+from federation.config.partition import Sizes
 from federation.config.section import Section
 from federation.config.sums import SecureSumConfig, may_collude
 from federation.errors import DomainError

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from federation.config.data import DataSource, IdxFiles, Iid, PartitionSpec, Sizes
+from federation.config.data import DataSource, IdxFiles
 from federation.config.evaluation import EvaluationConfig, GeneratedImages
 from federation.config.few_shot import Episodic, FewShot
 from federation.config.fields import Name
@@ -24,6 +24,7 @@ from federation.config.mechanisms import (
     Skellam,
 )
 from federation.config.optimizers import OptimizerConfig
+from federation.config.partition import Iid, PartitionSpec, Sizes
 from federation.config.privacy import ExampleLevel, NoPrivacy, PrivacyConfig
 from federation.config.schedule import ScheduleConfig, TwoPhase
 from federation.config.section import Section

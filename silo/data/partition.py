@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from federation.config.data import ByClass, Dirichlet, DisjointClasses, Iid, PartitionSpec, Sizes
+from federation.config.partition import ByClass, Dirichlet, DisjointClasses, Iid, PartitionSpec, Sizes
 from federation.errors import ConfigError, DataError
 
 Indices = NDArray[np.int64]

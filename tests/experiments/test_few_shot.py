@@ -3,7 +3,7 @@
 import pytest
 
 from experiments.few_shot import TABLES, job_of
-from federation.config.data import DisjointClasses
+from federation.config.partition import DisjointClasses
 from federation.config.privacy import UnitLevel
 
 ROWS = [(table, row) for table, (_, rows) in TABLES.items() for row in rows]

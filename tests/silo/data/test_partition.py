@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from federation.config.data import ByClass, Dirichlet, DisjointClasses, Iid, PartitionSpec, Sizes
+from federation.config.partition import ByClass, Dirichlet, DisjointClasses, Iid, PartitionSpec, Sizes
 from federation.errors import ConfigError, DataError
 from silo.data.partition import partition
 
