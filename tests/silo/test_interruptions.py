@@ -53,12 +53,26 @@ def full_after(bench: Bench, checkpoints: int) -> None:
     bench.silo._state.save = maybe_full
 
 
-@pytest.mark.parametrize("checkpoints", [0, 1, 2, 3])
+TASK_LEVEL = {"kind": "task_level", "epsilon": 10, "delta": 1e-4}
+TASKS = {"filters": 4, "shots": 1, "queries": 2}
+LEARNERS: dict[str, dict[str, Any]] = {
+    "gan": {},
+    "protonet": {"learner": {"kind": "protonet", **TASKS}, "privacy": TASK_LEVEL},
+    "meta_lstm": {"learner": {"kind": "meta_lstm", "hidden": 2, "inner_steps": 1, **TASKS}, "privacy": TASK_LEVEL},
+    "embedding": {"learner": {"kind": "embedding", "filters": 4, "average_decay": 0.9}},
+}
+
+
+@pytest.mark.parametrize(
+    ("learner", "checkpoints"), [*(("gan", n) for n in range(4)), ("protonet", 1), ("meta_lstm", 1), ("embedding", 1)]
+)
 def test_a_full_disk_in_training_costs_a_charge_and_nothing_else(
-    bench_of: Callable[..., Bench], tmp_path: Path, checkpoints: int
+    bench_of: Callable[..., Bench], tmp_path: Path, learner: str, checkpoints: int
 ) -> None:
     """The same process goes on from what is on the disk, to the same model."""
-    bench = bench_of(schedule={**SHORT, "local_steps": 30, "tuning_rounds": 30})
+    few_shot = {} if learner == "gan" else {"data": {"kind": "digits", "hold_out": "classes"}, "evaluation": {}}
+    schedule = {**SHORT, "batch": 48 if learner in ("gan", "embedding") else 4, "local_steps": 30, "tuning_rounds": 30}
+    bench = bench_of(schedule=schedule, **few_shot, **LEARNERS[learner])
     bench.train(1)
     undisturbed = bench.silo._learner.vector().clone()
     bench.silo.close()
