@@ -46,7 +46,6 @@ META_LSTM: Changes = {
     "schedule": {"kind": "two_phase", "batch": 4, "local_steps": 800, "tuning_rounds": 5, "tuning_steps": 100},
     "evaluation": {"kind": "few_shot", "shots": [1]},
 }  # fmt: skip
-CONV4: Changes = {"learner": {"kind": "embedding"}, "evaluation": {"kind": "few_shot"}}
 
 TABLES: dict[str, tuple[str, dict[str, Changes]]] = {
     "omniglot": ("omniglot.yaml", {"protonet": {}, "meta_lstm": META_LSTM}),
@@ -55,7 +54,6 @@ TABLES: dict[str, tuple[str, dict[str, Changes]]] = {
         {
             "protonet without privacy": WITHOUT_PRIVACY,
             "embedding, example level": {},
-            "embedding on conv4, example level": CONV4,
             "protonet, task level": TASK_LEVEL,
         },
     ),
