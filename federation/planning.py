@@ -71,7 +71,7 @@ def _plan_units(job: Job, privacy: UnitLevel, silo: str, units: int, bare: SiloP
     if delta * images >= 1:
         raise ConfigError(
             f"privacy.delta is {delta:g}, but {silo} holds {images} examples: a delta of 1 / examples or more lets a "
-            f"mechanism publish somebody's example outright; use less than {1 / images:.1g}"
+            f"mechanism publish somebody's example outright; use less than {0.94 / images:.2g}"
         )
     mechanism, inner, asked = sketch_mechanism(job, lengths.sketch), job.secure_sum.build(), len(job.silos.names)
     release = list[Event]()

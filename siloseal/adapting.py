@@ -35,6 +35,11 @@ def adapt(model: Path, support: Path, query: Path, *, invert: bool = False) -> l
     nothing leaves this machine.
     """
     network = read_few_shot_model(model)
+    if query.resolve().is_relative_to(support.resolve()) or support.resolve().is_relative_to(query.resolve()):
+        raise DataError(
+            f"{query} and {support} are one inside the other: images to learn from would be asked for, or folders "
+            "taken for classes; put the images to name elsewhere"
+        )
     folders = subfolders(support)
     names = [folder.name for folder in folders]
     if len(names) < 2:
@@ -77,9 +82,12 @@ def _asked(query: Path, names: list[str]) -> list[tuple[Picture, str | None]]:
     """The images to be named, with the names of their folders where they lie in some."""
     if not query.is_dir():
         raise DataError(f"{query} is not a folder, expected one with images, or with class folders; correct the path")
-    folders = [entry for entry in query.iterdir() if entry.is_dir() and not entry.name.startswith(".")]
+    entries = [entry for entry in query.iterdir() if not entry.name.startswith(".")]
+    folders = [entry for entry in entries if entry.is_dir()]
     if not folders:
         return [(picture, None) for picture in pictures_in(query)]
+    if loose := len(entries) - len(folders):
+        raise DataError(f"{query} holds class folders and {loose} files beside them; move those into folders, or away")
     if strangers := sorted({folder.name for folder in folders} - set(names)):
         raise DataError(
             f"{query} holds the folders {strangers}, but the classes to learn are {names}; rename them, or put the "

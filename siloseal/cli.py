@@ -92,11 +92,13 @@ def plan(config: Config, as_json: Json = False) -> None:
     from siloseal.plan import make_plan
     from siloseal.plan_table import print_plan
     from siloseal.runs import WORKERS
+    from siloseal.scoring import require_tasks
     from siloseal.simulation import deal
 
     job = load_config(Job, config)
     torch.set_num_threads(1)  # as in the run: the parallelism is between silos
-    train, _ = load(job.data)
+    train, held_out = load(job.data)
+    require_tasks(job, held_out)
     print_plan(job, make_plan(job, deal(job, train), workers=WORKERS), as_json=as_json)
 
 

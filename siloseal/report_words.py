@@ -86,8 +86,8 @@ def lost_to_a_silo(summary: RunSummary) -> str | None:
 def standing_notes(summary: RunSummary) -> list[str]:
     """What holds for every run of its kind."""
     outside = (
-        "The quality numbers come from held-out real images without noise. They lie outside the privacy guarantee, and "
-        "nothing that they show flowed back to training."
+        f"The quality numbers come from held-out {'' if summary.few_shot else 'real '}images without noise. They lie "
+        "outside the privacy guarantee, and nothing that they show flowed back to training."
     )
     if summary.few_shot:
         return [

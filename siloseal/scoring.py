@@ -114,6 +114,12 @@ def build_scorer(job: Job, train: LabelledImages, held_out: LabelledImages) -> S
             return TaskScorer(config, held_out)
 
 
+def require_tasks(job: Job, held_out: LabelledImages) -> None:
+    """`DataError` where the held-out data are too few for the tasks that a few-shot model is to be tried on."""
+    if isinstance(job.evaluation, FewShotTasks):
+        TaskScorer(job.evaluation, held_out)
+
+
 def headline(job: Job) -> str:
     """The measure that stands for all of them."""
     match job.evaluation:

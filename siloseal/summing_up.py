@@ -78,7 +78,7 @@ def _silo(job: Job, name: str, part: LabelledImages, ledger: Ledger | None, reco
     return SiloSummary(
         name=name,
         examples=len(part),
-        tasks=count_units(job, part) if isinstance(job.learner, Episodic) else None,
+        tasks=count_units(job, part) if _has_fixed_tasks(job) else None,
         labels=declared_labels(job, part),
         epsilon=ledger.epsilon if ledger else None,
         budget=ledger.budget.epsilon if ledger else None,
@@ -86,6 +86,10 @@ def _silo(job: Job, name: str, part: LabelledImages, ledger: Ledger | None, reco
         accuracy_trained=trained,
         statement=_statement(name, ledger),
     )
+
+
+def _has_fixed_tasks(job: Job) -> bool:
+    return isinstance(job.learner, Episodic) and job.learner.episodes == "fixed"
 
 
 def _statement(name: str, ledger: Ledger | None) -> str:

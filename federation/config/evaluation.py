@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from federation.config.section import Section
 
@@ -34,6 +34,14 @@ class FewShotTasks(_Evaluation):
     )
     queries: int = Field(default=15, ge=1, le=1000, description="images a class to be named")
     episodes: int = Field(default=600, ge=10, le=1_000_000, description="tasks a measurement, the same for every model")
+
+    @field_validator("shots")
+    @classmethod
+    def _differ(cls, shots: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(shots)) != len(shots):
+            raise ValueError("shots lists a number twice; remove the copy")
+        return shots
+
     pooled: bool = Field(
         default=False,
         description="also train on all silos' images together without privacy: what privacy and federating cost",

@@ -70,7 +70,7 @@ def draw_tasks(labels: Tensor, *, ways: int, images: int, episodes: int, seed: S
     if len(large) < ways:
         raise DataError(
             f"{len(large)} held-out classes have {images} images or more, but a task takes {images} of each of {ways}; "
-            "hold out more, or lower evaluation.ways, evaluation.shots or evaluation.queries"
+            "hold out more in data, or lower evaluation.ways, evaluation.shots or evaluation.queries"
         )
     tasks = list[Tensor]()
     for _ in range(episodes):

@@ -64,6 +64,8 @@ def test_fresh_episodes_are_refused_unless_privacy_is_off_by_name(kind: str, pri
         ({"learner": {"kind": "meta_lstm", "network": "wavelets"}}, "network"),
         ({"learner": {"kind": "protonet", "filters": 30}}, "multiple of 4"),
         ({"learner": {"kind": "maml"}}, "meta_lstm"),
+        ({"learner": {"kind": "reptile", "inner_steps": 1}}, "greater than or equal to 2"),
+        ({"evaluation": {"shots": [1, 1]}}, "shots lists a number twice"),
     ],
 )
 def test_what_does_not_go_together_is_refused_with_what_to_change(sections: dict[str, Any], words: str) -> None:

@@ -66,11 +66,12 @@ def test_images_without_class_folders_are_named_too(folders, tmp_path: Path) -> 
 
 def test_inverting_makes_dark_on_light_what_the_model_knows(tmp_path: Path) -> None:
     for dark, part in ((False, "light"), (True, "dark")):
-        stripes(tmp_path / part / "a" / "0.png", upright=True, shift=0, dark=dark)
-        stripes(tmp_path / part / "b" / "0.png", upright=False, shift=0, dark=dark)
+        for shift, role in ((0, "support"), (1, "query")):
+            stripes(tmp_path / part / role / "a" / "0.png", upright=True, shift=shift, dark=dark)
+            stripes(tmp_path / part / role / "b" / "0.png", upright=False, shift=shift, dark=dark)
     model = model_in(tmp_path)
-    usual = adapt(model, tmp_path / "light", tmp_path / "light")
-    inverted = adapt(model, tmp_path / "dark", tmp_path / "dark", invert=True)
+    usual = adapt(model, tmp_path / "light" / "support", tmp_path / "light" / "query")
+    inverted = adapt(model, tmp_path / "dark" / "support", tmp_path / "dark" / "query", invert=True)
     assert [p.confidence for p in usual] == pytest.approx([p.confidence for p in inverted], abs=1e-5)
 
 
@@ -83,6 +84,22 @@ class TestMistakes:
     def test_a_query_folder_of_an_unknown_class_is_refused(self, folders, tmp_path: Path) -> None:
         stripes(tmp_path / "query" / "slanted" / "0.png", upright=False, shift=0)
         with pytest.raises(DataError, match=r"\['slanted'\].*classes to learn are \['lying', 'upright'\]"):
+            adapt(model_in(tmp_path), *folders)
+
+    def test_images_to_name_do_not_lie_among_those_to_learn_from(self, folders, tmp_path: Path) -> None:
+        support, query = folders
+        stripes(support / "query" / "0.png", upright=True, shift=0)
+        for support_folder, query_folder in (
+            (support, support / "query"),
+            (support, support),
+            (query / "lying", query),
+        ):
+            with pytest.raises(DataError, match="one inside the other"):
+                adapt(model_in(tmp_path), support_folder, query_folder)
+
+    def test_images_beside_class_folders_are_not_passed_over(self, folders, tmp_path: Path) -> None:
+        stripes(folders[1] / "loose.png", upright=True, shift=0)
+        with pytest.raises(DataError, match="class folders and 1 files beside them"):
             adapt(model_in(tmp_path), *folders)
 
     def test_a_damaged_picture_is_named(self, folders, tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_task_level_counts_tasks_and_says_so(tmp_path: Path) -> None:
     check_ledgers(tmp_path / "run")
 
 
-@pytest.mark.parametrize("kind", ["protonet", "meta_lstm", "reptile"])
+@pytest.mark.parametrize("kind", ["protonet", "meta_lstm", pytest.param("reptile", marks=pytest.mark.slow)])
 def test_training_teaches_more_than_the_start_knew(kind: str, tmp_path: Path) -> None:
     """Convolutions that nobody trained beat chance by themselves, so chance alone is no test of learning."""
     inner_loop = {} if kind == "protonet" else {"inner_steps": 3}
@@ -139,7 +139,7 @@ def test_training_teaches_more_than_the_start_knew(kind: str, tmp_path: Path) ->
     assert summary.epsilon is None
 
 
-@pytest.mark.parametrize("kind", ["meta_lstm", "reptile"])
+@pytest.mark.parametrize("kind", ["meta_lstm", pytest.param("reptile", marks=pytest.mark.slow)])
 def test_an_inner_loop_is_trained_under_task_level_privacy(kind: str, tmp_path: Path) -> None:
     summary = run(
         tmp_path / "run",
