@@ -132,11 +132,16 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
 
 
 class _Health(health.HealthServicer):  # type: ignore[misc]  # no types
-    """gRPC's own health checking, for whoever the consortium knows."""
+    """gRPC's own health checking, for whoever the consortium knows.
+
+    It would send to watchers while it holds its lock, and wait for gRPC's own thread to have sent; that thread waits
+    for the lock as soon as a watcher hangs up: neither would ever go on. So a thread of its own sends.
+    """
 
     def __init__(self, service: ConsortiumService) -> None:
         super().__init__()
         self._service = service
+        self._sender = ThreadPoolExecutor(1)
 
     def Check(  # noqa: N802
         self, request: health_pb2.HealthCheckRequest, context: grpc.ServicerContext
@@ -153,7 +158,9 @@ class _Health(health.HealthServicer):  # type: ignore[misc]  # no types
     ) -> None:
         """The same, whenever it changes. gRPC gives a callback, so that whoever watches takes no thread."""
         self._service.require_known(context)
-        super().Watch(request, context, send_response_callback)
+        if (send := send_response_callback) is None:
+            raise RunError("this version of gRPC gives watchers no callback; install the one in constraints.txt")
+        super().Watch(request, context, lambda response: self._sender.submit(send, response))
 
 
 def _abort(context: grpc.ServicerContext, error: SiloSealError) -> NoReturn:
