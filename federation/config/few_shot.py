@@ -32,7 +32,6 @@ class Episodic(FewShot):
         description="fixed: each image is in one training task for good, which is what task-level privacy counts; "
         "fresh: tasks are drawn anew from all images, which no accounting covers, so privacy.kind must be none",
     )
-
     mirror: bool = Field(
         default=False, description="turn each image of a task left to right at random, where a class stays what it is"
     )

@@ -1,12 +1,16 @@
 """Few-shot jobs from config to report, on the embedded characters: seconds, real sums, real ledgers."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from federation.config.job import Job
+from federation.config.loading import to_yaml
 from federation.config.privacy import TaskLevel
+from federation.contributions import COARSEST, model_domain
 from federation.errors import ConfigError, DataError
 from federation.events import SampledGaussianSteps
 from models.building import read_few_shot_model
@@ -193,3 +197,23 @@ def test_two_runs_that_are_compared_are_asked_the_same_tasks() -> None:
     model = build_few_shot_model(job.learner, train.image_shape, seed=0)  # type: ignore[arg-type]
     one, other = (build_scorer(job, train, held_out).score("final", None, model, (), Path()) for _ in range(2))
     assert one == other
+
+
+def test_a_plan_refuses_what_a_run_would(tmp_path: Path) -> None:
+    job = Job.model_validate({**FEW_SHOT, "evaluation": {"ways": 500}})
+    (tmp_path / "job.yaml").write_text(to_yaml(job))
+    command = [sys.executable, "-m", "siloseal", "plan", tmp_path / "job.yaml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "a task takes 16 of each of 500" in done.stderr
+
+
+def test_a_sum_too_coarse_for_gates_is_refused(tmp_path: Path) -> None:
+    """Weights that begin at a hundredth need more than a generator's do."""
+    coarse = {"kind": "additive", "precision_bits": 16}
+    with pytest.raises(
+        ConfigError, match=r"precision_bits leaves the weights of north's model uncertain by .*raise it"
+    ):
+        run(tmp_path / "run", secure_sum=coarse, largest_silo=1000)
+    job = Job.model_validate({**FEW_SHOT, "secure_sum": coarse, "largest_silo": 1000})
+    assert job.secure_sum.build().grid(model_domain(job, 1)) / 2 * 1000 / 240 < COARSEST  # enough for a generator
