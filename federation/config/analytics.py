@@ -18,7 +18,7 @@ from federation.config.fields import Name
 from federation.config.job import Silos
 from federation.config.partition import Sizes
 from federation.config.section import Section
-from federation.config.sums import SecureSumConfig, may_collude
+from federation.config.sums import SecureSumConfig, may_collude, opens_what_it_is_given
 from federation.errors import DomainError
 from federation.session import IntegerDomain
 
@@ -98,6 +98,11 @@ class AnalyticsJob(Section):
             raise ValueError(
                 f"secure_sum.kind is {self.secure_sum.kind!r}, which shows each silo's counts with a part of the noise "
                 "only: nothing would be protected; take secagg, ckks or additive"
+            )
+        if opens_what_it_is_given(self.secure_sum):
+            raise ValueError(
+                f"secure_sum.kind is {self.secure_sum.kind!r}, under which an aggregator that lies has one silo's "
+                "counts opened, with a part of the noise only; take secagg, ckks or additive"
             )
         if not scheme.sums_modulo and any(isinstance(query, Distinct) for query in self.queries):
             raise ValueError(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from federation.config.mechanisms import FixedClip, GaussianCentral, NoNoise, Pbm, SplitConfig
 from federation.config.privacy import NoPrivacy, SiloLevel
 from federation.config.schedule import TwoPhase
-from federation.config.sums import may_collude
+from federation.config.sums import SecureSumConfig, may_collude, opens_what_it_is_given, shows_silos_the_exact_sum
 from federation.config.warm_start import ColdStart, KernelMeanStart, PublicStart
 
 if TYPE_CHECKING:
@@ -48,17 +48,25 @@ def require_fitting_noise(job: "Job") -> None:
             "mechanism.kind is pbm, which protects whole vectors only, but the kernel mean protects single examples; "
             "choose skellam or ddg"
         )
-    if isinstance(noise, GaussianCentral) and "ring" in {job.secure_sum.kind, *_tuning_sum(job)}:
-        raise ValueError(
-            "mechanism.kind is gaussian_central, which noises the sum at the aggregator, but in a ring the first silo "
-            "sees the sum before that; choose another sum"
-        )
+    if isinstance(noise, GaussianCentral):
+        _require_noised_first(job)
     if isinstance(noise, SplitConfig):
         _require_hiding_sums(job, noise, updates=silo_level)
 
 
-def _tuning_sum(job: "Job") -> set[str]:
-    return {job.schedule.tuning_sum.kind} if isinstance(job.schedule, TwoPhase) else set()
+def _require_noised_first(job: "Job") -> None:
+    """Noise of the aggregator's comes too late where silos have seen the sum."""
+    for config in (job.secure_sum, *_tuning_sum(job)):
+        if shows_silos_the_exact_sum(config):
+            who = "in a ring the first silo sees" if config.kind == "ring" else f"with {config.kind} every silo sees"
+            raise ValueError(
+                f"mechanism.kind is gaussian_central, which noises the sum at the aggregator, but {who} the sum before "
+                "that; choose another sum"
+            )
+
+
+def _tuning_sum(job: "Job") -> list[SecureSumConfig]:
+    return [job.schedule.tuning_sum] if isinstance(job.schedule, TwoPhase) else []
 
 
 def _require_hiding_sums(job: "Job", noise: SplitConfig, *, updates: bool) -> None:
@@ -72,6 +80,12 @@ def _require_hiding_sums(job: "Job", noise: SplitConfig, *, updates: bool) -> No
                 f"mechanism.kind is {noise.kind}, which splits the noise over the silos, but {where}.kind is "
                 f"{config.kind}, which shows the aggregator each silo's part; choose ckks, secagg, additive or ring, "
                 "or gaussian_local or gaussian_central for the noise"
+            )
+        if opens_what_it_is_given(config):
+            raise ValueError(
+                f"mechanism.kind is {noise.kind}, which splits the noise over the silos, but under {where}.kind "
+                f"{config.kind} an aggregator that lies has one silo's part opened; choose ckks, secagg or additive, "
+                "or gaussian_local for the noise"
             )
         if noise.colluding > (most := may_collude(config, asked if updates else len(job.silos.names))):
             raise ValueError(

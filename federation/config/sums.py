@@ -7,13 +7,21 @@ from pydantic import Field
 
 from federation.additive.additive_sum import AdditiveSumConfig
 from federation.ckks.ckks_sum import CkksSumConfig
+from federation.one_key.one_key_sum import PaillierSumConfig, StockCkksConfig
 from federation.plain.plain_sum import PlainSumConfig
 from federation.ring.ring_sum import RingSumConfig
 from federation.secagg.secagg_sum import FEWEST_FOR_A_RING, SecAggConfig, SecAggPlusConfig
 from federation.threshold import may_pool
 
 SecureSumConfig = Annotated[
-    PlainSumConfig | CkksSumConfig | SecAggConfig | SecAggPlusConfig | AdditiveSumConfig | RingSumConfig,
+    PlainSumConfig
+    | CkksSumConfig
+    | StockCkksConfig
+    | PaillierSumConfig
+    | SecAggConfig
+    | SecAggPlusConfig
+    | AdditiveSumConfig
+    | RingSumConfig,
     Field(discriminator="kind"),
 ]
 
@@ -26,6 +34,8 @@ def may_collude(config: SecureSumConfig, silos: int) -> int:
     match config:
         case PlainSumConfig():
             return 0
+        case PaillierSumConfig() | StockCkksConfig():
+            return 0  # every silo holds the key
         case RingSumConfig():
             return 1  # the two silos around a third see its vector
         case AdditiveSumConfig():
@@ -36,5 +46,18 @@ def may_collude(config: SecureSumConfig, silos: int) -> int:
             return may_pool(silos, config.build().fewest(silos))
 
 
-SumKind = Literal["ckks", "secagg", "secagg_plus", "additive", "ring", "plain"]
+def opens_what_it_is_given(config: SecureSumConfig) -> bool:
+    """Whether a lying aggregator may have one silo's contribution opened as if it were the sum.
+
+    Noise that is split over the silos does not protect from it, even where no silo helps.
+    """
+    return isinstance(config, PaillierSumConfig | StockCkksConfig)
+
+
+def shows_silos_the_exact_sum(config: SecureSumConfig) -> bool:
+    """Whether a silo sees the sum before the aggregator, which may be the one to noise it."""
+    return isinstance(config, RingSumConfig | PaillierSumConfig | StockCkksConfig)
+
+
+SumKind = Literal["ckks", "secagg", "secagg_plus", "additive", "ring", "paillier", "ckks_one_key", "plain"]
 """By which a silo's policy names them."""

@@ -384,6 +384,50 @@ class RingTurn(_message.Message):
     total: bytes
     def __init__(self, advertised: _Optional[bytes] = ..., total: _Optional[bytes] = ...) -> None: ...
 
+class OneKeyHandout(_message.Message):
+    __slots__ = ("public_key", "sealed")
+    PUBLIC_KEY_FIELD_NUMBER: _ClassVar[int]
+    SEALED_FIELD_NUMBER: _ClassVar[int]
+    public_key: bytes
+    sealed: _containers.RepeatedCompositeFieldContainer[Piece]
+    def __init__(self, public_key: _Optional[bytes] = ..., sealed: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ...) -> None: ...
+
+class OneKeyLetter(_message.Message):
+    __slots__ = ("advertisement", "sealed")
+    ADVERTISEMENT_FIELD_NUMBER: _ClassVar[int]
+    SEALED_FIELD_NUMBER: _ClassVar[int]
+    advertisement: bytes
+    sealed: bytes
+    def __init__(self, advertisement: _Optional[bytes] = ..., sealed: _Optional[bytes] = ...) -> None: ...
+
+class OneKeyOpening(_message.Message):
+    __slots__ = ("digest", "signature")
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    digest: bytes
+    signature: bytes
+    def __init__(self, digest: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
+class StockCiphertexts(_message.Message):
+    __slots__ = ("parts",)
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    parts: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, parts: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class OneKeySiloState(_message.Message):
+    __slots__ = ("answered", "channel_key", "advertisement", "secret_key", "opened")
+    ANSWERED_FIELD_NUMBER: _ClassVar[int]
+    CHANNEL_KEY_FIELD_NUMBER: _ClassVar[int]
+    ADVERTISEMENT_FIELD_NUMBER: _ClassVar[int]
+    SECRET_KEY_FIELD_NUMBER: _ClassVar[int]
+    OPENED_FIELD_NUMBER: _ClassVar[int]
+    answered: int
+    channel_key: bytes
+    advertisement: bytes
+    secret_key: bytes
+    opened: Array
+    def __init__(self, answered: _Optional[int] = ..., channel_key: _Optional[bytes] = ..., advertisement: _Optional[bytes] = ..., secret_key: _Optional[bytes] = ..., opened: _Optional[_Union[Array, _Mapping]] = ...) -> None: ...
+
 class MaskedSiloState(_message.Message):
     __slots__ = ("answered", "channel_key", "mask_key", "seed", "advertised", "held", "survivors")
     ANSWERED_FIELD_NUMBER: _ClassVar[int]

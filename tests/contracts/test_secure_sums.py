@@ -9,13 +9,17 @@ import pytest
 from federation.additive.additive_sum import AdditiveSumConfig
 from federation.ckks.ckks_sum import CkksSum
 from federation.errors import DomainError, MessageError, ProtocolError, QuorumLost, SessionMismatch, WrongRound
+from federation.fixed_point import FixedPointSum
 from federation.identity import Identity
+from federation.one_key.one_key_sum import PaillierSum, StockCkksConfig
 from federation.plain.plain_sum import PlainSum
 from federation.randomness import SeededRandomness
 from federation.ring.ring_sum import RingSumConfig
 from federation.secagg.secagg_sum import SecAggConfig, SecAggPlusConfig
 from federation.secure_sum import SecureSum, SiloSide, Sum
 from federation.session import Domain, IntegerDomain, RealDomain, Session, Vector
+
+INSECURE_TEST_KEY_BITS = 1024
 
 ALL_SCHEMES: list[SecureSum] = [
     PlainSum(),
@@ -24,6 +28,8 @@ ALL_SCHEMES: list[SecureSum] = [
     SecAggPlusConfig(kind="secagg_plus").build(),
     AdditiveSumConfig(kind="additive").build(),
     RingSumConfig(kind="ring").build(),
+    FixedPointSum(PaillierSum(INSECURE_TEST_KEY_BITS), precision_bits=24),
+    StockCkksConfig(kind="ckks_one_key").build(),
 ]
 """A new scheme adds one entry."""
 

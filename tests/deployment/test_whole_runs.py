@@ -86,7 +86,8 @@ def parts(content: bytes, *, count: int = 6, size: int = 48) -> list[bytes]:
     return telling
 
 
-BY_HAND = {"secagg_plus", "ring"}  # the first is secagg for so few silos; the second is for teaching
+BY_HAND = {"secagg_plus", "ring", "paillier", "ckks_one_key"}
+"""The first is secagg for so few silos; the second is for teaching, the others are for comparison."""
 
 
 @pytest.mark.parametrize(

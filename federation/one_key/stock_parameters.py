@@ -1,0 +1,38 @@
+"""The usual parameters of stock CKKS, and how far off a sum under them can be.
+
+SEAL encrypts zero under all primes and divides by the last, p. Of the errors of a fresh ciphertext, each at most 21, at
+most 21 (2 N + 1) / p is left in a coefficient; but dividing rounds both halves, by uniform t0 and t1 of at most 1/2,
+which adds t0 + t1 s with a ternary key s. An entry reads such a polynomial at a root of unity: a sum of N bounded
+terms, whose weights' squares add up to N / 2 in the real and in the imaginary part. By Hoeffding's bound (1963) both
+parts of s stay below sqrt(N L), and those of t0 and t1, summed over n silos, below sqrt(n N L) / 2, each but with
+probability 2 exp(-L); so |t1 s| is at most sqrt(n) N L. L is such that all entries hold but with probability 2^-40.
+"""
+
+import math
+
+DEGREE = 8192
+PRIME_BITS = (60, 40, 40)
+SCALE_BITS = 40
+SLOTS = DEGREE // 2
+"""Entries of a ciphertext."""
+
+LARGEST_TOTAL_BITS = sum(PRIME_BITS[:-1]) - SCALE_BITS - 2
+"""A coefficient is at most the largest entry times the scale, and must stay below half of the modulus."""
+
+FAILURE_BITS = 40
+
+_LARGEST_ERROR = 21  # SEAL draws errors from a centred binomial distribution
+_DOUBLES = 2.0**-38
+"""Of the largest total. Two transforms of N points in double precision, each off by at most 7 log2(N) 2^-53 in L2
+(Higham 2002, theorem 24.2), all of which may fall on one entry of N: 2^-40 each, and a few roundings beside them."""
+
+
+def noise_bound(*, ciphertexts: int, contributors: int, largest: float) -> float:
+    """The largest error of an entry of a sum of vectors of so many ciphertexts, with entries up to `largest`."""
+    # Both parts of s, t0 and t1 at each slot: six events, on two sides each.
+    likely = math.log(12 * SLOTS * ciphertexts) + FAILURE_BITS * math.log(2)
+    rounded = math.sqrt(contributors) * (DEGREE * likely + math.sqrt(DEGREE * likely) / 2)
+    fresh = DEGREE * _LARGEST_ERROR * (2 * DEGREE + 1) / 2.0 ** (PRIME_BITS[-1] - 1)
+    encoded = DEGREE / 2  # coefficients are rounded, the same in equal vectors: these errors may add up
+    noise = (rounded + contributors * (fresh + encoded)) / 2.0**SCALE_BITS
+    return noise + contributors * largest * _DOUBLES
