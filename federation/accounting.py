@@ -41,6 +41,9 @@ ORDERS = (*(1.0 + tenth / 10.0 for tenth in range(1, 100)), *range(11, 64), 128,
 
 RENYI, PLD = "Renyi accounting", "privacy loss distributions"
 
+WIDEST_EPSILON = 1000.0
+"""Above this, a privacy loss distribution takes gigabytes, to sharpen a number that means nothing."""
+
 MEANINGLESS_EPSILON = 20.0
 """Above this, e^epsilon exceeds 4e8: reports say "no meaningful guarantee", not a number to be trusted."""
 
@@ -144,6 +147,8 @@ def tightest_epsilon(events: Sequence[Event], delta: float) -> tuple[float, str]
     Those are tighter than Renyi curves and cost seconds, so a ledger enforces the one and reports may show the other.
     """
     renyi = epsilon_of(events, delta)
+    if renyi > WIDEST_EPSILON:
+        return renyi, RENYI
     if not events or not all(isinstance(event, GaussianRelease | SampledGaussianSteps) for event in events):
         return renyi, RENYI
     accountant = pld.PLDAccountant(value_discretization_interval=1e-4)

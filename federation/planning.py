@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from federation.accounting import epsilon_of, smallest_noise
+from federation.accounting import epsilon_of, epsilon_text, smallest_noise
 from federation.config.job import Job
 from federation.config.privacy import SiloLevel, UnitLevel
 from federation.config.schedule import FedAvg, TwoPhase
@@ -82,12 +82,19 @@ def _plan_units(job: Job, privacy: UnitLevel, silo: str, units: int, bare: SiloP
     in_all = sum(bare.steps.values())
     if in_all == 0:
         return SiloPlan(bare.sampling_rate, None, bare.steps, releases)
-    step_noise = smallest_noise(
-        lambda z: [*release, SampledGaussianSteps(bare.sampling_rate, z, in_all + reserve)],
-        epsilon=epsilon,
-        delta=delta,
-    )
-    return SiloPlan(bare.sampling_rate, step_noise, bare.steps, releases)
+
+    def events_at(noise: float) -> list[Event]:
+        return [*release, SampledGaussianSteps(bare.sampling_rate, noise, in_all + reserve)]
+
+    noise = privacy.noise_multiplier
+    if noise is None:
+        noise = smallest_noise(events_at, epsilon=epsilon, delta=delta)
+    elif not (cost := epsilon_of(events_at(noise), delta)) <= epsilon:
+        raise ConfigError(
+            f"privacy.noise_multiplier is {noise:g}, with which {silo}'s {in_all + reserve} steps and its warm start "
+            f"cost epsilon {epsilon_text(cost)}, but privacy.epsilon is {epsilon:g}; raise one of them, or take fewer steps"
+        )
+    return SiloPlan(bare.sampling_rate, noise, bare.steps, releases)
 
 
 def update_releases(job: Job, privacy: SiloLevel, silo: str, length: int) -> dict[str, list[Event]]:

@@ -13,6 +13,7 @@ from federation.config.mechanisms import (
     FixedClip,
     GaussianCentral,
     GaussianLocal,
+    MechanismConfig,
     NoNoise,
     Pbm,
     QuantileClip,
@@ -68,7 +69,7 @@ def sketch_mechanism(job: Job, length: int) -> Mechanism | None:
         honest=honest(job, quorum(job, inner, asked)),
         length=length,
     )
-    return _mechanism(job, demand, SKETCH_SENSITIVITY, inner, domain, whole=False)
+    return mechanism_for(job.noise, demand, SKETCH_SENSITIVITY, inner, domain, whole=False)
 
 
 def update_mechanism(job: Job, privacy: SiloLevel, phase: str, length: int, clip_norm: float) -> Mechanism:
@@ -84,14 +85,20 @@ def update_mechanism(job: Job, privacy: SiloLevel, phase: str, length: int, clip
         honest=honest(job, fewest),
         length=length,
     )
-    return _mechanism(job, demand, norm, inner, RealDomain(length, norm), whole=True)
+    return mechanism_for(job.noise, demand, norm, inner, RealDomain(length, norm), whole=True)
 
 
-def _mechanism(
-    job: Job, demand: Demand, sensitivity: float, inner: SecureSum, domain: RealDomain, *, whole: bool
+def mechanism_for(
+    noise: MechanismConfig | NoNoise,
+    demand: Demand,
+    sensitivity: float,
+    inner: SecureSum,
+    domain: RealDomain,
+    *,
+    whole: bool,
 ) -> Mechanism:
     """For a whole vector, which is clipped to its sensitivity; or for a part of one, which is up to `domain.bound`."""
-    match job.noise:
+    match noise:
         case GaussianLocal():
             return GaussianAtSilo(sensitivity, gaussian_multiplier(demand), whole)
         case GaussianCentral():
@@ -121,7 +128,7 @@ def _mechanism(
         case NoNoise():
             raise AssertionError("a private job without noise is refused when it is loaded")
         case _:
-            assert_never(job.noise)
+            assert_never(noise)
 
 
 def clip_rule(job: Job) -> QuantileRule | WindowRule | None:

@@ -116,7 +116,8 @@ class Console:
             self._out.file.flush()
         elif not self._quiet:
             stages = task_table(summary) if summary.few_shot else stage_table(summary)
-            self._out.print(stages, silo_table(summary), footer(summary), sep="\n")
+            self._out.print(stages, silo_table(summary), sep="\n")
+            self._out.print(footer(summary), soft_wrap=True)  # a path that is cut in two can be opened by nobody
         for warning in () if self._quiet else summary.warnings:
             self._err.print(Text(f"note: {warning}", style="yellow"), soft_wrap=True)
 

@@ -108,9 +108,9 @@ def _traffic(job: Job, data: LabelledImages, parameters: int) -> tuple[dict[str,
     if isinstance(job.warm_start, KernelMeanStart):
         length = feature_map(job, job.warm_start, data.image_shape, data.classes).length
         domain = sketch_domain(job, length)
-        up[WARM_START], down[WARM_START] = _sum_bytes(sketch_scheme(job, length), domain, len(job.silos.names))
+        up[WARM_START], down[WARM_START] = sum_bytes(sketch_scheme(job, length), domain, len(job.silos.names))
     if isinstance(job.warm_start, LeaderStart):
-        up[WARM_START], asked = _sum_bytes(model_scheme(job, WARM_START, parameters), model_domain(job, parameters), 1)
+        up[WARM_START], asked = sum_bytes(model_scheme(job, WARM_START, parameters), model_domain(job, parameters), 1)
         down[WARM_START] = model_bytes + asked
     rounds = {PHASE_1: 1, PHASE_2: job.schedule.tuning_rounds} if isinstance(job.schedule, TwoPhase) else {}
     if isinstance(job.schedule, FedAvg):
@@ -118,14 +118,14 @@ def _traffic(job: Job, data: LabelledImages, parameters: int) -> tuple[dict[str,
     for phase, count in rounds.items():
         if count:
             crowd = job.schedule.crowd(len(job.silos.names))
-            sent, asked = _sum_bytes(model_scheme(job, phase, parameters), model_domain(job, parameters), crowd)
+            sent, asked = sum_bytes(model_scheme(job, phase, parameters), model_domain(job, parameters), crowd)
             up[phase], down[phase] = count * sent, count * (model_bytes + asked)
             last = phase
     down[last] += model_bytes  # the final model goes to everyone
     return dict(up), dict(down)
 
 
-def _sum_bytes(scheme: SecureSum, domain: RealDomain, silos: int) -> tuple[int, int]:
+def sum_bytes(scheme: SecureSum, domain: RealDomain, silos: int) -> tuple[int, int]:
     """Bytes that the first silo sends and receives in one sum: the real protocol, run on zeros. None has more."""
     roster = tuple(f"silo{number}" for number in range(silos))
     identities = [Identity.create(name) for name in roster]
@@ -168,7 +168,8 @@ def _seconds(
             seconds[WARM_START] += start.fit_steps * _fit_seconds(job, start, part, model)
     if job.evaluation.silo_alone and len(parts) > 1:
         fits = seconds.get(WARM_START, 0.0) * len(parts) / min(workers, len(parts))
-        seconds["silo_alone"] = fits + sum(seconds[phase] for phase in seconds if phase != WARM_START)
+        part_measured = min(1.0, job.evaluation.most_silos / len(parts))
+        seconds["silo_alone"] = part_measured * (fits + sum(seconds[phase] for phase in seconds if phase != WARM_START))
     if isinstance(job.evaluation, FewShotTasks) and job.evaluation.pooled:  # as many units a step as all silos see
         seconds["pooled"] = sum(sum(cost.plan.steps.values()) for cost in silos) * step_seconds
     return dict(seconds)

@@ -48,19 +48,30 @@ Federation = Callable[[Job, Mapping[str, LabelledImages], Path, Recorder], Finis
 
 
 def run_job(
-    job: Job, out: Path | None, console: Console, *, randomness_of: RandomnessOf = lambda _: SecureRandomness()
+    job: Job,
+    out: Path | None,
+    console: Console,
+    *,
+    randomness_of: RandomnessOf = lambda _: SecureRandomness(),
+    workers: int = WORKERS,
 ) -> RunSummary:
-    """Run, or go on with, the job in its folder, with silos in this process."""
+    """Run, or go on with, the job in its folder, with silos in this process, so many of them at a time."""
 
     def in_process(job: Job, parts: Mapping[str, LabelledImages], run_dir: Path, recorder: Recorder) -> Finished:
         with open_silos(job, parts, run_dir, randomness_of, recorder.training) as silos:
-            return from_outcome(job, federate(job, silos, run_dir, recorder, workers=WORKERS))
+            return from_outcome(job, federate(job, silos, run_dir, recorder, workers=workers))
 
-    return run_and_report(job, out, console, in_process, randomness_of)
+    return run_and_report(job, out, console, in_process, randomness_of, workers=workers)
 
 
 def run_and_report(
-    job: Job, out: Path | None, console: Console, federation: Federation, randomness_of: RandomnessOf
+    job: Job,
+    out: Path | None,
+    console: Console,
+    federation: Federation,
+    randomness_of: RandomnessOf,
+    *,
+    workers: int = WORKERS,
 ) -> RunSummary:
     """Write everything that a reader of the run's folder expects.
 
@@ -85,7 +96,7 @@ def run_and_report(
         finished = federation(job, parts, run_dir, recorder)
         write_atomically(run_dir / "global.safetensors", model_file(job.learner, finished.network))
         recorder.finish()
-        _score_silos(job, parts, run_dir, recorder, randomness_of, console)
+        _score_silos(job, parts, run_dir, recorder, randomness_of, console, workers)
         if isinstance(job.evaluation, FewShotTasks) and job.evaluation.pooled:
             _score_pooled(job, train, run_dir, recorder, console)
         with ExitStack() as stack:
@@ -108,6 +119,7 @@ def _score_silos(
     recorder: Recorder,
     randomness_of: RandomnessOf,
     console: Console,
+    workers: int,
 ) -> None:
     """Each silo's own model before the aggregation, and what it would have had without the others."""
 
@@ -130,10 +142,11 @@ def _score_silos(
     if not job.evaluation.silo_alone or len(parts) == 1:
         del tasks["silo_alone"]
     for stage, task in tasks.items():
-        console.stage(stage, len(parts))
-        with recorder.during(stage), ThreadPoolExecutor(WORKERS) as pool:
-            for done, _ in enumerate(pool.map(task, parts), start=1):
-                console.advance(stage, None, done, len(parts))
+        names = list(parts)[: job.evaluation.most_silos]
+        console.stage(stage, len(names))
+        with recorder.during(stage), ThreadPoolExecutor(workers) as pool:
+            for done, _ in enumerate(pool.map(task, names), start=1):
+                console.advance(stage, None, done, len(names))
 
 
 def _score_pooled(job: Job, train: LabelledImages, run_dir: Path, recorder: Recorder, console: Console) -> None:

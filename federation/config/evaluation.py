@@ -12,6 +12,9 @@ class _Evaluation(Section):
         default=False,
         description="also run the job for each silo alone, a comparison that spends the same epsilon again",
     )
+    most_silos: int = Field(
+        default=20, ge=1, le=100_000, description="measure so many silos' own models at most, the first of the list"
+    )
 
 
 class GeneratedImages(_Evaluation):

@@ -13,10 +13,17 @@ class UnitLevel(Section):
     unit: ClassVar[str]
     """In words: what may be there or not without anyone being able to tell."""
 
-    epsilon: float = Field(gt=0, le=1000, description="the most that all phases together may cost a silo's units")
+    epsilon: float = Field(gt=0, le=1e12, description="the most that all phases together may cost a silo's units")
     delta: float = Field(gt=0, lt=0.1, description="the probability that epsilon does not hold; below 1 / units")
     clip_norm: float = Field(
         default=1.0, ge=1e-6, le=1e6, description="each unit's gradient is clipped to this L2 norm"
+    )
+    noise_multiplier: float | None = Field(
+        default=None,
+        ge=1e-3,
+        le=1e5,
+        description="sigma of every training step, to compare with papers that fix it; by default the least with which "
+        "all phases stay within epsilon",
     )
     reserve_steps: int = Field(
         default=0,

@@ -291,3 +291,11 @@ def test_an_exchanged_unit_moves_twice_as_far() -> None:
     assert exchanged(PoissonBinomialRelease(3, 4, 0.1, 5)) == PoissonBinomialRelease(3, 4, 0.1, 5)
     with pytest.raises(UncountableEvent, match="single units only"):
         exchanged(SampledGaussianSteps(0.1, 1.0, 5))
+
+
+def test_an_epsilon_that_means_nothing_is_not_sharpened() -> None:
+    """A privacy loss distribution around 2e7 takes gigabytes."""
+    events = [SampledGaussianSteps(0.017, 0.005, 1000)]
+    epsilon, how = tightest_epsilon(events, 1e-5)
+    assert epsilon == epsilon_of(events, 1e-5) > 1e7
+    assert how == RENYI

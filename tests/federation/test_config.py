@@ -1,8 +1,10 @@
 """Configs: every mistake gets file, line, field, what was found and what would be right."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from aggregator.config import AggregatorConfig
 from federation.config.analytics import AnalyticsJob
@@ -262,3 +264,21 @@ def test_every_field_of_every_section_says_what_it_means() -> None:
 )
 def test_every_config_that_ships_is_valid(path: Path) -> None:
     load_config(AnalyticsJob if path.name.startswith("analytics") else Job, path)
+
+
+def test_a_count_of_silos_stands_for_as_many_names(small_job: Callable[..., Job]) -> None:
+    job = small_job(silos={"count": 12})
+    assert job.silos.names[0] == "silo-1"
+    assert len(job.silos.names) == 12
+    assert job.digest == small_job(silos={"names": list(job.silos.names)}).digest
+
+
+@pytest.mark.parametrize("count", [0, 1.5, "many", True, 10**9])
+def test_a_count_that_is_none_is_refused(small_job: Callable[..., Job], count: object) -> None:
+    with pytest.raises(ValidationError, match="expected how many silos there are"):
+        small_job(silos={"count": count})
+
+
+def test_names_and_a_count_together_are_refused(small_job: Callable[..., Job]) -> None:
+    with pytest.raises(ValidationError, match="count"):
+        small_job(silos={"names": ["north", "east"], "count": 2})

@@ -7,6 +7,7 @@ import pytest
 from federation.accounting import epsilon_of
 from federation.config.job import Job
 from federation.errors import ConfigError
+from federation.events import SampledGaussianSteps
 from federation.phases import participants, training_steps
 from federation.planning import Lengths, epsilon_by_phase, plan_silo
 
@@ -45,6 +46,23 @@ def test_without_privacy_nothing_is_noised_and_nothing_is_charged(small_job: Cal
 
 def test_a_batch_larger_than_the_silo_is_the_whole_silo(small_job: Callable[..., Job]) -> None:
     assert plan_silo(small_job(), "north", 30, LENGTHS).sampling_rate == 1.0
+
+
+def test_a_fixed_noise_is_taken_as_it_is_and_costs_what_it_costs(small_job: Callable[..., Job]) -> None:
+    """Sigma 5, at a seventh sampling rate or so, stays far below the budget; the ledger counts what it is."""
+    private = {"kind": "example_level", "epsilon": 10, "delta": 1e-5, "noise_multiplier": 5}
+    plan = plan_silo(small_job(privacy=private), "north", 500, LENGTHS)
+    assert plan.step_noise == 5
+    assert epsilon_by_phase(plan, 1e-5)["total"] == pytest.approx(
+        epsilon_of([SampledGaussianSteps(48 / 500, 5, 70)], 1e-5)
+    )
+
+
+@pytest.mark.parametrize("sigma", [0.005, 0.5])
+def test_a_fixed_noise_that_costs_more_than_the_budget_is_refused(small_job: Callable[..., Job], sigma: float) -> None:
+    private = {"kind": "example_level", "epsilon": 10, "delta": 1e-5, "noise_multiplier": sigma}
+    with pytest.raises(ConfigError, match=r"privacy.noise_multiplier is 0\.\d+, with which north's 70 steps .* epsilon"):
+        plan_silo(small_job(privacy=private), "north", 500, LENGTHS)
 
 
 def test_a_delta_that_would_publish_an_example_is_refused(small_job: Callable[..., Job]) -> None:

@@ -39,7 +39,7 @@ def run(job: Job, folder: Path) -> RunSummary:
 
 
 JOBS: dict[str, dict[str, Any]] = {
-    "kernel_mean": {"warm_start": KERNEL_MEAN, "evaluation": {"classifiers": ["logistic"], "samples": 300, "silo_alone": True}},
+    "kernel_mean": {"warm_start": KERNEL_MEAN, "evaluation": {"classifiers": ["logistic"], "samples": 300, "silo_alone": True, "most_silos": 2}},
     "encrypted": {"warm_start": KERNEL_MEAN, "secure_sum": CKKS, "schedule": {**SHORT, "tuning_sum": CKKS}, "evaluation": {"classifiers": ["logistic"], "samples": 300, "silo_alone": True}},
     "encrypted fedavg": {"warm_start": {"kind": "none"}, "secure_sum": CKKS, "schedule": FEDAVG},
     "masked": {"warm_start": KERNEL_MEAN, "secure_sum": {"kind": "secagg"}, "schedule": {**SHORT, "tuning_sum": {"kind": "ring"}}},
@@ -80,6 +80,8 @@ def test_a_job_runs_from_start_to_report(
         assert all("no guarantee" in silo.statement for silo in summary.silos)
     assert list(summary.accuracy)[-1] == "final"
     assert summary.bytes > 2 * 4 * 3000
+    alone = [silo.name for silo in summary.silos if silo.accuracy_alone is not None]
+    assert alone == (list(job.silos.names)[: job.evaluation.most_silos] if job.evaluation.silo_alone else [])
     for name in ("config.yaml", "global.safetensors", "metrics.jsonl", "report.html"):
         assert (tmp_path / "run" / name).stat().st_size > 100
 
