@@ -1,0 +1,1 @@
+"""Attacks, so that the guarantees are seen to hold: each a function that plays the attacker in earnest."""

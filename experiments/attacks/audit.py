@@ -1,0 +1,117 @@
+"""Privacy audits: lower bounds on epsilon, from guesses whether a canary was there (Nasr et al. 2021).
+
+The ledger's epsilon is an upper bound that somebody proved. Here the code itself is put to the test: the same release
+happens many times, with and without one unit, and an attacker who sees all that is released guesses which it was. If
+it guesses better than the ledger's epsilon allows, then clip, noise, sampling or ledger is broken.
+
+The threshold of the guesses is chosen on one half of the trials, and what they prove is counted on the other.
+
+No audit proves privacy: a lower bound far below the ledger's may be a poor attacker's. One above it proves a fault.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from experiments.attacks.canary import Booked, Flaw, Training, book_on_disk, run_trial
+from experiments.attacks.confidence import Guesses, Scores, best_threshold, guess
+from experiments.attacks.noisy_sums import NoisySums, SplitNoise
+from federation.errors import ConfigError, RunError
+from silo.ledger import Ledger
+
+FEWEST_TRIALS = 40
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found. It raises an alarm where the lower bound exceeds the upper one."""
+
+    trials: int
+    guesses: Guesses
+    """On the half of the trials that did not choose the threshold."""
+    central: Guesses
+    """On all trials, at the score of 0, where both cases are as likely: it was set before the first trial."""
+    delta: float
+    confidence: float
+    ledger_epsilon: float
+    """The upper bound: what a ledger books for one trial."""
+    gaussian: bool
+    """Whether what is released is a Gaussian mechanism, with nobody sampled."""
+
+    @property
+    def epsilon(self) -> float:
+        """The lower bound, which holds with `confidence` for any mechanism."""
+        return self.guesses.epsilon(self.delta, self.confidence)
+
+    @property
+    def gaussian_epsilon(self) -> float | None:
+        """The lower bound for Gaussian mechanisms, which is far tighter; None for any other."""
+        return self.central.gaussian_epsilon(self.delta, self.confidence) if self.gaussian else None
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the ledger promises more than the code keeps; falsely so with probability 1 - `confidence`."""
+        return self.epsilon > self.ledger_epsilon
+
+
+def audit_training(
+    epsilon: float,
+    *,
+    delta: float = 1e-5,
+    sampling_rate: float = 1.0,
+    steps: int = 4,
+    trials: int = 1000,
+    flaw: Flaw = "none",
+    confidence: float = 0.95,
+) -> Audit:
+    """Audit the private trainer at the noise that this epsilon takes; half of the trials have the canary.
+
+    Perfect guesses over n trials prove an epsilon of about ln(n / 15) at a confidence of 0.95, and no more.
+    """
+    training = Training(epsilon, delta, sampling_rate, steps, flaw)
+    ledger = book_on_disk(training)
+    with_it, without = (_scores(training, ledger, canary, trials // 2) for canary in (True, False))
+    gaussian = sampling_rate == 1 and flaw != "noise_off"
+    return Audit(trials, *_guesses(with_it, without, delta, confidence), delta, confidence, ledger.epsilon, gaussian)
+
+
+def audit_sum(
+    noise: SplitNoise, epsilon: float, *, delta: float = 1e-5, trials: int = 4000, confidence: float = 0.95
+) -> Audit:
+    """Audit noise that is split over the silos of a sum; the unit is a silo's whole vector."""
+    sums = NoisySums(noise, epsilon, delta)
+    with_it, without = (
+        np.array([sums.run_trial(canary=canary) for _ in range(trials // 2)]) for canary in (True, False)
+    )
+    upper = sums.booked_epsilon
+    return Audit(trials, *_guesses(with_it, without, delta, confidence), delta, confidence, upper, gaussian=False)
+
+
+def _guesses(with_it: Scores, without: Scores, delta: float, confidence: float) -> tuple[Guesses, Guesses]:
+    """At the best threshold, and at 0."""
+    chosen = cross_guess(with_it, without, lambda made: made.epsilon(delta, confidence))
+    return chosen, guess(with_it, without, 0.0)
+
+
+def cross_guess(with_it: Scores, without: Scores, proves: Callable[[Guesses], float]) -> Guesses:
+    """Guesses on the second halves of the scores, at the threshold that proves most on the first."""
+    if min(len(with_it), len(without)) < FEWEST_TRIALS // 2:
+        raise ConfigError(
+            f"{len(with_it)} trials with the canary and {len(without)} without prove nothing; "
+            f"run {FEWEST_TRIALS} or more in all"
+        )
+    half, other = len(with_it) // 2, len(without) // 2
+    threshold = best_threshold(with_it[:half], without[:other], proves)
+    return guess(with_it[half:], without[other:], threshold)
+
+
+def _scores(training: Training, ledger: Ledger, canary: bool, trials: int) -> Scores:
+    """Of trials that book what the ledger on disk has booked, each for itself."""
+    scores, expected = list[float](), [charge.event for charge in ledger.charges]
+    for _ in range(trials):
+        booked = Booked()
+        scores.append(run_trial(training, booked, canary=canary))
+        if booked.events != expected:
+            raise RunError(f"a trial booked {booked.events}, another {expected}; the same training costs the same")
+    return np.array(scores)

@@ -1,0 +1,155 @@
+"""One trial of an audit: a real `PrivateTrainer` with a real ledger trains on a few digits, and on a canary or not."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from experiments.attacks.softmax_learner import SoftmaxLearner
+from federation.accounting import smallest_noise
+from federation.config.optimizers import DpSgdConfig
+from federation.errors import UncountableEvent
+from federation.events import Event, SampledGaussianSteps
+from federation.randomness import Randomness, SecureRandomness
+from silo.data.embedded import digits
+from silo.data.labelled_images import LabelledImages
+from silo.ledger import Budget, Ledger
+from silo.training.trainer import Chargeable, Privacy, PrivateTrainer
+
+CLIP_NORM = 0.1
+"""Far below the canary's gradient, whose norm is near 1: what one unit may do, the canary does."""
+
+OTHERS = 15
+"""Digits beside the canary."""
+
+CORNER = 0
+"""A pixel that is black in all digits, and white in the canary: so nobody else's gradient moves its weights."""
+
+LABEL = 0
+"""Of the canary."""
+
+Flaw = Literal["none", "noise_off", "clip_too_wide"]
+"""`noise_off`: the silo's generator yields zeros. `clip_too_wide`: gradients may be ten times as long as the noise and
+the ledger are made for. In both, the ledger books what it believes."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """What the ledger is told, and what is wrong with the silo."""
+
+    epsilon: float
+    delta: float
+    sampling_rate: float
+    steps: int
+    flaw: Flaw
+
+    @cached_property
+    def noise_multiplier(self) -> float:
+        """The least with which the training stays within its budget."""
+
+        def events(noise: float) -> list[Event]:
+            return [SampledGaussianSteps(self.sampling_rate, noise, self.steps)]
+
+        return smallest_noise(events, epsilon=self.epsilon, delta=self.delta)
+
+    def privacy(self, ledger: Chargeable) -> Privacy:
+        """As the trainer takes it."""
+        if self.flaw != "clip_too_wide":
+            return Privacy(CLIP_NORM, self.noise_multiplier, ledger)
+        return Privacy(10 * CLIP_NORM, self.noise_multiplier / 10, _Deceived(ledger, self.noise_multiplier))
+
+    def randomness(self) -> Randomness:
+        """Of the silo."""
+        return _NoNoise() if self.flaw == "noise_off" else SecureRandomness()
+
+
+class _NoNoise(SecureRandomness):
+    """A broken generator: samples are drawn, but all noise is zero."""
+
+    def normals(self, count: int) -> NDArray[np.float32]:
+        return np.zeros(count, dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class _Deceived:
+    """A ledger that is told of more noise than there is."""
+
+    ledger: Chargeable
+    noise_multiplier: float
+
+    def charge(self, event: Event, *, phase: str) -> None:
+        if not isinstance(event, SampledGaussianSteps):
+            raise UncountableEvent(f"{event} is no training step, which is all that is audited here")
+        self.ledger.charge(replace(event, noise_multiplier=self.noise_multiplier), phase=phase)
+
+
+@dataclass(frozen=True)
+class Booked:
+    """A ledger in memory, which refuses nothing: a thousand on disk would wait for the disk."""
+
+    events: list[Event] = field(default_factory=list)
+
+    def charge(self, event: Event, *, phase: str) -> None:
+        """Keep it."""
+        self.events.append(event)
+
+
+def book_on_disk(training: Training) -> Ledger:
+    """The charges of one training, in a real ledger with just this budget; it is closed, and its file is gone."""
+    with TemporaryDirectory() as folder:
+        budget = Budget(training.epsilon, training.delta)
+        with Ledger(Path(folder) / "ledger.jsonl", silo="audited", budget=budget) as ledger:
+            run_trial(training, ledger, canary=True)
+    return ledger
+
+
+def run_trial(training: Training, ledger: Chargeable, *, canary: bool) -> float:
+    """Train from scratch and score what was released: the higher, the likelier with the canary."""
+    data = _data(canary)
+    learner = SoftmaxLearner(data)
+    trainer = PrivateTrainer(
+        learner,
+        data,
+        sampling_rate=training.sampling_rate,
+        optimizer=DpSgdConfig(learning_rate=1.0),
+        privacy=training.privacy(ledger),
+        randomness=training.randomness(),
+    )
+    trainer.train(training.steps, phase="audit")
+    return _score(learner.released, trainer.expected_batch, training)
+
+
+def _score(released: Sequence[Tensor], expected_batch: float, training: Training) -> float:
+    """The logarithm of how much likelier the released steps are with the canary than without, by Neyman and Pearson.
+
+    Without it, a step has noise of deviation sigma in the direction of the canary's gradient, in clip norms; with it,
+    1 more where the canary was sampled.
+    """
+    rate, variance = training.sampling_rate, training.noise_multiplier**2
+    evidence = 0.0
+    for before, after in pairwise(released):
+        towards = torch.softmax(before[:, CORNER], dim=0) - functional.one_hot(torch.tensor(LABEL), len(before))
+        moved = torch.dot((before - after)[:, CORNER], towards / towards.norm()) * expected_batch / CLIP_NORM
+        likelier = (2 * float(moved) - 1) / (2 * variance)
+        evidence += float(np.logaddexp(math.log(rate) + likelier, math.log1p(-rate) if rate < 1 else -math.inf))
+    return evidence
+
+
+@cache
+def _data(canary: bool) -> LabelledImages:
+    """The digits, and the canary or a black image, whose gradient is zero: a contribution is there, or is nothing."""
+    others = digits().select(torch.arange(OTHERS))
+    last = torch.zeros(1, *others.image_shape)
+    last.view(-1)[CORNER] = float(canary)
+    labels = torch.cat([others.labels, torch.tensor([LABEL])])
+    return LabelledImages(torch.cat([others.images, last]), labels, others.classes)

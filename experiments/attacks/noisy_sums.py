@@ -1,0 +1,74 @@
+"""One trial of an audit of distributed noise: silos sum zeros under a mechanism, and one of them a canary or not.
+
+Every silo adds its part of the noise and all are honest, so that just the noise is there that the event counts. The
+attacker sees the total, as a secure sum would show it.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from federation.accounting import epsilon_of
+from federation.engine import drive
+from federation.identity import Identity
+from federation.mechanism import Mechanism, NoisySum
+from federation.mechanisms.calibration import Demand
+from federation.mechanisms.lattice_calibration import calibrated_lattice
+from federation.plain.plain_sum import PlainSum
+from federation.randomness import SecureRandomness
+from federation.session import RealDomain, Session
+
+SILOS = 3
+DOMAIN = RealDomain(length=20, bound=1.0)
+CLIP_NORM = 1.0
+
+SplitNoise = Literal["ddg", "skellam"]
+
+
+@dataclass(frozen=True)
+class NoisySums:
+    """Sums of whole vectors within the clip norm, with the least noise that this epsilon takes."""
+
+    noise: SplitNoise
+    epsilon: float
+    delta: float
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """For one release, and three honest silos."""
+        demand = Demand(self.epsilon, self.delta, releases=1, silos=SILOS, honest=SILOS, length=DOMAIN.length)
+        return calibrated_lattice(self.noise, demand, bits=None, sensitivity=CLIP_NORM)
+
+    @cached_property
+    def booked_epsilon(self) -> float:
+        """What a ledger counts for it."""
+        return epsilon_of([self.mechanism.event(DOMAIN, SILOS)], self.delta)
+
+    def run_trial(self, *, canary: bool) -> float:
+        """One whole session; the part of its total that points along the canary, half its length taken off."""
+        scheme, randomness, identities = NoisySum(self.mechanism, PlainSum()), SecureRandomness(), self._identities
+        keys = tuple(me.public for me in identities)
+        roster = tuple(me.name for me in identities)
+        session = Session(randomness.bits(32), roster, DOMAIN, scheme.name, SILOS, keys)
+        vectors = [self._canary * canary, *[0 * self._canary] * (SILOS - 1)]
+        sides = {
+            me.name: scheme.silo(session, me, vector, randomness)
+            for me, vector in zip(identities, vectors, strict=True)
+        }
+        total = drive(
+            scheme.aggregator(session),
+            lambda asked: {name: sides[name].answer(message) for name, message in asked.items()},
+        ).total
+        return float(np.dot(total, self._canary)) / CLIP_NORM**2 - 0.5
+
+    @cached_property
+    def _canary(self) -> NDArray[np.float64]:
+        """As long as the clip norm allows, the same in every entry."""
+        return np.full(DOMAIN.length, CLIP_NORM / np.sqrt(DOMAIN.length)) * (1 - 1e-9)
+
+    @cached_property
+    def _identities(self) -> list[Identity]:
+        return [Identity.create(f"silo{number}") for number in range(SILOS)]

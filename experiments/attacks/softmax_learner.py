@@ -1,0 +1,58 @@
+"""The smallest learner that is trained on real images: audits train it thousands of times."""
+
+from collections.abc import Mapping
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from models.checkpoints import State
+from models.learner import LabelledRows
+from models.vectors import flatten, load_flat
+from silo.data.labelled_images import LabelledImages
+
+
+class SoftmaxLearner:
+    """Softmax regression, which keeps its weights after every step: all of them count as released."""
+
+    def __init__(self, images: LabelledImages) -> None:
+        self._network = nn.Linear(images.images[0].numel(), images.classes, bias=False)
+        nn.init.zeros_(self._network.weight)
+        self.released = [self._network.weight.detach().clone()]
+
+    @property
+    def private_module(self) -> nn.Module:
+        """All of it."""
+        return self._network
+
+    @property
+    def shared_model(self) -> nn.Module:
+        """All of it."""
+        return self._network
+
+    def row_losses(self, units: LabelledRows) -> Tensor:
+        """Cross entropy."""
+        return functional.cross_entropy(self._network(units.images.flatten(1)), units.labels, reduction="none")
+
+    def public_step(self) -> None:
+        """What a white-box attacker sees of a step."""
+        self.released.append(self._network.weight.detach().clone())
+
+    def public_metrics(self) -> Mapping[str, float]:
+        """None."""
+        return {}
+
+    def vector(self) -> Tensor:
+        """The weights, flat."""
+        return flatten([self._network])
+
+    def load(self, vector: Tensor) -> None:
+        """Take them over."""
+        load_flat([self._network], vector)
+
+    def state(self) -> State:
+        """The weights."""
+        return dict(self._network.state_dict())
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """The inverse of `state`."""
+        self._network.load_state_dict(dict(state))

@@ -1,0 +1,89 @@
+"""Gradient inversion: it works where nothing protects, and what protects takes its success away."""
+
+import numpy as np
+import pytest
+import torch
+
+from experiments.attacks.inversion import Inversion, invert
+from experiments.attacks.protections import Clipped, ExampleNoise, LocalNoise, Plain, Protection, SumOf, Upload
+from federation.accounting import epsilon_of
+from federation.config.sums import AdditiveSumConfig, PlainSumConfig, RingSumConfig, SecAggConfig
+from federation.errors import DataError
+from federation.events import SampledGaussianSteps
+
+VISIBLE = 20.0
+"""dB, from which on a digit is seen at once."""
+
+IMAGE = 777
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def plain() -> list[Inversion]:
+    return [invert(Plain(), image=image, iterations=100) for image in (IMAGE, 3, 2000)]
+
+
+def test_a_plain_gradient_gives_most_images_away(plain: list[Inversion]) -> None:
+    assert sum(found.psnr > VISIBLE for found in plain) >= 2
+    assert all(found.psnr > found.guess_psnr for found in plain)
+
+
+def test_a_batch_of_two_gives_both_images_away() -> None:
+    """The silo's fakes are new each time, and one search in eight or so gets stuck: four in a row hardly ever do."""
+    tries = (invert(Plain(), image=5, images=2) for _ in range(4))
+    found = next(one for one in tries if one.psnr > VISIBLE)
+    assert found.originals.shape == found.reconstructions.shape == (2, 28, 28)
+    assert not np.array_equal(found.originals[0], found.originals[1])
+
+
+@pytest.mark.parametrize(
+    "protection", [Clipped(), ExampleNoise(0.005), LocalNoise(0.005), Upload(PlainSumConfig(kind="plain"))], ids=str
+)
+def test_clipping_or_too_little_noise_or_a_plain_sum_protect_no_image(protection: Protection) -> None:
+    assert invert(protection, image=IMAGE).psnr > VISIBLE
+
+
+@pytest.mark.parametrize(
+    "protection",
+    [
+        ExampleNoise(0.5),
+        ExampleNoise(8.0),
+        LocalNoise(1.0),
+        Upload(SecAggConfig(kind="secagg")),
+        Upload(AdditiveSumConfig(kind="additive")),
+        Upload(RingSumConfig(kind="ring")),
+    ],
+    ids=str,
+)
+def test_noise_or_a_mask_leaves_no_more_than_a_guess(protection: Protection) -> None:
+    found = invert(protection, image=IMAGE, iterations=60)
+    assert found.psnr < found.guess_psnr + 1
+
+
+def test_a_sum_of_many_blurs_but_is_no_noise(plain: list[Inversion]) -> None:
+    """Every gradient of ten silos is still in it: what a sum hides is whose it is."""
+    summed = invert(SumOf(10), image=IMAGE)
+    assert plain[0].psnr - 10 > summed.psnr > summed.guess_psnr
+
+
+def test_the_noise_for_an_epsilon_is_the_ledgers() -> None:
+    protection = ExampleNoise.at_epsilon(8.0, delta=1e-5, sampling_rate=0.01, steps=1000)
+    event = SampledGaussianSteps(0.01, protection.noise_multiplier, 1000)
+    assert 7.9 < epsilon_of([event], 1e-5) <= 8.0
+
+
+def test_psnr_and_error_are_what_their_names_say() -> None:
+    black, grey = np.zeros((1, 28, 28), dtype=np.float32), np.full((1, 28, 28), 0.1, dtype=np.float32)
+    found = Inversion(Plain(), black, grey, guess=np.full((28, 28), 1.0, dtype=np.float32))
+    assert found.mean_squared_error == pytest.approx(0.01)
+    assert found.psnr == pytest.approx(20.0, abs=1e-4)
+    assert found.guess_psnr == pytest.approx(0.0, abs=1e-4)
+
+
+def test_an_image_that_is_not_there_is_refused() -> None:
+    with pytest.raises(DataError, match="image 4000 is asked for"):
+        invert(Plain(), image=4000)
