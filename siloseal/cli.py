@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from federation.errors import ConfigError, SiloSealError
-from siloseal import adapt_cli, analytics_cli, deploy_cli
+from siloseal import adapt_cli, analytics_cli, compare_cli, deploy_cli
 from siloseal.audit_cli import audit
 from siloseal.provision_cli import provision_app
 
@@ -35,6 +35,7 @@ app.command()(deploy_cli.silo)
 app.command()(deploy_cli.status)
 app.command()(analytics_cli.analytics)
 app.command()(adapt_cli.adapt)
+app.command()(compare_cli.compare)
 app.add_typer(audit, name="audit")
 app.add_typer(provision_app, name="provision")
 

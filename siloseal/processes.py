@@ -33,7 +33,7 @@ class Processes:
                     stdout=subprocess.PIPE,
                     stderr=log,
                     text=True,
-                    preexec_fn=_die_with_parent,
+                    preexec_fn=die_with_parent,
                 )
             self._readers.append(threading.Thread(target=self._read, args=(party,), daemon=True))
             self._readers[-1].start()
@@ -81,6 +81,6 @@ _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """In the child, before it begins: if the parent is killed, nobody is left behind who would hold its files."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

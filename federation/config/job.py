@@ -33,7 +33,6 @@ from federation.config.warm_start import KernelMeanStart, LeaderStart, PublicSta
 from federation.errors import DomainError
 from federation.session import RealDomain
 
-
 MOST_SILOS = 100_000
 
 

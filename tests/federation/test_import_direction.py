@@ -13,6 +13,8 @@ ALLOWED = {
     "aggregator": {"federation", "models"},
     "siloseal": {"federation", "models", "silo", "aggregator"},
 }
+WIRES = {"siloseal/compare_cli.py": {"experiments"}}
+"""The command line may call what lies above it."""
 OURS = {*ALLOWED, "experiments", "benchmarks", "tests"}
 
 
@@ -30,11 +32,11 @@ def imported(source: str) -> set[str]:
 def test_a_package_imports_only_what_lies_below_it(package: str) -> None:
     files = list((ROOT / package).rglob("*.py"))
     assert files
-    wrong = {
-        str(file.relative_to(ROOT)): sorted(imported(file.read_text()) - ALLOWED[package] - {package})
-        for file in files
-        if imported(file.read_text()) - ALLOWED[package] - {package}
-    }
+    wrong = dict[str, list[str]]()
+    for file in files:
+        name = str(file.relative_to(ROOT))
+        if beyond := imported(file.read_text()) - ALLOWED[package] - {package} - WIRES.get(name, set()):
+            wrong[name] = sorted(beyond)
     assert wrong == {}
 
 

@@ -1,0 +1,1 @@
+"""Comparisons: grids of measurements over the same job, their table, and what runs them."""

@@ -1,0 +1,99 @@
+"""`siloseal compare`: run what is missing of some grids, and write table, figures and report from all of it."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.comparison.grid import Cell, load_comparisons
+from experiments.comparison.runner import Finished, folder_of, measured, read_rows, run_cells
+from experiments.comparison.table import write_table
+from experiments.report.chapter import Chapter
+from experiments.report.chapters import draw
+from experiments.report.page import write_report
+from federation.errors import RunError
+from federation.storage import locked, make_folder
+from siloseal import wording
+from siloseal.console import Console
+
+STAGE = "compare"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call of `compare` did, and where it left it."""
+
+    report: str
+    table: str
+    cells: int
+    ran: int
+    found: int
+    """Cells that were there already."""
+    failed: dict[str, str]
+    """The title of a cell that failed, and its last words."""
+
+
+@dataclass(frozen=True)
+class _Bar:
+    """Shows on the console how the cells get on."""
+
+    console: Console
+
+    def progress(self, done: int, total: int, running: Sequence[str], left_seconds: float | None) -> None:
+        left = "" if left_seconds is None or not running else f"about {wording.duration(left_seconds)} left"
+        self.console.advance(STAGE, None, done, total, "; ".join(filter(None, (left, *running))))
+
+
+def list_cells(files: Sequence[Path], out: Path) -> list[tuple[Cell, bool]]:
+    """Every cell, and whether it is finished."""
+    cells = [cell for _, cells in load_comparisons(files) for cell in cells]
+    return [(cell, read_rows(out, cell.digest) is not None) for cell in cells]
+
+
+def compare(files: Sequence[Path], out: Path, *, workers: int, console: Console) -> Outcome:
+    """All of it. A cell that fails does not stop the others; the same call again tries it anew."""
+    comparisons = load_comparisons(files)
+    cells = [cell for _, cells in comparisons for cell in cells]
+    make_folder(out)
+    with locked(out):
+        console.stage(STAGE, len({cell.digest for cell in cells}))
+        finished = run_cells(cells, out, workers=workers, watcher=_Bar(console))
+        chapters = list[Chapter]()
+        for (comparison, of_it), file in zip(comparisons, files, strict=True):
+            console.say(f"drawing {comparison.name}")
+            there = measured(of_it, finished)
+            chapters.append(
+                draw(
+                    comparison.chapter,
+                    comparison.name,
+                    there,
+                    out / "figures",
+                    folder_of=lambda digest: folder_of(out, digest),
+                    command=f"siloseal compare {shlex.quote(str(file))}",
+                    seconds=sum(cell.value("cell_seconds") for cell in there),
+                )
+            )
+        table, _ = write_table(out, measured(cells, finished))
+        report = write_report(out, chapters)
+    return _outcome(cells, finished, report, table)
+
+
+def _outcome(cells: Sequence[Cell], finished: Finished, report: Path, table: Path) -> Outcome:
+    titles = {cell.digest: cell.title for cell in cells}
+    return Outcome(
+        report=str(report),
+        table=str(table),
+        cells=len(titles),
+        ran=len(finished.ran),
+        found=len(titles) - len(finished.ran) - len(finished.failed),
+        failed={titles[digest]: words for digest, words in finished.failed.items()},
+    )
+
+
+def require_complete(outcome: Outcome) -> None:
+    """`RunError` with every cell that failed."""
+    if outcome.failed:
+        words = "\n".join(f"{title}: {last}" for title, last in outcome.failed.items())
+        raise RunError(
+            f"{words}\n{len(outcome.failed)} of {outcome.cells} cells failed; the same command tries them again"
+        )

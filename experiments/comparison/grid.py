@@ -1,0 +1,123 @@
+"""From a comparison's file to its cells: each a measurement with all its settings, and a digest that names it."""
+
+import hashlib
+import itertools
+import json
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from experiments.comparison.config import MOST_CELLS, Changes, Comparison, Grid, placed
+from experiments.comparison.measurements import JobMeasurement, Measurement
+from experiments.comparison.rows import Label
+from federation.config.job import Job
+from federation.config.loading import load_config
+from federation.errors import ConfigError
+from siloseal.summary import first_problem
+
+_MEASUREMENT: TypeAdapter[Measurement] = TypeAdapter(Measurement)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One measurement of a grid. Two cells with the same digest are the same measurement, and run once."""
+
+    comparison: str
+    grid: int
+    labels: dict[str, Label]
+    seed: int
+    measurement: Measurement
+
+    @property
+    def digest(self) -> str:
+        """Of everything that the numbers depend on: a changed setting is another cell. Names and labels are not."""
+        settings = {"version": version("siloseal"), **self.measurement.model_dump(mode="json")}
+        return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        return ", ".join([self.comparison, *(f"{axis} {choice}" for axis, choice in self.labels.items()),
+                          f"seed {self.seed}"])  # fmt: skip
+
+
+def load_comparisons(files: Sequence[Path]) -> list[tuple[Comparison, list[Cell]]]:
+    """Each file's comparison with its cells; `ConfigError` with every cell that cannot be."""
+    loaded = [(path, load_config(Comparison, path)) for path in files]
+    names = [comparison.name for _, comparison in loaded]
+    if doubled := sorted({name for name in names if names.count(name) > 1}):
+        raise ConfigError(f"{doubled[0]} names two comparisons; each writes files of its name: rename one")
+    return [(comparison, expand(comparison, path)) for path, comparison in loaded]
+
+
+def expand(comparison: Comparison, path: Path) -> list[Cell]:
+    """All cells of all grids, in the order of the file."""
+    cells, wrong = list[Cell](), list[str]()
+    for number, grid in enumerate(comparison.grids):
+        base = _base(grid, path, number)
+        for labels, changes in _points(grid):
+            for seed in grid.seeds:
+                try:
+                    measurement = _resolve(base, changes, seed)
+                except (ValidationError, ConfigError) as error:
+                    words = first_problem(error) if isinstance(error, ValidationError) else str(error)
+                    point = ", ".join(f"{axis}: {choice}" for axis, choice in labels.items()) or "its only cell"
+                    wrong.append(f"{path}: grids.{number} ({point}): {words.removeprefix('Value error, ')}")
+                    break  # another seed has the same mistake
+                cells.append(Cell(comparison.name, number, labels, seed, measurement))
+        if len(cells) > MOST_CELLS:
+            raise ConfigError(f"{path}: more than {MOST_CELLS} cells; split it into several files")
+    if wrong:
+        raise ConfigError("\n".join(wrong))
+    return cells
+
+
+def _base(grid: Grid, path: Path, number: int) -> dict[str, Any]:
+    """The measurement before anything varies; a job's file is read here, once."""
+    match grid.measure:
+        case {"kind": "job", "job": str(file), **others} if not others:
+            job = placed(file, path)
+            load_config(Job, job)  # the file by itself must be right, and says where it is not
+            return {"kind": "job", "job": yaml.safe_load(job.read_text(encoding="utf-8"))}
+        case {"kind": "job"}:
+            raise ConfigError(f"{path}: grids.{number}.measure: expected `kind: job` and `job: FILE`, nothing else")
+    return dict(grid.measure)
+
+
+def _points(grid: Grid) -> list[tuple[dict[str, Label], Changes]]:
+    axes = [[(name, choice, changes) for choice, changes in axis.choices.items()] for name, axis in grid.vary.items()]
+    points = []
+    for combination in itertools.product(*axes):
+        labels: dict[str, Label] = {name: choice for name, choice, _ in combination}
+        points.append((labels, {key: value for _, _, changes in combination for key, value in changes.items()}))
+    return points
+
+
+def _resolve(base: dict[str, Any], changes: Changes, seed: int) -> Measurement:
+    fields = deepcopy(base)
+    settings = fields["job"] if fields.get("kind") == "job" else fields
+    for key, value in {**changes, "seed": seed}.items():
+        _change(settings, key.split("."), value)
+    if fields.get("kind") == "job":
+        settings["name"] = JobMeasurement.NAME
+    return _MEASUREMENT.validate_python(fields)
+
+
+def _change(fields: dict[str, Any], path: list[str], value: Any) -> None:
+    """Sections on the way that are not there are made; what then does not fit is for the model to refuse."""
+    *sections, last = path
+    for section in sections:
+        inner = fields.setdefault(section, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(f"{'.'.join(path)}: {section} is {inner!r}, no section to change something in")
+        fields = inner
+    if value is None:
+        fields.pop(last, None)  # `null` leaves a setting out
+    else:
+        fields[last] = deepcopy(value)

@@ -1,0 +1,131 @@
+"""Attacks as measurements: how far each one gets."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, assert_never
+
+import numpy as np
+from pydantic import Field
+
+from experiments.comparison.rows import Row
+from federation.config.section import Section
+from federation.config.sums import SecureSumConfig, SumKind
+
+if TYPE_CHECKING:
+    from experiments.attacks.protections import Protection
+
+LEARNT = {"learnt": 1.0, "refused": 0.0, "harmless": 0.0, "does not apply": -1.0}
+
+
+class Plain(Section):
+    """The gradient itself."""
+
+    kind: Literal["plain"]
+
+
+class Clipped(Section):
+    """Rows' gradients, each clipped."""
+
+    kind: Literal["clipped"]
+
+
+class ExampleNoise(Section):
+    """One step of private training."""
+
+    kind: Literal["example_noise"]
+    noise_multiplier: float = Field(gt=0, le=1e5, description="sigma")
+
+
+class SumOf(Section):
+    """The sum of several silos' gradients."""
+
+    kind: Literal["sum_of"]
+    silos: int = Field(ge=2, le=100, description="in the sum")
+
+
+class Upload(Section):
+    """The bytes of one silo's upload in a secure sum."""
+
+    kind: Literal["upload"]
+    secure_sum: SecureSumConfig
+
+
+ProtectionConfig = Annotated[Plain | Clipped | ExampleNoise | SumOf | Upload, Field(discriminator="kind")]
+
+
+class CheatingMeasurement(Section):
+    """Every cheat against one sum."""
+
+    kind: Literal["cheating"]
+    secure_sum: SumKind = Field(description="the kind of sum")
+    seed: int = Field(default=0, ge=0, description="makes no difference: keys and vectors are fresh")
+
+    def run(self, folder: Path) -> list[Row]:
+        """1 where the aggregator learnt a silo's vector, 0 where it did not, -1 where there was nothing to try."""
+        from experiments.attacks.cheating import play_all
+
+        return [
+            Row(measure="learnt", value=LEARNT[attempt.outcome], detail=attempt.cheat, stage=attempt.outcome)
+            for attempt in play_all([self.secure_sum])
+        ]
+
+
+class InversionMeasurement(Section):
+    """Gradient inversion of one step, on the image with the seed's number."""
+
+    kind: Literal["inversion"]
+    protection: ProtectionConfig
+    iterations: int = Field(default=150, ge=1, le=100_000, description="of the attacker's search")
+    seed: int = Field(default=0, ge=0, description="which image")
+
+    def run(self, folder: Path) -> list[Row]:
+        """How near the attacker came; both images are kept beside the numbers."""
+        from experiments.attacks.inversion import invert
+
+        found = invert(_protection(self.protection), image=self.seed, iterations=self.iterations)
+        np.savez(folder / "images.npz", original=found.originals[0], rebuilt=found.reconstructions[0])
+        return [
+            Row(measure="psnr", value=found.psnr, unit="dB"),
+            Row(measure="baseline_psnr", value=found.guess_psnr, unit="dB"),
+        ]
+
+
+class AuditMeasurement(Section):
+    """An audit of the private trainer at the noise that an epsilon takes."""
+
+    kind: Literal["audit"]
+    epsilon: float = Field(gt=0, le=100, description="that the ledger may book")
+    trials: int = Field(default=1000, ge=40, le=1_000_000, description="half of them with the canary")
+    noise: Literal["on", "off"] = Field(default="on", description="off is a fault that the ledger does not know of")
+    seed: int = Field(default=0, ge=0, description="tells repetitions apart; noise is never seeded")
+
+    def run(self, folder: Path) -> list[Row]:
+        """What the guesses prove, and what the ledger says."""
+        from experiments.attacks.audit import audit_training
+
+        audit = audit_training(self.epsilon, trials=self.trials, flaw="none" if self.noise == "on" else "noise_off")
+        return [
+            Row(measure="lower_bound", value=audit.epsilon),
+            *([] if audit.gaussian_epsilon is None or self.noise == "off" else
+              [Row(measure="gaussian_lower_bound", value=audit.gaussian_epsilon)]),
+            Row(measure="epsilon", value=audit.ledger_epsilon),
+            Row(measure="trials", value=audit.trials),
+            Row(measure="confidence", value=audit.confidence),
+        ]  # fmt: skip
+
+
+def _protection(config: ProtectionConfig) -> "Protection":
+    from experiments.attacks import protections
+
+    match config:
+        case Plain():
+            return protections.Plain()
+        case Clipped():
+            return protections.Clipped()
+        case ExampleNoise(noise_multiplier=noise):
+            return protections.ExampleNoise(noise)
+        case SumOf(silos=silos):
+            return protections.SumOf(silos)
+        case Upload(secure_sum=secure_sum):
+            return protections.Upload(secure_sum)
+        case _:
+            assert_never(config)

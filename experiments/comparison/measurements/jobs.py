@@ -1,0 +1,70 @@
+"""A whole job as a measurement: quality, privacy, traffic and time, as its run folder tells them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from experiments.comparison.rows import Row
+from federation.config.job import Job
+from federation.config.schedule import TwoPhase
+from federation.config.section import Section
+from siloseal.console import Console
+from siloseal.metrics import PrivacyMetric, QualityMetric, TimingMetric, TrafficMetric
+from siloseal.summary import Run, read_run
+
+
+class JobMeasurement(Section):
+    """Runs a job with silos in this process."""
+
+    NAME: ClassVar[str] = "cell"
+    """All cells' jobs have one name, so that it makes no difference."""
+
+    kind: Literal["job"]
+    job: Job
+
+    def run(self, folder: Path) -> list[Row]:
+        """One silo computes at a time: other cells run beside this one."""
+        from siloseal.runs import run_job  # here: torch takes seconds to import, and cells of other kinds need none
+
+        run_dir = folder / "run"
+        with Console(quiet=True, json=False) as console:
+            run_job(self.job, run_dir, console, workers=1)
+        return rows_of(self.job, read_run(run_dir))
+
+
+def rows_of(job: Job, run: Run) -> list[Row]:
+    """Everything in a finished run that a figure may need."""
+    return [
+        *_quality(run),
+        *_steps(job),
+        *(Row(measure="epsilon", value=cost.epsilon, stage=cost.phase, silo=cost.silo)
+          for cost in run.of(PrivacyMetric) if cost.epsilon is not None),
+        *([] if run.summary.delta is None else [Row(measure="delta", value=run.summary.delta)]),
+        *(Row(measure=measure, value=value, unit="B", stage=traffic.stage, silo=traffic.silo)
+          for traffic in run.of(TrafficMetric)
+          for measure, value in (("sent_bytes", traffic.sent_bytes), ("received_bytes", traffic.received_bytes))),
+        *(Row(measure="seconds", value=timing.seconds, unit="s", stage=timing.stage)
+          for timing in run.of(TimingMetric)),
+        Row(measure="seconds", value=run.summary.seconds, unit="s", stage="total"),
+    ]  # fmt: skip
+
+
+def _quality(run: Run) -> Iterator[Row]:
+    """`accuracy` is the headline; other classifiers are told apart by `detail` of `other_accuracy`."""
+    for quality in run.of(QualityMetric):
+        place = {"stage": quality.stage, "silo": quality.silo or ""}
+        for number, (name, value) in enumerate(quality.accuracy.items()):
+            yield Row(measure="other_accuracy" if number else "accuracy", value=value, detail=name, **place)
+        if quality.frechet is not None:
+            yield Row(measure="frechet", value=quality.frechet, **place)
+
+
+def _steps(job: Job) -> Iterator[Row]:
+    """How many training steps each silo has taken until a global model: the x axis of a convergence curve."""
+    if not isinstance(job.schedule, TwoPhase):
+        return
+    yield Row(measure="steps", value=0, stage="warm_start")
+    yield Row(measure="steps", value=job.schedule.local_steps, stage="phase_1")
+    for number in range(1, job.schedule.tuning_rounds + 1):
+        steps = job.schedule.local_steps + number * job.schedule.tuning_steps
+        yield Row(measure="steps", value=steps, stage=f"round_{number}")

@@ -1,0 +1,50 @@
+"""A noised sum as a measurement: how far off it is at an epsilon, and what it costs in bytes."""
+
+from pathlib import Path
+from statistics import fmean
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from experiments.comparison.rows import Row
+from experiments.sum_table import Table
+from federation.config.mechanisms import MechanismConfig, SplitConfig
+from federation.config.section import Section
+from federation.config.sums import SecureSumConfig
+from federation.mechanism import NoisySum
+from federation.mechanisms.calibration import Demand, gaussian_multiplier
+from federation.protection import mechanism_for
+from federation.session import RealDomain
+
+CLIP_NORM = 1.0
+
+
+class NoiseMeasurement(Section):
+    """Sums of vectors of norm 1, each protected as a whole, through a mechanism and a secure sum."""
+
+    kind: Literal["noise"]
+    mechanism: MechanismConfig
+    epsilon: float = Field(gt=0, le=1000, description="of one release")
+    delta: float = Field(default=1e-5, gt=0, lt=0.1, description="of one release")
+    secure_sum: SecureSumConfig = Field(description="below the noise")
+    silos: int = Field(default=20, ge=2, le=1000, description="who take part")
+    length: int = Field(default=1000, ge=1, le=1_000_000, description="entries of a vector")
+    seed: int = Field(default=0, ge=0, description="of the vectors; never of noise")
+
+    def run(self, folder: Path) -> list[Row]:
+        """One release."""
+        honest = self.silos - (self.mechanism.colluding if isinstance(self.mechanism, SplitConfig) else 0)
+        demand = Demand(self.epsilon, self.delta, releases=1, silos=self.silos, honest=honest, length=self.length)
+        domain, inner = RealDomain(self.length, CLIP_NORM), self.secure_sum.build()
+        scheme = NoisySum(mechanism_for(self.mechanism, demand, CLIP_NORM, inner, domain, whole=True), inner)
+        directions = np.random.default_rng(self.seed).normal(size=(self.silos, self.length))
+        directions *= CLIP_NORM / np.linalg.norm(directions, axis=1, keepdims=True)
+        vectors = {f"silo{number:03}": vector for number, vector in enumerate(directions)}
+        table = Table(scheme, vectors, domain)
+        error = float(np.sqrt(np.mean((table.finish().total - directions.sum(axis=0)) ** 2)))
+        return [
+            Row(measure="rmse", value=error),
+            Row(measure="central_rmse", value=gaussian_multiplier(demand) * CLIP_NORM),
+            Row(measure="sent_bytes", value=fmean(table.sent.values()), unit="B"),
+        ]

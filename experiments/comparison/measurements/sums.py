@@ -1,0 +1,100 @@
+"""One secure sum as a measurement: the real protocol among real sides, every message counted and every side timed."""
+
+import resource
+from pathlib import Path
+from statistics import fmean
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from experiments.comparison.rows import Row
+from experiments.sum_table import Table
+from federation.config.section import Section
+from federation.config.sums import SecureSumConfig
+from federation.errors import ProtocolError, RunError
+from federation.secure_sum import SecureSum, Sum
+from federation.session import RealDomain, Vector
+
+BOUND = 8.0
+SHORT = 100
+"""Entries are enough to see whether a sum survives a drop-out."""
+
+Vectors = dict[str, Vector]
+
+
+class SumMeasurement(Section):
+    """What a sum of random vectors costs each party, how exact it is, and whether it survives a silent silo."""
+
+    kind: Literal["sum"]
+    secure_sum: SecureSumConfig
+    silos: int = Field(default=5, ge=2, le=1000, description="who take part")
+    length: int = Field(default=10_000, ge=1, le=10_000_000, description="entries of a vector")
+    dropouts: bool = Field(default=True, description="also try a silo that falls silent before, and after, its upload")
+    seed: int = Field(default=0, ge=0, description="of the vectors; never of keys, masks or noise")
+
+    def run(self, folder: Path) -> list[Row]:
+        """The sum with everyone, then with a silent silo."""
+        scheme, rng, before = self.secure_sum.build(), np.random.default_rng(self.seed), _peak_bytes()
+        names = [f"silo{number:03}" for number in range(self.silos)]
+        vectors: Vectors = {name: rng.uniform(-BOUND, BOUND, self.length) for name in names}
+        table = Table(scheme, vectors, RealDomain(self.length, BOUND))
+        total = table.finish()
+        rows = [
+            *_rows(table),
+            Row(measure="peak_bytes", value=_peak_bytes() - before, unit="B"),
+            Row(measure="error", value=_error(total, vectors)),
+            Row(measure="parameters", value=self.length),
+        ]
+        if self.dropouts:
+            upload = _upload_round(table)
+            for name, leaves in (("dropout_before_upload", upload), ("dropout_after_upload", upload + 1)):
+                rows.append(Row(measure=name, value=float(_survives(scheme, vectors, leaves))))
+        return rows
+
+
+def _survives(scheme: SecureSum, vectors: Vectors, leaves: int) -> bool:
+    """Whether the sum comes out although the last silo answers nothing from this round on."""
+    short = {name: vector[:SHORT] for name, vector in vectors.items()}
+    domain = RealDomain(len(next(iter(short.values()))), BOUND)
+    table = Table(scheme, short, domain, quorum=scheme.fewest(len(short)))
+    try:
+        total = table.finish(leaving={next(reversed(short)): leaves})
+    except ProtocolError:
+        return False
+    if _error(total, short) > total.error_bound:
+        raise RunError(f"{scheme.name} gave a wrong sum after a drop-out; that is a fault of the program: report it")
+    return True
+
+
+def _error(total: Sum, vectors: Vectors) -> float:
+    """The largest of an entry, of the sum of those who contributed."""
+    exact = np.sum([vectors[name] for name in total.contributors], axis=0)
+    return float(np.abs(total.total - exact).max())
+
+
+def _upload_round(table: Table) -> int:
+    """In which most bytes leave the silos."""
+    return max(
+        range(1, table.round + 1),
+        key=lambda number: sum(one.sent_bytes for one in table.log if one.round == number),
+    )
+
+
+def _rows(table: Table) -> list[Row]:
+    """Bytes by round and silo, seconds by party."""
+    rows = [Row(measure="aggregator_seconds", value=table.aggregator_seconds, unit="s")]
+    for number in range(table.round + 1):
+        there, stage = [one for one in table.log if one.round == number], f"round {number}"
+        if there:
+            seconds = fmean(one.seconds for one in there)
+            rows.append(Row(measure="silo_seconds", value=seconds, unit="s", stage=stage))
+        for one in there if number else ():
+            rows.append(Row(measure="sent_bytes", value=one.sent_bytes, unit="B", stage=stage, silo=one.silo))
+            rows.append(Row(measure="received_bytes", value=one.received_bytes, unit="B", stage=stage, silo=one.silo))
+    return rows
+
+
+def _peak_bytes() -> int:
+    """The most memory that this process has had; it never falls, so a cell needs a process of its own."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

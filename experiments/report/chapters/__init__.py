@@ -1,0 +1,92 @@
+"""One module a kind of chapter. `draw` goes from finished cells to a chapter with its pictures on the disk."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import assert_never
+
+from experiments import figures
+from experiments.comparison.rows import Measured
+from experiments.report.averages import varied
+from experiments.report.chapter import Chapter, ChapterKind, Figure, Table
+from experiments.report.chapters import (
+    audit,
+    cheating,
+    inversion,
+    noise,
+    optimizers,
+    overview,
+    silos,
+    starts,
+    sums,
+    traffic,
+)
+from experiments.report.chapters.draft import Album, Draft
+
+__all__ = ["ChapterKind", "draw"]
+
+
+def draw(
+    kind: ChapterKind,
+    name: str,
+    cells: Sequence[Measured],
+    figures_dir: Path,
+    *,
+    folder_of: Callable[[str], Path] | None = None,
+    command: str = "",
+    seconds: float = 0.0,
+    dpi: int = figures.DPI,
+) -> Chapter:
+    """Draws what the cells have, and notes what they lack.
+
+    `folder_of` finds the folder of a cell by its digest; `seconds` is what the cells took together.
+    """
+    with figures.style():
+        made = drafted(kind, cells, Album(figures_dir, name, dpi), folder_of)
+    averaged = [axis for axis in varied(cells) if axis not in made.axes]
+    notes = [part for part in made.parts if isinstance(part, str)]
+    if averaged:
+        notes.insert(0, f"This grid also varies {', '.join(averaged)}: the numbers here are averages over that, too.")
+    if not cells:
+        notes.insert(0, "No cell of this comparison is finished: there is nothing to show yet.")
+    return Chapter(
+        name=name,
+        title=made.title if name == kind else f"{made.title}: {name}",
+        lead=made.lead,
+        figures=tuple(part for part in made.parts if isinstance(part, Figure)),
+        tables=tuple(part for part in made.parts if isinstance(part, Table)),
+        notes=tuple(notes),
+        command=command,
+        seconds=seconds,
+    )
+
+
+def drafted(
+    kind: ChapterKind,
+    cells: Sequence[Measured],
+    album: Album,
+    folder_of: Callable[[str], Path] | None,
+) -> Draft:
+    """By kind."""
+    match kind:
+        case "overview":
+            return overview.draft(cells, album)
+        case "optimizers":
+            return optimizers.draft(cells, album)
+        case "sums":
+            return sums.draft(cells, album)
+        case "noise":
+            return noise.draft(cells, album)
+        case "traffic":
+            return traffic.draft(cells, album)
+        case "silos":
+            return silos.draft(cells, album)
+        case "starts":
+            return starts.draft(cells, album)
+        case "inversion":
+            return inversion.draft(cells, album, folder_of)
+        case "audit":
+            return audit.draft(cells, album)
+        case "cheating":
+            return cheating.draft(cells, album)
+        case _:
+            assert_never(kind)

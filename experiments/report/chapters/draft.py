@@ -1,0 +1,38 @@
+"""A chapter while it is drawn: its parts, and where its pictures go."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib.figure import Figure as Picture
+
+from experiments import figures
+from experiments.report.chapter import Figure, Table
+
+Part = Figure | Table | str
+"""What a piece of a chapter gives: something to show, or the sentence that says what is missing or what to mind."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A chapter as its module gives it. `axes` are those that it shows; over all others it averages."""
+
+    title: str
+    lead: str
+    axes: tuple[str, ...]
+    parts: Sequence[Part]
+
+
+@dataclass(frozen=True)
+class Album:
+    """Where the pictures of one chapter go."""
+
+    folder: Path
+    chapter: str
+    dpi: int = figures.DPI
+
+    def keep(self, picture: Picture, name: str, *, message: str, caption: str) -> Figure:
+        """Saves it as CHAPTER-NAME."""
+        full = f"{self.chapter}-{name}"
+        png, svg = figures.save(picture, self.folder, full, message=message, dpi=self.dpi)
+        return Figure(full, message, caption, png, svg)

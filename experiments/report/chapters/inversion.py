@@ -1,0 +1,151 @@
+"""Gradient inversion: what an attacker rebuilds from what left a silo, under each protection."""
+
+import textwrap
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments import figures
+from experiments.comparison.rows import Label, Measured
+from experiments.report.averages import Mean, at, bands, choices, mean, numbers
+from experiments.report.chapter import Figure, Table
+from experiments.report.chapters.draft import Album, Draft, Part
+from experiments.report.chapters.words import missing, text_of
+from federation.errors import DataError
+
+MOST_IMAGES = 8
+GAP = 3  # pixels between images
+LEAD = (
+    "An attacker who sees an upload searches for the image whose training would have caused it. The peak "
+    "signal-to-noise ratio (PSNR) says how near it comes: about 10 dB is nothing, 20 dB is recognisable."
+)
+NOTES = (
+    "The baseline is the PSNR of a guess without the upload. A protection holds where the attack does no better.",
+    "One attack failed or succeeded here: a failure is evidence, not a proof. The proofs are the epsilon and the sum.",
+)
+
+FolderOf = Callable[[str], Path]
+Image = NDArray[np.float64]
+Pairs = dict[tuple[Label, int], tuple[Image, Image]]
+"""Original and rebuilt, by protection and seed."""
+
+
+def draft(cells: Sequence[Measured], album: Album, folder_of: FolderOf | None) -> Draft:
+    """The strip of images, the numbers beside it."""
+    known = [cell for cell in cells if "protection" in cell.labels]
+    pairs = {} if folder_of is None else images(known, folder_of)
+    parts: list[Part] = [
+        strip(known, pairs, album) if pairs else missing("images", "cells with label `protection` and `images.npz`")
+    ]
+    parts.append(table(known) if numbers(known, "psnr") else missing("the table", "rows `psnr`"))
+    return Draft("Rebuilding images from uploads", LEAD, ("protection",), [*parts, *NOTES])
+
+
+def images(cells: Sequence[Measured], folder_of: FolderOf) -> Pairs:
+    """Original and rebuilt image by protection and seed, of the cells that kept them."""
+    found: Pairs = {}
+    for cell in cells:
+        path = folder_of(cell.cell) / "images.npz"
+        if path.is_file():
+            found[cell.labels["protection"], cell.seed] = read_pair(path)
+    return found
+
+
+def read_pair(path: Path) -> tuple[Image, Image]:
+    """Both images of a cell; `DataError` where the file holds something else."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            original, rebuilt = (np.asarray(arrays[name], dtype=np.float64) for name in ("original", "rebuilt"))
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path} holds no arrays `original` and `rebuilt` ({error}); measure the cell again") from error
+    if original.ndim != 2 or rebuilt.shape != original.shape:
+        raise DataError(
+            f"{path} holds images of shapes {original.shape} and {rebuilt.shape}, expected two equal grey ones; "
+            "measure the cell again"
+        )
+    return original, rebuilt
+
+
+def strip(cells: Sequence[Measured], pairs: Pairs, album: Album) -> Figure:
+    """Originals on top, a row a protection."""
+    protections = [one for one in choices(cells, "protection") if any(kept == one for kept, _ in pairs)]
+    seeds = sorted({seed for _, seed in pairs})[:MOST_IMAGES]
+    originals = [next(pair[0] for (_, kept), pair in pairs.items() if kept == seed) for seed in seeds]
+    rebuilt = [[pairs[one, seed][1] if (one, seed) in pairs else None for seed in seeds] for one in protections]
+    height, width = (max(image.shape[side] for image in originals) for side in (0, 1))
+    picture, (axes,) = figures.panels(1, height=1.1 + 4.4 * (1 + len(protections)) / max(len(seeds), 5))
+    axes.imshow(mosaic([originals, *rebuilt], height, width), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+    names = ["original", *(row_name(cells, one) for one in protections)]
+    axes.set_yticks([(height + GAP) * n + height / 2 for n in range(len(names))], names)
+    axes.set_xticks([(width + GAP) * n + width / 2 for n in range(len(seeds))], [str(n + 1) for n in range(len(seeds))])
+    axes.set_xlabel("image (number)")
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+    caption = "Each column is one image; below it, what the attack rebuilds. " + bands(psnr(cells).values(), "images")
+    return album.keep(picture, "images", message=message(cells), caption=caption)
+
+
+def row_name(cells: Sequence[Measured], protection: Label) -> str:
+    """With its number at the side of the images."""
+    found = mean(numbers(at(cells, protection=protection), "psnr"))
+    name = textwrap.fill(text_of(protection), 24)
+    return f"{name}\nPSNR {found.value:.1f} dB" if found else name
+
+
+def mosaic(rows: Sequence[Sequence[Image | None]], height: int, width: int) -> Image:
+    """All images in one, with white between them and where one is missing."""
+    whole = np.ones(((height + GAP) * len(rows), (width + GAP) * len(rows[0])))
+    for n, row in enumerate(rows):
+        for m, image in enumerate(row):
+            if image is not None:
+                own_height, own_width = image.shape
+                whole[(height + GAP) * n :, (width + GAP) * m :][:own_height, :own_width] = image
+    return whole[:-GAP, :-GAP]
+
+
+def psnr(cells: Sequence[Measured]) -> dict[str, Mean]:
+    """Over images, by protection."""
+    means = {text_of(one): mean(numbers(at(cells, protection=one), "psnr")) for one in choices(cells, "protection")}
+    return {name: one for name, one in means.items() if one}
+
+
+def gain(cells: Sequence[Measured], protection: Label) -> Mean | None:
+    """How much better than a guess, image by image."""
+    pairs = [(cell.find("psnr"), cell.find("baseline_psnr")) for cell in at(cells, protection=protection)]
+    return mean([attack[0].value - guess[0].value for attack, guess in pairs if attack and guess])
+
+
+def message(cells: Sequence[Measured]) -> str:
+    """How well the attack does at best, and what leaves it no better than a guess."""
+    means = psnr(cells)
+    if not means:
+        return "What the attack rebuilds"
+    worst = max(means, key=lambda name: means[name].value)
+    gains = {text_of(one): found for one in choices(cells, "protection") if (found := gain(cells, one))}
+    held = [name for name, one in gains.items() if one.low <= 0]
+    first = f"Images are rebuilt best under “{worst}” (PSNR {means[worst].value:.1f} dB)"
+    if not gains:
+        return first
+    return f"{first}; no better than a guess under {named(held) if held else 'no protection'}"
+
+
+def named(protections: Sequence[str]) -> str:
+    """In quotes, for their names are anything."""
+    return ", ".join(f"“{one}”" for one in protections)
+
+
+def table(cells: Sequence[Measured]) -> Table:
+    """The numbers beside the strip."""
+    rows = []
+    for one in choices(cells, "protection"):
+        there = at(cells, protection=one)
+        attack, guess, better = mean(numbers(there, "psnr")), mean(numbers(there, "baseline_psnr")), gain(cells, one)
+        texts = (found.text(1) if found else "not measured" for found in (attack, guess, better))
+        rows.append((text_of(one), *texts, str(len(there))))
+    caption = "PSNR in dB, mean ± half the width of its 95 % confidence interval over images"
+    columns = ("protection", "attack (dB)", "guess (dB)", "attack above guess (dB)", "images")
+    return Table(caption, columns, tuple(rows), (1, 2, 3, 4))

@@ -1,0 +1,150 @@
+"""Who adds the noise: what it costs in accuracy of a job, and in the error of a single sum."""
+
+from collections.abc import Callable, Sequence
+
+from matplotlib.axes import Axes
+
+from experiments import figures
+from experiments.comparison.rows import Measured
+from experiments.report.averages import Mean, accuracy, at, bands, choices, headline, is_number, mean
+from experiments.report.chapter import Figure, Table
+from experiments.report.chapters.draft import Album, Draft, Part
+from experiments.report.chapters.words import ACCURACY, missing, ranked, ranking, text_of
+from siloseal import wording
+
+LEAD = (
+    "The same privacy by different hands: noise in every training step, noise that each silo or the aggregator adds to "
+    "a sum, and noise split over the silos. Less trust costs more noise."
+)
+NOTES = (
+    "An epsilon counts for its unit: a job protects one example, unless its file says otherwise; a single sum protects "
+    "a silo's whole vector. So the epsilons of the two pictures are not the same promise.",
+    "The noise of DDG, Skellam and binomial sums protects only under a sum that hides single silos.",
+)
+LOCAL = ("each silo, all that it needs", "nobody", "n times the central variance")
+CENTRAL = ("the aggregator", "the aggregator, with the exact sum", "once")
+SPLIT = ("each silo a part, in integers, under a sum that hides parts", "h honest silos of those that stay")
+TRUST = {
+    "DP-Adam in training": ("each silo, in every training step", "nobody", "none on the sum itself"),
+    "each silo (local)": LOCAL, "local": LOCAL,
+    "aggregator (central)": CENTRAL, "central": CENTRAL,
+    "DDG": (*SPLIT, "n / h times"), "Skellam": (*SPLIT, "n / h times"),
+    "binomial": (*SPLIT, "more, by a looser theorem and composition"),
+    "PBM": ("the coins that carry the values", SPLIT[1], "5.7 times on vectors, against exchange; few bits, unbiased"),
+}  # fmt: skip
+
+Curves = dict[str, list[tuple[float, Mean]]]
+"""By kind of noise: points over epsilon."""
+Pick = Callable[[Sequence[Measured]], Mean | None]
+
+
+def draft(cells: Sequence[Measured], album: Album) -> Draft:
+    """Jobs measured accuracies, single sums errors."""
+    known = [cell for cell in cells if "noise" in cell.labels and is_number(cell.labels.get("epsilon", ""))]
+    jobs, single = by_noise(known, accurate), by_noise(known, relative)
+    parts: list[Part] = [
+        accuracies(jobs, known, album) if jobs else missing("accuracy", "jobs with labels `noise` and `epsilon`"),
+        errors(single, album) if single else missing("errors", "cells with `rmse` and `central_rmse`"),
+    ]
+    parts += [results(jobs, "Final accuracy by epsilon")] if jobs else []
+    parts += [results(single, "Error of a sum by epsilon, in errors of the central Gaussian")] if single else []
+    parts += [table(known)] if known else []
+    return Draft("Who adds the noise", LEAD, ("noise", "epsilon"), [*parts, *NOTES])
+
+
+def accurate(cells: Sequence[Measured]) -> Mean | None:
+    """Final accuracy."""
+    return accuracy(cells, "final")
+
+
+def relative(cells: Sequence[Measured]) -> Mean | None:
+    """Error of the sum, in errors of the central Gaussian."""
+    pairs = [(cell.find("rmse"), cell.find("central_rmse")) for cell in cells]
+    return mean(
+        [error[0].value / central[0].value for error, central in pairs if error and central and central[0].value]
+    )
+
+
+def by_noise(cells: Sequence[Measured], pick: Pick) -> Curves:
+    """Points over epsilon, of each kind of noise that has any."""
+    curves: Curves = {}
+    for kind in choices(cells, "noise"):
+        of = at(cells, noise=kind)
+        points = [
+            (float(epsilon), found) for epsilon in choices(of, "epsilon") if (found := pick(at(of, epsilon=epsilon)))
+        ]
+        if points:
+            curves[text_of(kind)] = points
+    return curves
+
+
+def drawn(axes: Axes, curves: Curves) -> str:
+    """Draws them over epsilon, and says what their bands are."""
+    for index, (kind, points) in enumerate(curves.items()):
+        figures.curve(axes, points, figures.look(index), kind)
+    figures.logarithmic(axes, "x")
+    figures.ticks_at(axes.xaxis, [epsilon for points in curves.values() for epsilon, _ in points])
+    axes.set_xlabel("epsilon (privacy loss; smaller protects more)")
+    return bands(one for points in curves.values() for _, one in points)
+
+
+def common(curves: Curves) -> tuple[float, dict[str, Mean]]:
+    """The smallest epsilon that the most kinds of noise have, and their numbers there."""
+    every = [epsilon for points in curves.values() for epsilon, _ in points]
+    epsilon = max(every, key=lambda one: (every.count(one), -one))
+    return epsilon, {kind: dict(points)[epsilon] for kind, points in curves.items() if epsilon in dict(points)}
+
+
+def accuracies(curves: Curves, cells: Sequence[Measured], album: Album) -> Figure:
+    """Accuracy against epsilon."""
+    picture, (axes,) = figures.panels(1, height=4.0)
+    sentence = drawn(axes, curves)
+    figures.measured_in(axes, ACCURACY)
+    figures.legend(picture)
+    epsilon, means = common(curves)
+    message = f"At epsilon {epsilon:g} {ranking(means)}"
+    caption = f"Final accuracy of the {headline(cells)} classifier. {sentence}"
+    return album.keep(picture, "accuracy", message=message, caption=caption)
+
+
+def errors(curves: Curves, album: Album) -> Figure:
+    """Error against epsilon, relative to the least that any noise could have."""
+    picture, (axes,) = figures.panels(1, height=4.0)
+    sentence = drawn(axes, curves)
+    axes.axhline(1.0, color=figures.GREY, linewidth=1)
+    figures.logarithmic(axes, "y")
+    figures.measured_in(axes, "error of the sum (times the central Gaussian's)")
+    figures.legend(picture)
+    epsilon, means = common(curves)
+    *_, (best, least) = ranked(means)
+    worst, most = ranked(means)[0]
+    message = f"At epsilon {epsilon:g} {best} is off by {least.value:.3g} times the central Gaussian's error"
+    message += f", {worst} by {most.value:.3g} times" if len(means) > 1 else ""
+    caption = f"Root mean squared error of an entry of the sum, over that of the central Gaussian. {sentence}"
+    return album.keep(picture, "error", message=message, caption=caption)
+
+
+def results(curves: Curves, caption: str) -> Table:
+    """What the curves show."""
+    epsilons = sorted({epsilon for points in curves.values() for epsilon, _ in points})
+    rows = tuple(
+        (kind, *(dict(points)[one].text() if one in dict(points) else "not measured" for one in epsilons))
+        for kind, points in curves.items()
+    )
+    caption += ", mean ± half the width of its 95 % confidence interval"
+    return Table(
+        caption, ("noise", *(f"epsilon {one:g}" for one in epsilons)), rows, tuple(range(1, 1 + len(epsilons)))
+    )
+
+
+def table(cells: Sequence[Measured]) -> Table:
+    """Who adds it, who must be trusted, and the bytes of a silo's part."""
+    rows = []
+    for kind in choices(cells, "noise"):
+        of = at(cells, noise=kind)
+        bits = [sum(row.value for row in cell.find("sent_bytes")) for cell in of if cell.find("rmse")]
+        sent = mean([value for value in bits if value])
+        trust = TRUST.get(text_of(kind), ("not described here",) * 3)
+        rows.append((text_of(kind), *trust, wording.size(sent.value) if sent else "not measured"))
+    columns = ("noise", "who adds it", "who is trusted", "noise on a sum of n", "a silo sends in one sum")
+    return Table("Who adds the noise, and who must be trusted", columns, tuple(rows), (4,))

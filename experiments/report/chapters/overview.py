@@ -1,0 +1,136 @@
+"""Any comparison of the user's own: its headline number over the axes that vary."""
+
+from collections.abc import Sequence
+from itertools import product
+
+from matplotlib.axes import Axes
+
+from experiments import figures
+from experiments.comparison.rows import Label, Measured, Row
+from experiments.report.averages import Mean, at, bands, choices, is_number, mean, numbers, varied
+from experiments.report.chapter import Figure, Table
+from experiments.report.chapters.draft import Album, Draft, Part
+from experiments.report.chapters.words import missing, text_of
+
+MOST_LINES, MOST_BARS = len(figures.COLOURS), 24
+
+Point = tuple[Label, ...]
+"""A choice for each axis that varies."""
+
+
+def draft(cells: Sequence[Measured], album: Album) -> Draft:
+    """One picture and the table behind it."""
+    shown = headline_row(cells)
+    axes = varied(cells) or list(dict.fromkeys(axis for cell in cells for axis in cell.labels))[:1]
+    parts: list[Part] = []
+    means = {} if shown is None else averaged(cells, axes, shown)
+    if shown is None or not means:
+        parts.append(missing("the overview", "cells that measured something"))
+    else:
+        parts += [picture(means, axes, shown, album), table(means, axes, shown)]
+        if len(lines(means, axes)) > most_shown(means, axes):
+            parts.append(f"The picture has the first {most_shown(means, axes)} only; the table has all combinations.")
+    parts.append("One measure is shown; all that was measured is in the table beside this report.")
+    lead = "Every combination of the grid, averaged over its seeds."
+    return Draft("Overview", lead, tuple(axes), parts)
+
+
+def headline_row(cells: Sequence[Measured]) -> Row | None:
+    """The accuracy of the final model; of cells that know none, the first number that they measured."""
+    rows = [row for cell in cells for row in cell.rows]
+    final = (row for row in rows if row.measure == "accuracy" and row.stage == "final" and not row.silo)
+    return next(final, rows[0] if rows else None)
+
+
+def averaged(cells: Sequence[Measured], axes: Sequence[str], shown: Row) -> dict[Point, Mean]:
+    """The headline number of every combination that was measured."""
+    means = {}
+    for point in product(*(choices(cells, axis) for axis in axes)):
+        there = at(cells, **dict(zip(axes, point, strict=True)))
+        where = {"stage": shown.stage, "silo": shown.silo, "detail": shown.detail}
+        found = mean(numbers(there, shown.measure, **where))
+        if found is not None:
+            means[point] = found
+    return means
+
+
+def abscissa(means: dict[Point, Mean], axes: Sequence[str]) -> int | None:
+    """The first axis of numbers, if there is one."""
+    return next((n for n in range(len(axes)) if all(is_number(point[n]) for point in means)), None)
+
+
+def lines(means: dict[Point, Mean], axes: Sequence[str]) -> dict[str, list[tuple[Label, Mean]]]:
+    """Points along the axis of numbers, by what else they chose."""
+    across = abscissa(means, axes)
+    found: dict[str, list[tuple[Label, Mean]]] = {}
+    for point, value in means.items():
+        rest = [f"{axes[n]} {text_of(label)}" for n, label in enumerate(point) if n != across]
+        found.setdefault(", ".join(rest), []).append((point[across] if across is not None else "", value))
+    return found
+
+
+def most_shown(means: dict[Point, Mean], axes: Sequence[str]) -> int:
+    """How many lines or bars a reader can tell apart."""
+    return MOST_BARS if abscissa(means, axes) is None else MOST_LINES
+
+
+def picture(means: dict[Point, Mean], axes: Sequence[str], shown: Row, album: Album) -> Figure:
+    """Lines over numbers, bars over words."""
+    across = abscissa(means, axes)
+    label = named(shown) + (f" ({shown.unit or 'share of 1'})" if shown.unit or shown.measure == "accuracy" else "")
+    series = dict(list(lines(means, axes).items())[: most_shown(means, axes)])
+    drawn, (plot,) = figures.panels(1, height=1.6 + 0.4 * len(series) if across is None else 3.6)
+    if across is None:
+        bars(plot, {name: points[0][1] for name, points in series.items()})
+        plot.set_xlabel(label)
+    else:
+        for index, (name, points) in enumerate(series.items()):
+            figures.curve(plot, [(float(x), value) for x, value in points], figures.look(index), name)
+        scale(plot, [float(point[across]) for point in means])
+        plot.set_xlabel(axes[across])
+        figures.measured_in(plot, label)
+        figures.legend(drawn)
+    caption = f"{named(shown)[:1].upper()}{named(shown)[1:]}. {bands(means.values())}"
+    return album.keep(drawn, "overview", message=message(means, axes, shown), caption=caption)
+
+
+def bars(plot: Axes, means: dict[str, Mean]) -> None:
+    """One a combination, from zero."""
+    values, halves = [one.value for one in means.values()], [one.half_width or 0.0 for one in means.values()]
+    plot.barh(range(len(values)), values, xerr=halves, color=figures.COLOURS[0], height=0.6, capsize=3)
+    figures.name_rows(plot, list(means), width=30)
+
+
+def scale(plot: Axes, places: Sequence[float]) -> None:
+    """Logarithmic where the numbers span decades."""
+    if min(places) > 0 and max(places) >= 30 * min(places):
+        figures.logarithmic(plot, "x")
+        figures.ticks_at(plot.xaxis, places)
+
+
+def named(shown: Row) -> str:
+    """What is shown, in words."""
+    words = [shown.measure.replace("_", " "), shown.stage.replace("_", " "), shown.detail, shown.silo]
+    return ", ".join(word for word in words if word)
+
+
+def message(means: dict[Point, Mean], axes: Sequence[str], shown: Row) -> str:
+    """The two ends of the table."""
+
+    def worded(point: Point) -> str:
+        return ", ".join(f"{axis} {text_of(label)}" for axis, label in zip(axes, point, strict=True))
+
+    top, bottom = max(means, key=lambda p: means[p].value), min(means, key=lambda p: means[p].value)
+    unit, measure = f" {shown.unit}" if shown.unit else "", shown.measure.replace("_", " ")
+    if len(means) == 1:
+        return f"{measure.capitalize()}: {means[top].value:.3g}{unit}"
+    overlap = "" if means[top].apart(means[bottom]) or means[top].count == 1 else " (their intervals overlap)"
+    first = f"Highest {measure}: {means[top].value:.3g}{unit} with {worded(top)}"
+    return f"{first}; lowest: {means[bottom].value:.3g}{unit} with {worded(bottom)}{overlap}"
+
+
+def table(means: dict[Point, Mean], axes: Sequence[str], shown: Row) -> Table:
+    """All combinations."""
+    rows = tuple((*map(text_of, point), value.text(), str(value.count)) for point, value in means.items())
+    caption = f"{named(shown)[:1].upper()}{named(shown)[1:]}: mean ± half the width of its 95 % confidence interval"
+    return Table(caption, (*axes, shown.measure.replace("_", " "), "seeds"), rows, (len(axes), len(axes) + 1))

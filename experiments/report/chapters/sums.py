@@ -1,0 +1,95 @@
+"""The secure sums side by side: bytes of whole jobs, and work, memory and exactness of a single sum."""
+
+import statistics
+from collections.abc import Callable, Sequence
+
+from experiments.comparison.rows import Label, Measured
+from experiments.report.averages import a_silo, at, choices, is_number, mean, numbers, totals
+from experiments.report.chapter import Table
+from experiments.report.chapters import sums_figures
+from experiments.report.chapters.draft import Album, Draft, Part
+from experiments.report.chapters.sums_words import KNOWS, NOT_KNOWN
+from experiments.report.chapters.words import missing, text_of
+from siloseal import wording
+
+LEAD = (
+    "The same sum through every scheme: what travels in a whole job, what a single sum costs a silo and the "
+    "aggregator, who learns what, and what happens when a silo falls silent."
+)
+NOTES = (
+    "Seconds are processor time of one thread. Memory is what the process of all parties grew by, so it holds every "
+    "silo's side and the aggregator's.",
+    "Who learns what follows from the schemes and is not measured; the dropout columns are.",
+)
+
+
+def draft(cells: Sequence[Measured], album: Album) -> Draft:
+    """Jobs are told from single sums by their phases."""
+    known = [cell for cell in cells if "sum" in cell.labels]
+    jobs = [cell for cell in known if sum(sums_figures.a_silo_in_phases([cell]))]
+    single = [cell for cell in known if cell.find("silo_seconds") or cell.find("error")]
+    parts: list[Part] = [
+        sums_figures.phases(jobs, album) if jobs else missing("bytes by phase", "whole jobs with label `sum`")
+    ]
+    if single:
+        drawn = [cell for cell in single if is_number(cell.labels.get("silos", ""))]
+        parts += [sums_figures.upload(drawn, album), sums_figures.work(drawn, album), sums_figures.memory(drawn, album)]
+        parts.append(costs(single))
+    else:
+        parts.append(missing("what a single sum costs", "cells of `kind: sum` with labels `sum` and `silos`"))
+    parts += [knowledge(known)] if known else []
+    return Draft("Secure sums", LEAD, ("sum", "silos"), [*parts, *NOTES])
+
+
+def costs(cells: Sequence[Measured]) -> Table:
+    """All numbers of the single sums."""
+    rows = []
+    for scheme in choices(cells, "sum"):
+        for silos in choices(at(cells, sum=scheme), "silos") or [""]:
+            there = at(cells, sum=scheme, silos=silos) if silos else at(cells, sum=scheme)
+            rows.append((text_of(scheme), text_of(silos), *cost_line(there)))
+    columns = ("sum", "silos", "a silo sends", "receives", "a silo's work", "aggregator's work", "memory", "error")
+    return Table("One sum, means over seeds; the error is the largest of any entry", columns, tuple(rows),
+                 tuple(range(1, len(columns))))  # fmt: skip
+
+
+def cost_line(cells: Sequence[Measured]) -> tuple[str, ...]:
+    """What one scheme costs among so many silos."""
+    sent, received = a_silo(cells, ["sent_bytes"]), a_silo(cells, ["received_bytes"])
+    silo, aggregator = totals(cells, ["silo_seconds"]), totals(cells, ["aggregator_seconds"])
+    memory, errors = numbers(cells, "peak_bytes"), numbers(cells, "error")
+
+    def shown(values: Sequence[float], write: Callable[[float], str]) -> str:
+        return write(statistics.fmean(values)) if values else "not measured"
+
+    return (
+        shown(sent, wording.size), shown(received, wording.size), shown(silo, seconds), shown(aggregator, seconds),
+        shown(memory, wording.size), shown([max(errors)] if errors else [], lambda value: f"{value:.1e}"),
+    )  # fmt: skip
+
+
+def seconds(value: float) -> str:
+    """With three digits, in milliseconds where it is short."""
+    return f"{value:.3g} s" if value >= 1 else f"{1000 * value:.3g} ms"
+
+
+def knowledge(cells: Sequence[Measured]) -> Table:
+    """Who learns what, and what was seen to happen without a silo."""
+    rows = []
+    for scheme in choices(cells, "sum"):
+        knows = KNOWS.get(text_of(scheme), NOT_KNOWN)
+        outcomes = [outcome(cells, scheme, f"dropout_{when}_upload") for when in ("before", "after")]
+        rows.append((text_of(scheme), knows.aggregator, knows.pooled, *outcomes))
+    columns = ("sum", "the aggregator learns", "who may pool what they see and learn no more",
+               "silent before its upload", "silent after it")  # fmt: skip
+    return Table("Who learns what, and what a dropout does", columns, tuple(rows))
+
+
+def outcome(cells: Sequence[Measured], scheme: Label, measure: str) -> str:
+    """What a silent silo did to the sum, in the cells that tried."""
+    found = mean(numbers(at(cells, sum=scheme), measure))
+    if found is None:
+        return "not tried"
+    if found.value in (0.0, 1.0):
+        return "the sum comes out" if found.value else "no sum, an error"
+    return f"the sum comes out in {found.value:.0%} of {found.count} cells"

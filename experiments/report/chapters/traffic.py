@@ -1,0 +1,103 @@
+"""One encrypted sum and then cheap rounds, against cryptography in every round: bytes over epochs."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from experiments.comparison.rows import Label, Measured
+from experiments.report.averages import at, choices, is_number, mean
+from experiments.report.chapter import Table
+from experiments.report.chapters.draft import Album, Draft, Part
+from experiments.report.chapters.slides import REPORTED, slides
+from experiments.report.chapters.traffic_figures import Counted, Formula, growth, quality
+from experiments.report.chapters.words import BYTES, missing, text_of
+from siloseal import wording
+
+PROTOTYPE = "published prototype"
+"""The model that the slides' figures are set beside, where a grid has it."""
+LEAD = (
+    "Cryptography once, and differential privacy afterwards, against encrypting every round: all bytes that all silos "
+    "send and receive, over the number of epochs."
+)
+NOTES = (
+    "Filled markers are bytes that runs counted. Dashed lines extend them by the formula of each scheme: what a round "
+    "costs times the rounds, plus what is paid once.",
+    "The figures from the slides are quoted as they were reported. How they were counted is not known, so they were "
+    "not reproduced, and only their ratios can be set beside ours.",
+)
+
+
+def draft(cells: Sequence[Measured], album: Album) -> Draft:
+    """Pictures for each model, the slides, and a table."""
+    known = [cell for cell in cells if "scheme" in cell.labels]
+    models = {text_of(model): of_model(known, model) for model in choices(known, "model") or [""]}
+    formulas = {model: predicted(there) for model, there in models.items()}
+    counts = {model: measured(there) for model, there in models.items()}
+    parts: list[Part] = [
+        growth(formulas[model], counts[model], model, album) for model in models if formulas[model] or counts[model]
+    ] or [missing("traffic", "labels `scheme` and `rounds`, rows of bytes or `predicted_bytes`")]
+    beside = PROTOTYPE if PROTOTYPE in models else next(iter(models))
+    parts.append(slides(formulas[beside], beside, album)
+                 or missing("the slides' figures beside ours", f"`predicted_bytes` at {REPORTED} epochs"))  # fmt: skip
+    drawn = [found for model, there in models.items() if (found := quality(there, all_bytes, model, album))]
+    parts += drawn or [missing("accuracy against traffic", "rows of final accuracy and bytes")]
+    parts += [table(formulas, counts)] if any(counts.values()) else []
+    return Draft("Traffic over epochs", LEAD, ("scheme", "rounds", "model"), [*parts, *NOTES])
+
+
+def of_model(cells: Sequence[Measured], model: Label) -> list[Measured]:
+    """The cells of one model; all where the grid has no such axis."""
+    return at(cells, model=model) if model != "" else list(cells)
+
+
+def predicted(cells: Sequence[Measured]) -> Formula:
+    """What the formulas say, for every epoch up to the last: they are linear, so what is between two is known."""
+    found: dict[str, dict[int, float]] = {}
+    for cell in cells:
+        for row in cell.find("predicted_bytes"):
+            epoch = row.stage.removeprefix("round").strip(" _")
+            if epoch.isdigit():
+                found.setdefault(text_of(cell.labels["scheme"]), {}).setdefault(int(epoch), row.value)
+    return {scheme: filled(epochs) for scheme, epochs in found.items()}
+
+
+def filled(epochs: dict[int, float]) -> dict[int, float]:
+    """All epochs between the first and the last."""
+    told = sorted(epochs)
+    every = range(told[0], told[-1] + 1)
+    values = np.interp(every, told, [epochs[epoch] for epoch in told])
+    return dict(zip(every, map(float, values), strict=True))
+
+
+def measured(cells: Sequence[Measured]) -> Counted:
+    """What runs of so many rounds counted."""
+    found: Counted = {}
+    for scheme in choices(cells, "scheme"):
+        for rounds in choices(at(cells, scheme=scheme), "rounds"):
+            total = mean(all_bytes(at(cells, scheme=scheme, rounds=rounds)))
+            if total is not None and is_number(rounds):
+                found.setdefault(text_of(scheme), []).append((float(rounds), total))
+    return found
+
+
+def all_bytes(cells: Sequence[Measured]) -> list[float]:
+    """Sent and received by all silos in all phases; a row that totals the phases does not count twice."""
+    counts = []
+    for cell in cells:
+        rows = [row for measure in BYTES for row in cell.find(measure)]
+        parts = [row.value for row in rows if row.stage != "total"] or [row.value for row in rows]
+        counts += [sum(parts)] if parts else []
+    return counts
+
+
+def table(formulas: dict[str, Formula], counts: dict[str, Counted]) -> Table:
+    """Counted and computed bytes at the same number of rounds: how good the formulas are."""
+    rows = []
+    for model, counted in counts.items():
+        for scheme, points in counted.items():
+            for rounds, one in points:
+                computed = formulas[model].get(scheme, {}).get(int(rounds))
+                told = ("no formula", "") if not computed else (wording.size(computed), f"{one.value / computed:.3f}")
+                rows.append((scheme, model, f"{rounds:g}", wording.size(one.value), *told))
+    columns = ("scheme", "model", "rounds", "counted", "by formula", "counted / formula")
+    return Table("What runs counted, and what the formula says of them", columns, tuple(rows), (2, 3, 4, 5))

@@ -1,0 +1,129 @@
+"""Whole comparisons through the command line, with real cells in processes of their own."""
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from experiments.comparison import compare as comparing
+from experiments.comparison.compare import Outcome
+from federation.errors import RunError
+from federation.storage import locked
+from siloseal.console import Console
+
+GRID = """
+name: trial
+grids:
+  - measure: {kind: sum, secure_sum: {kind: plain}, silos: 3, length: 100, dropouts: false}
+    vary:
+      sum:
+        plain: {secure_sum: {kind: plain}}
+        additive: {secure_sum: {kind: additive}}
+    seeds: [0, 1]
+"""
+
+
+def command(folder: Path, *options: str) -> list[str]:
+    config = str(folder / "compare.yaml")
+    return [sys.executable, "-m", "siloseal", "compare", config, "--out", str(folder / "out"), "--json", *options]
+
+
+def compare(folder: Path, text: str = GRID) -> Outcome:
+    (folder / "compare.yaml").write_text(text)
+    with Console(quiet=True, json=False) as console:
+        return comparing.compare([folder / "compare.yaml"], folder / "out", workers=2, console=console)
+
+
+def written(folder: Path) -> dict[str, int]:
+    """When each cell was measured."""
+    return {path.parent.name: path.stat().st_mtime_ns for path in (folder / "out" / "cells").glob("*/rows.jsonl")}
+
+
+def test_a_changed_config_reruns_only_what_changed(tmp_path: Path) -> None:
+    first = compare(tmp_path)
+    assert (first.cells, first.ran, first.found, first.failed) == (4, 4, 0, {})
+    before = written(tmp_path)
+    again = compare(tmp_path)
+    assert (again.ran, again.found) == (0, 4)
+    changed = compare(tmp_path, GRID.replace("{kind: additive}", "{kind: additive, precision_bits: 20}"))
+    assert (changed.ran, changed.found) == (2, 2)
+    assert {cell: when for cell, when in written(tmp_path).items() if cell in before} == before
+    with (tmp_path / "out" / "table.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert {(line["sum"], line["seed"]) for line in lines} == {(s, n) for s in ("plain", "additive") for n in "01"}
+    sent = [float(line["value"]) for line in lines if line["measure"] == "sent_bytes" and line["sum"] == "plain"]
+    assert len(sent) == 2 * 3
+    assert all(400 < size < 600 for size in sent)  # 100 numbers of 4 bytes, and framing
+    tidy = [json.loads(line) for line in (tmp_path / "out" / "table.jsonl").read_text().splitlines()]
+    assert len(tidy) == len(lines)
+    assert (tmp_path / "out" / "report.html").read_text().count("<html") == 1
+
+
+@pytest.mark.parametrize("blow", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_grid_goes_on_without_repeating_finished_cells(tmp_path: Path, blow: signal.Signals) -> None:
+    (tmp_path / "compare.yaml").write_text(GRID)
+    running = subprocess.Popen(command(tmp_path, "--workers", "1"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while len(written(tmp_path)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    running.send_signal(blow)
+    _, errors = running.communicate()
+    assert running.returncode == (130 if blow == signal.SIGINT else -signal.SIGKILL), errors
+    finished = written(tmp_path)
+    assert 2 <= len(finished) < 4
+    assert not _cells_at_work(tmp_path)
+    went_on = compare(tmp_path)
+    assert (went_on.ran, went_on.found) == (4 - len(finished), len(finished))
+    assert {cell: when for cell, when in written(tmp_path).items() if cell in finished} == finished
+
+
+def _cells_at_work(folder: Path) -> list[str]:
+    """Processes that an interrupted comparison left behind."""
+    time.sleep(0.2)
+    lines = list[str]()
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = process.read_bytes().replace(b"\0", b" ").decode()
+        except OSError:  # it has ended in the meantime
+            continue
+        lines += [words] if str(folder / "out" / "cells") in words else []
+    return lines
+
+
+def test_a_cell_that_fails_is_named_and_stops_no_other(tmp_path: Path) -> None:
+    text = GRID.replace("{kind: additive}", "{kind: ckks, threshold: 7}").replace("[0, 1]", "[0]")
+    found = compare(tmp_path, text)
+    assert (found.ran, found.found) == (1, 0)
+    ((title, words),) = found.failed.items()
+    assert "additive" in title
+    assert "threshold" in words
+    assert (tmp_path / "out" / "report.html").exists()
+    with pytest.raises(RunError, match=r"threshold[\s\S]*1 of 2 cells failed; the same command tries them again"):
+        comparing.require_complete(found)
+
+
+def test_a_damaged_cell_is_measured_anew(tmp_path: Path) -> None:
+    text = GRID.replace("[0, 1]", "[0]")
+    compare(tmp_path, text)
+    victim = next((tmp_path / "out" / "cells").glob("*/rows.jsonl"))
+    victim.write_text(victim.read_text()[:-20])
+    assert compare(tmp_path, text).ran == 1
+
+
+def test_two_comparisons_in_one_folder_do_not_get_in_each_others_way(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with locked(tmp_path / "out"), pytest.raises(RunError, match="in use by another process"):
+        compare(tmp_path)
+
+
+def test_the_list_says_what_is_there_and_runs_nothing(tmp_path: Path) -> None:
+    (tmp_path / "compare.yaml").write_text(GRID)
+    listed = subprocess.run(command(tmp_path, "--list"), capture_output=True, text=True)
+    assert listed.stdout.count("to run") == 4
+    assert "trial, sum additive, seed 1" in listed.stdout
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,102 @@
+"""From a comparison's file to its cells."""
+
+from pathlib import Path
+
+import pytest
+
+from experiments.comparison.grid import Cell, load_comparisons
+from federation.errors import ConfigError
+
+ROOT = Path(__file__).parents[3]
+JOB = (ROOT / "configs" / "digits.yaml").read_text()
+GRID = """
+name: trial
+grids:
+  - measure: {kind: job, job: job.yaml}
+    vary:
+      epsilon: {privacy.epsilon: [6, 12]}
+      optimizer:
+        Adam: {optimizer: {kind: dp_adam}}
+        SGD: {optimizer: {kind: dp_sgd, learning_rate: 0.1}, schedule.batch: 32}
+    seeds: [0, 1, 2]
+"""
+
+
+def cells_of(folder: Path, text: str = GRID, job: str = JOB) -> list[Cell]:
+    (folder / "job.yaml").write_text(job)
+    (folder / "compare.yaml").write_text(text)
+    [(_, cells)] = load_comparisons([folder / "compare.yaml"])
+    return cells
+
+
+def test_a_grid_is_every_combination_for_every_seed(tmp_path: Path) -> None:
+    cells = cells_of(tmp_path)
+    assert len(cells) == len({cell.digest for cell in cells}) == 2 * 2 * 3
+    last = cells[-1]
+    assert last.labels == {"epsilon": 12, "optimizer": "SGD"}
+    assert last.seed == 2
+    job = last.measurement.job  # type: ignore[union-attr]  # a grid of jobs
+    assert (job.seed, job.privacy.epsilon, job.optimizer.kind, job.schedule.batch) == (2, 12, "dp_sgd", 32)
+    assert job.schedule.local_steps == 100  # of the file
+
+
+def test_a_digest_follows_the_settings_and_not_the_names(tmp_path: Path) -> None:
+    before = [cell.digest for cell in cells_of(tmp_path)]
+    renamed = GRID.replace("name: trial", "name: other").replace("Adam:", "Momentum:").replace("vary", "vary")
+    assert [cell.digest for cell in cells_of(tmp_path, renamed, JOB.replace("name: digits", "name: d"))] == before
+    assert [cell.digest for cell in cells_of(tmp_path, GRID, "# a remark\n" + JOB)] == before
+
+
+def test_a_changed_setting_is_another_cell_and_leaves_the_others(tmp_path: Path) -> None:
+    before = {cell.digest for cell in cells_of(tmp_path)}
+    after = {cell.digest for cell in cells_of(tmp_path, GRID.replace("[6, 12]", "[6, 13]"))}
+    assert len(before & after) == 6
+    other_job = {cell.digest for cell in cells_of(tmp_path, job=JOB.replace("local_steps: 100", "local_steps: 90"))}
+    assert not before & other_job
+
+
+def test_null_leaves_a_setting_out(tmp_path: Path) -> None:
+    text = GRID.replace("{optimizer: {kind: dp_adam}}", "{evaluation: null}")
+    cell = next(cell for cell in cells_of(tmp_path, text) if cell.labels["optimizer"] == "Adam")
+    assert cell.measurement.job.evaluation.classifiers == ("cnn",)  # type: ignore[union-attr]  # the default
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("privacy.epsilon: [6, 12]", "privacy.epsilon: [6, -1]", "epsilon: -1"),
+        ("privacy.epsilon: [6, 12]", "privacy.epsilom: [6]", "epsilom"),
+        ("privacy.epsilon: [6, 12]", "privacy.epsilon.more: [6]", "no section to change"),
+        ("{kind: dp_adam}", "{kind: dp_adamw}", "dp_adamw"),
+        ("[0, 1, 2]", "[0, 1, 1]", "seeds lists a number twice"),
+        ("[0, 1, 2]", "[]", "seeds"),
+        ("job.yaml", "gone.yaml", "gone.yaml: cannot be read"),
+        ("{kind: job, job: job.yaml}", "{kind: job, jobs: job.yaml}", "expected `kind: job` and `job: FILE`"),
+        ("{kind: job, job: job.yaml}", "{kind: magic}", "magic"),
+        ("name: trial", "name: trial\nchapter: poetry", "poetry"),
+        ("{privacy.epsilon: [6, 12]}", "[6, 12]", "expected `path: [values]`"),
+        ("{privacy.epsilon: [6, 12]}", "{low: 6, high: 12}", "expected what it changes"),
+    ],
+)
+def test_a_mistake_is_told_with_its_cell(tmp_path: Path, old: str, new: str, words: str) -> None:
+    assert old in GRID
+    with pytest.raises(ConfigError) as found:
+        cells_of(tmp_path, GRID.replace(old, new))
+    assert words in str(found.value)
+    assert "compare.yaml" in str(found.value) or "gone.yaml" in str(found.value)
+
+
+def test_two_comparisons_of_one_name_are_refused(tmp_path: Path) -> None:
+    cells_of(tmp_path)
+    with pytest.raises(ConfigError, match="trial names two comparisons"):
+        load_comparisons([tmp_path / "compare.yaml"] * 2)
+
+
+def test_every_shipped_comparison_is_a_grid_of_valid_cells(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SILOSEAL_DATA", str(tmp_path))
+    files = [path for kind in ("compare", "full") for path in sorted((ROOT / "configs").glob(f"{kind}-*.yaml"))]
+    loaded = load_comparisons(files)
+    assert {comparison.chapter for comparison, _ in loaded} >= {
+        "optimizers", "sums", "noise", "traffic", "silos", "inversion", "audit", "cheating",
+    }  # fmt: skip
+    assert all(cells for _, cells in loaded)
