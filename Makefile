@@ -4,13 +4,13 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test slow lint bench clean
+.PHONY: demo test slow lint bench notebooks clean
 
 demo: $(VENV)/installed
 	$(BIN)/siloseal demo
 
 test: $(VENV)/installed
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadfile
 
 slow: $(VENV)/installed
 	$(BIN)/pytest -m slow
@@ -27,6 +27,9 @@ bench: $(VENV)/installed
 	$(BIN)/python benchmarks/masked_sums.py
 	$(BIN)/python benchmarks/mechanisms.py
 	$(BIN)/python benchmarks/transport.py
+
+notebooks: $(VENV)/installed
+	$(BIN)/python -m nbconvert --execute --to html --output-dir notebooks/html notebooks/*.ipynb
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || python3 -m venv $(VENV)

@@ -1,0 +1,1 @@
+"""What the notebooks import: sums in small numbers, parties at one table, small jobs, and pictures."""

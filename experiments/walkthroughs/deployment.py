@@ -1,0 +1,105 @@
+"""A consortium in a temporary folder: real processes over mutual TLS, and nothing left when it closes."""
+
+import atexit
+import socket
+import tempfile
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Protocol
+
+import yaml
+
+from experiments.walkthroughs.small_jobs import CONFIGS
+from federation.config.job import Job
+from federation.config.loading import to_yaml
+from federation.errors import RunError
+from siloseal.processes import Event, Processes
+
+PATIENCE_SECONDS = 120.0
+
+
+class CellResult(Protocol):
+    """What IPython says of a cell that has run."""
+
+    @property
+    def success(self) -> bool:
+        """Whether it raised nothing."""
+
+
+class Deployment:
+    """The parties of configs/consortium.yaml on this machine, at a port of their own.
+
+    `close` ends every process and removes the folder, keys included. It happens by itself when Python ends, and, for
+    whoever registers `close_if_failed` with IPython, when a cell fails. If Python is killed, its children go with it.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._temporary = tempfile.TemporaryDirectory(prefix="siloseal-hospitals-")
+        self.folder = Path(self._temporary.name)
+        self.kits = self.folder / "kits"
+        self.consortium = self.folder / "consortium.yaml"
+        self.names = job.silos.names
+        self.events: list[tuple[str, Event]] = []
+        self._changed = threading.Condition()
+        self._processes: list[Processes] = []
+        self._running = ExitStack()
+        atexit.register(self.close)
+        (self.folder / "job.yaml").write_text(to_yaml(job))
+        sections = yaml.safe_load((CONFIGS / "consortium.yaml").read_text())
+        place = {"host": "localhost", "port": _free_port(), "listen": "127.0.0.1"}
+        self.consortium.write_text(yaml.safe_dump({**sections, "aggregator": place, "job": "job.yaml"}))
+
+    def start(self, *parties: str) -> None:
+        """A process for each, as `siloseal aggregator` and `siloseal silo` start them."""
+        words = {party: "aggregator" if party == "aggregator" else "silo" for party in parties}
+        commands = {
+            party: [role, "--config", str(self.kits / party / f"{role}.yaml"), "--json"]
+            for party, role in words.items()
+        }
+        self._processes.append(self._running.enter_context(Processes(commands, self.folder, self._hear)))
+
+    def wait_for(self, party: str, event: str, **facts: Any) -> Event:
+        """What a party says of this kind, as soon as it has said it; `RunError` if it ends badly or takes too long."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        with self._changed:
+            while not (found := self.said(party, event, **facts)):
+                if not self._changed.wait(max(0.0, deadline - time.monotonic())):
+                    raise RunError(f"{party} has not said {event!r} within {PATIENCE_SECONDS:g} s; is it started?")
+                for processes in self._processes:
+                    processes.require_well()
+        return found[0]
+
+    def said(self, party: str, event: str, **facts: Any) -> list[Event]:
+        """All that a party has said of this kind."""
+        return [
+            e for who, e in list(self.events) if who == party and e["event"] == event and facts.items() <= e.items()
+        ]
+
+    def stop(self) -> None:
+        """End whoever still runs. What counts is on the disk."""
+        self._running.close()
+        self._processes = []
+
+    def close(self) -> None:
+        """End everyone and remove everything."""
+        self.stop()
+        self._temporary.cleanup()
+        atexit.unregister(self.close)
+
+    def close_if_failed(self, result: CellResult) -> None:
+        """For IPython's `post_run_cell`: a walkthrough that stops in the middle leaves nobody behind."""
+        if not result.success:
+            self.close()
+
+    def _hear(self, party: str, event: Event) -> None:
+        """Called in the thread of each party."""
+        with self._changed:
+            self.events.append((party, event))
+            self._changed.notify_all()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])

@@ -1,0 +1,161 @@
+"""The pictures of the notebooks, as PNG with a text for whoever cannot see them.
+
+Figures are made without pyplot: nothing is global, and a cell shows what its last expression returns.
+"""
+
+import io
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+from IPython.display import Image
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import FormatStrFormatter, LogLocator, NullLocator
+from numpy.typing import NDArray
+
+OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Colours that people with any kind of colour vision can tell apart (Okabe and Ito 2008)."""
+MARKERS = "os^Dv*P"
+DASHES = ("-", "--", "-.", ":", "-", "--", "-.")
+"""So that two lines that lie on each other are both seen."""
+DOTS_PER_INCH = 160
+
+Points = tuple[Sequence[float], Sequence[float | None]]
+
+
+def lines(
+    series: Mapping[str, Points], *, title: str, x: str, y: str, log_x: bool = False, log_y: bool = False
+) -> Image:
+    """A line for each name; points that could not be reached (None) are left out."""
+    figure, axes = _figure(6.4, 3.8, title)
+    for (name, (across, up)), *look in zip(series.items(), OKABE_ITO, MARKERS, DASHES, strict=False):
+        known = [(a, u) for a, u in zip(across, up, strict=True) if u is not None]
+        colour, marker, dash = look
+        axes.plot([a for a, _ in known], [u for _, u in known], dash, color=colour, marker=marker, label=name)
+    axes.set(xlabel=x, ylabel=y)
+    if log_x:
+        axes.set_xscale("log")
+        _plain_numbers(axes.xaxis)
+    if log_y:
+        axes.set_yscale("log")
+        _plain_numbers(axes.yaxis)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, fontsize="small")
+    return _png(figure, title, 640)
+
+
+def bars(
+    values: Mapping[str, float], *, title: str, y: str, x: str = "", log_y: bool = False, digits: int = 2
+) -> Image:
+    """A bar for each name, with its value on top."""
+    figure, axes = _figure(6.4, 3.4, title)
+    drawn = axes.bar(list(values), list(values.values()), color=OKABE_ITO[0])
+    axes.bar_label(drawn, fmt=f"%.{digits}f", fontsize="small", padding=2)
+    axes.set(xlabel=x, ylabel=y)
+    if log_y:
+        axes.set_yscale("log")
+        _plain_numbers(axes.yaxis)
+    axes.margins(y=0.15)
+    axes.tick_params(axis="x", labelsize="small", rotation=20 if max(map(len, values)) > 9 else 0)
+    return _png(figure, title, 640)
+
+
+def histograms(values: Mapping[str, NDArray[np.int64]], *, title: str, x: str, largest: int) -> Image:
+    """How often each integer from 0 to `largest` comes, one panel for each name."""
+    figure = Figure(figsize=(6.4, 2.8), layout="constrained")
+    figure.suptitle(_wrapped(title), fontsize="medium")
+    for axes, (name, found), colour in zip(
+        figure.subplots(1, len(values), sharey=True, squeeze=False)[0], values.items(), OKABE_ITO, strict=False
+    ):
+        axes.bar(range(largest + 1), np.bincount(found, minlength=largest + 1), color=colour)
+        axes.set(xlabel=x, title=name)
+        axes.title.set_fontsize("small")
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.axes[0].set_ylabel("entries")
+    return _png(figure, title, 640)
+
+
+def image_rows(rows: Mapping[str, NDArray[np.uint8]], *, title: str) -> Image:
+    """A row of images (N, 1, H, W) for each name, all of one size."""
+    figure = Figure(figsize=(6.4, 0.45 + 0.62 * len(rows)), layout="constrained")
+    figure.suptitle(_wrapped(title), fontsize="medium")
+    panels = figure.subplots(len(rows), 1, squeeze=False)[:, 0]
+    for axes, (name, images) in zip(panels, rows.items(), strict=True):
+        axes.imshow(_side_by_side(images), cmap="gray_r", vmin=0, vmax=255, aspect="equal")
+        axes.set_ylabel(name, rotation=0, ha="right", va="center", fontsize="small")
+        axes.set(xticks=[], yticks=[])
+    return _png(figure, title, 640)
+
+
+def named_images(images: NDArray[np.uint8], names: Sequence[str], wrong: Collection[int], *, title: str) -> Image:
+    """Images (N, 1, H, W) with a name below each, those that are wrong in another colour and with a cross."""
+    figure = Figure(figsize=(6.4, 1.45), layout="constrained")
+    figure.suptitle(_wrapped(title), fontsize="medium")
+    panels = figure.subplots(1, len(images), squeeze=False)[0]
+    for number, (axes, image, name) in enumerate(zip(panels, images, names, strict=True)):
+        axes.imshow(image[0], cmap="gray_r", vmin=0, vmax=255)
+        axes.set(xticks=[], yticks=[])
+        label = f"{name} ✗" if number in wrong else name
+        axes.set_xlabel(label, color=OKABE_ITO[number in wrong], fontsize="small")
+    return _png(figure, title, 640)
+
+
+def ring(neighbours: Mapping[str, Collection[str]], chosen: str, *, title: str) -> Image:
+    """The silos in the order of their ring, and one of them with its neighbours."""
+    order = ring_order(neighbours)
+    angles = 2 * np.pi * np.arange(len(order)) / len(order)
+    places = {silo: (float(np.cos(angle)), float(np.sin(angle))) for silo, angle in zip(order, angles, strict=True)}
+    figure, axes = _figure(4.6, 4.6, title)
+    for other in neighbours[chosen]:
+        axes.plot(*zip(places[chosen], places[other], strict=True), color=OKABE_ITO[1], linewidth=0.8)
+    axes.scatter([x for x, _ in places.values()], [y for _, y in places.values()], s=14, color=OKABE_ITO[0], zorder=2)
+    axes.scatter([places[chosen][0]], [places[chosen][1]], s=60, color=OKABE_ITO[1], zorder=3)
+    axes.set_axis_off()
+    axes.set_aspect("equal")
+    return _png(figure, title, 460)
+
+
+def ring_order(neighbours: Mapping[str, Collection[str]]) -> list[str]:
+    """The order in which the silos stand, from who is whose neighbour.
+
+    Next on the ring is who shares most neighbours, itself included, with the last one: one step apart, all but two.
+    """
+    order, left = [next(iter(neighbours))], set(list(neighbours)[1:])
+    while left:
+        around = {order[-1], *neighbours[order[-1]]}
+        order.append(max(sorted(left & around), key=lambda silo: len(around & {silo, *neighbours[silo]})))
+        left.remove(order[-1])
+    return order
+
+
+def _figure(width: float, height: float, title: str) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots()
+    axes.set_title(_wrapped(title, int(11 * width)), fontsize="medium", loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _plain_numbers(axis: Axis) -> None:
+    """1, 2, 5, 10 on a logarithmic axis, not powers of ten."""
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FormatStrFormatter("%g"))
+    axis.set_minor_locator(NullLocator())
+
+
+def _side_by_side(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Images (N, 1, H, W) as one (H, wide), with a pixel of paper between them."""
+    spaced = np.pad(images[:, 0], ((0, 0), (0, 0), (0, 1)))
+    return np.concatenate(list(spaced), axis=1)
+
+
+def _wrapped(title: str, columns: int = 72) -> str:
+    return textwrap.fill(title, columns)
+
+
+def _png(figure: Figure, title: str, width: int) -> Image:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=DOTS_PER_INCH)
+    return Image(data=buffer.getvalue(), format="png", width=width, alt=title)  # type: ignore[no-untyped-call]

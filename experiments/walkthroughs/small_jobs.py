@@ -1,0 +1,18 @@
+"""The jobs of configs/ in small: what a walkthrough changes stands in the walkthrough."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from federation.config.job import Job
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+
+def small_job(config: str, changes: Mapping[str, Mapping[str, Any]]) -> Job:
+    """The job of this file with some fields of its sections replaced."""
+    sections = yaml.safe_load((CONFIGS / config).read_text())
+    changed = {name: {**sections.get(name, {}), **fields} for name, fields in changes.items()}
+    return Job.model_validate({**sections, **changed})

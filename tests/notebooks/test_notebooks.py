@@ -1,0 +1,129 @@
+"""The walkthroughs: each runs from its first cell to its last, defines nothing, and is kept without outputs."""
+
+import ast
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from nbformat import NotebookNode
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+SECONDS_A_CELL = 120
+
+every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to run in, and a kernel that is this interpreter, whatever kernels the machine has."""
+    kernel = tmp_path / "jupyter" / "kernels" / "python3"
+    kernel.mkdir(parents=True)
+    start = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    (kernel / "kernel.json").write_text(json.dumps({"argv": start, "display_name": "Python 3", "language": "python"}))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    for name in ("temporary", "here"):
+        (tmp_path / name).mkdir()
+    return tmp_path / "here"
+
+
+def run(notebook: NotebookNode, workplace: Path) -> NotebookNode:
+    client = NotebookClient(
+        notebook, kernel_name="python3", timeout=SECONDS_A_CELL, resources={"metadata": {"path": str(workplace)}}
+    )
+    return client.execute()
+
+
+def test_there_is_a_notebook_for_each_subject() -> None:
+    assert [path.stem[:2] for path in NOTEBOOKS] == [f"{number:02d}" for number in range(1, len(NOTEBOOKS) + 1)]
+    assert len(NOTEBOOKS) >= 6
+
+
+@every_notebook
+def test_runs_to_its_end_and_leaves_nothing_behind(path: Path, workplace: Path) -> None:
+    done = run(nbformat.read(path, as_version=4), workplace)
+    for cell in code_cells(done):
+        errors = [out.text for out in cell.outputs if out.output_type == "stream" and out.name == "stderr"]
+        assert not errors, cell.source
+    shown = [out for cell in code_cells(done) for out in cell.outputs]
+    assert any("image/png" in out.get("data", {}) for out in shown)
+    assert code_cells(done)[-1].outputs
+    assert list(workplace.iterdir()) == []
+    assert [left.name for left in (workplace.parent / "temporary").iterdir() if "siloseal" in left.name] == []
+
+
+@every_notebook
+def test_defines_nothing(path: Path) -> None:
+    """Whatever needs a function belongs in a module, where it is typed and tested."""
+    for cell in code_cells(nbformat.read(path, as_version=4)):
+        assert not [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, DEFINITIONS)], cell.source
+
+
+@every_notebook
+def test_is_kept_without_outputs_and_with_the_least_metadata(path: Path) -> None:
+    notebook: dict[str, Any] = json.loads(path.read_text())
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
+    assert set(notebook["metadata"]) == {"kernelspec"}
+    assert notebook["metadata"]["kernelspec"]["name"] == "python3"
+    assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])
+    for cell in notebook["cells"]:
+        assert cell["metadata"] == {}
+        assert not cell.get("outputs")
+        assert cell.get("execution_count") is None
+
+
+@every_notebook
+def test_says_what_it_shows_before_each_step_and_where_to_go_at_the_end(path: Path) -> None:
+    kinds = [cell.cell_type for cell in nbformat.read(path, as_version=4).cells]
+    assert kinds == ["markdown", "code"] * (len(kinds) // 2) + ["markdown"]
+    assert "**Next:**" in nbformat.read(path, as_version=4).cells[-1].source
+
+
+@every_notebook
+def test_links_only_to_notebooks_that_are_there(path: Path) -> None:
+    text = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "markdown")
+    linked = [part.split(")")[0] for part in text.split("](")[1:]]
+    assert [link for link in linked if not (FOLDER / link).exists()] == []
+
+
+def _processes_in(folder: Path) -> Iterator[str]:
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = command.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:  # it has just ended
+            continue
+        if str(folder) in words and "siloseal" in words:
+            yield words
+
+
+def test_a_deployment_whose_cell_fails_leaves_no_process_and_no_key(workplace: Path) -> None:
+    notebook = nbformat.read(next(path for path in NOTEBOOKS if path.stem.startswith("06")), as_version=4)
+    began = next(number for number, cell in enumerate(notebook.cells) if "hospitals.start" in cell.source)
+    failing = "hospitals.start('aggregator')\nraise SystemError('a cell that fails')"
+    after = "print(hospitals.folder.exists())"
+    notebook.cells = [*notebook.cells[:began], nbformat.v4.new_code_cell(failing), nbformat.v4.new_code_cell(after)]
+    notebook.cells[-2].metadata["tags"] = ["raises-exception"]
+    done = run(notebook, workplace)
+    assert "a cell that fails" in str(done.cells[-2].outputs)
+    assert done.cells[-1].outputs[0].text == "False\n"
+    assert list(_processes_in(workplace.parent)) == []
+
+
+def test_a_failing_cell_fails_the_test(workplace: Path) -> None:
+    broken = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")])
+    with pytest.raises(CellExecutionError, match="ZeroDivisionError"):
+        run(broken, workplace)
