@@ -92,7 +92,8 @@ def _plan_units(job: Job, privacy: UnitLevel, silo: str, units: int, bare: SiloP
     elif not (cost := epsilon_of(events_at(noise), delta)) <= epsilon:
         raise ConfigError(
             f"privacy.noise_multiplier is {noise:g}, with which {silo}'s {in_all + reserve} steps and its warm start "
-            f"cost epsilon {epsilon_text(cost)}, but privacy.epsilon is {epsilon:g}; raise one of them, or take fewer steps"
+            f"cost epsilon {epsilon_text(cost)}, but privacy.epsilon is {epsilon:g}; raise one of them, or take fewer "
+            "steps"
         )
     return SiloPlan(bare.sampling_rate, noise, bare.steps, releases)
 
