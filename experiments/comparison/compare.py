@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.comparison.grid import Cell, load_comparisons
+from experiments.comparison.measurements import JobMeasurement
 from experiments.comparison.runner import Finished, folder_of, measured, read_rows, run_cells
 from experiments.comparison.table import write_table
 from experiments.report.chapter import Chapter
 from experiments.report.chapters import draw
 from experiments.report.page import write_report
-from federation.errors import RunError
+from federation.errors import DataError, RunError
 from federation.storage import locked, make_folder
 from siloseal import wording
 from siloseal.console import Console
@@ -50,10 +51,23 @@ def list_cells(files: Sequence[Path], out: Path) -> list[tuple[Cell, bool]]:
     return [(cell, read_rows(out, cell.digest) is not None) for cell in cells]
 
 
+def require_data(cells: Sequence[Cell]) -> None:
+    """`DataError` before the first cell runs, and not after hours, where the data of a later one are not there."""
+    from silo.data.loading import (
+        place,
+    )  # here, for it imports torch
+
+    jobs = [cell.measurement.job for cell in cells if isinstance(cell.measurement, JobMeasurement)]
+    for source in {job.data.model_dump_json(): job.data for job in jobs}.values():
+        if (path := place(source)) is not None and not path.exists():
+            raise DataError(f"{path} is not there, but a job of this comparison reads it; correct its `data`")
+
+
 def compare(files: Sequence[Path], out: Path, *, workers: int, console: Console) -> Outcome:
     """All of it. A cell that fails does not stop the others; the same call again tries it anew."""
     comparisons = load_comparisons(files)
     cells = [cell for _, cells in comparisons for cell in cells]
+    require_data([cell for cell in cells if read_rows(out, cell.digest) is None])
     make_folder(out)
     with locked(out):
         console.stage(STAGE, len({cell.digest for cell in cells}))

@@ -12,10 +12,11 @@ import pytest
 
 from experiments.comparison import compare as comparing
 from experiments.comparison.compare import Outcome
-from federation.errors import RunError
+from federation.errors import DataError, RunError
 from federation.storage import locked
 from siloseal.console import Console
 
+ROOT = Path(__file__).parents[3]
 GRID = """
 name: trial
 grids:
@@ -105,6 +106,15 @@ def test_a_cell_that_fails_is_named_and_stops_no_other(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "report.html").exists()
     with pytest.raises(RunError, match=r"threshold[\s\S]*1 of 2 cells failed; the same command tries them again"):
         comparing.require_complete(found)
+
+
+@pytest.mark.parametrize(("data", "words"), [("${NOBODY_SET_THIS}/x", "NOBODY_SET_THIS"), ("/nowhere", "is not there")])
+def test_data_that_are_not_there_are_missed_before_anything_runs(tmp_path: Path, data: str, words: str) -> None:
+    job = (ROOT / "configs" / "digits.yaml").read_text()
+    (tmp_path / "job.yaml").write_text(job.replace("data: {kind: digits}", f'data: {{kind: idx, folder: "{data}"}}'))
+    with pytest.raises(DataError, match=words):
+        compare(tmp_path, GRID + "  - measure: {kind: job, job: job.yaml}\n")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_damaged_cell_is_measured_anew(tmp_path: Path) -> None:
