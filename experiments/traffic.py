@@ -5,39 +5,47 @@ ones. Batched Paillier is counted by hand, because running it is what takes days
 and counted: its bytes do not depend on what is in the vectors.
 """
 
+import numpy as np
+
+from experiments.sum_table import Table
 from federation.config.sums import SecureSumConfig
-from federation.fixed_point import FixedPoint
+from federation.fixed_point import largest_point
 from federation.one_key.batching import Batching
 from federation.one_key.one_key_sum import PaillierSumConfig
 from federation.session import RealDomain
-from siloseal.plan import sum_bytes
 
 FLOAT_BYTES, INTEGER_BYTES = 4, 8
 BOUND = 64.0
 """Of a weight; it does not change the bytes."""
 
 
-def paillier_bytes(*, length: int, silos: int, key_bits: int, precision_bits: int) -> int:
-    """Of one sum: everyone sends its ciphertexts and gets the summed ones; one silo tells what they hold.
+def paillier_bytes(config: PaillierSumConfig, *, length: int, silos: int, told: bool = True) -> int:
+    """Of one sum: everyone sends its ciphertexts and gets the summed ones; where it is `told`, one silo tells it, too.
 
     Letters, signatures and framing are left out, a few hundred bytes a silo beside megabytes.
     """
-    carried = FixedPoint(precision_bits).domain(RealDomain(length, BOUND), silos)
-    batching = Batching(length, carried.modulus - 1, silos, plaintext_bits=key_bits - 1)
-    ciphertext_bytes = 2 * key_bits // 8  # modulo n^2
-    return 2 * silos * batching.plaintexts * ciphertext_bytes + INTEGER_BYTES * length
+    batching = Batching(length, largest_point(config.precision_bits), silos, plaintext_bits=config.key_bits - 1)
+    ciphertext_bytes = 2 * config.key_bits // 8  # modulo n^2
+    return 2 * silos * batching.plaintexts * ciphertext_bytes + (INTEGER_BYTES * length if told else 0)
 
 
 def bytes_of_a_sum(config: SecureSumConfig, *, length: int, silos: int) -> int:
     """Of all silos."""
     if isinstance(config, PaillierSumConfig):
-        return paillier_bytes(
-            length=length, silos=silos, key_bits=config.key_bits, precision_bits=config.precision_bits
-        )
-    sent, received = sum_bytes(config.build(), RealDomain(length, BOUND), silos)
-    return silos * (sent + received)
+        return paillier_bytes(config, length=length, silos=silos)
+    zeros = {f"silo{number}": np.zeros(length) for number in range(silos)}
+    table = Table(config.build(), zeros, RealDomain(length, BOUND))
+    table.finish()
+    return sum(table.sent.values()) + sum(table.received.values())
 
 
-def bytes_of_a_round(config: SecureSumConfig, *, length: int, silos: int) -> int:
-    """The model to everyone, and the sum."""
-    return silos * FLOAT_BYTES * length + bytes_of_a_sum(config, length=length, silos=silos)
+def bytes_of_a_model(*, length: int, silos: int) -> int:
+    """Sent to everyone."""
+    return silos * FLOAT_BYTES * length
+
+
+def bytes_of_a_round(config: SecureSumConfig, *, length: int, silos: int, kept: bool = False) -> int:
+    """The model to everyone, and the sum. Where silos that decrypt the sum keep it, neither model nor sum is told."""
+    if kept and isinstance(config, PaillierSumConfig):
+        return paillier_bytes(config, length=length, silos=silos, told=False)
+    return bytes_of_a_model(length=length, silos=silos) + bytes_of_a_sum(config, length=length, silos=silos)

@@ -38,8 +38,13 @@ def compare(
     from siloseal.console import Console
 
     if only_list:
-        for cell, is_there in comparing.list_cells(configs, out):
-            print(f"{'there' if is_there else 'to run':7} {cell.digest}  {cell.title}")
+        listed = comparing.list_cells(configs, out)
+        if as_json:
+            print(json.dumps([{"cell": cell.digest, "title": cell.title, "there": there} for cell, there in listed]))
+        else:
+            print(
+                "\n".join(f"{'there' if there else 'to run':7} {cell.digest}  {cell.title}" for cell, there in listed)
+            )
         return
     try:
         with Console(quiet=quiet, json=as_json) as console:

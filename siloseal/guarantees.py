@@ -54,10 +54,10 @@ def _exposure(job: Job, scheme: SecureSum) -> str:
     if isinstance(scheme, NoisySum) and isinstance(scheme.mechanism, GaussianAtAggregator):
         return "in clear, and without noise: the aggregator sees each silo's upload, and is trusted to noise their sum"
     if isinstance(job.privacy, SiloLevel):
-        return "in clear: the aggregator sees each silo's update, which is differentially private on its own"
+        return "not hidden: the aggregator can read each silo's update, which is differentially private on its own"
     protected = not isinstance(job.privacy, NoPrivacy)
     rest = "it is differentially private, sizes aside" if protected else "and nothing else protects it"
-    return f"in clear: the aggregator sees each silo's upload and size; {rest}"
+    return f"not hidden: the aggregator can read each silo's upload and size; {rest}"
 
 
 def parameters(job: Job, parts: Parts, ledgers: Ledgers, finished: Finished) -> dict[str, str]:

@@ -108,9 +108,9 @@ def _traffic(job: Job, data: LabelledImages, parameters: int) -> tuple[dict[str,
     if isinstance(job.warm_start, KernelMeanStart):
         length = feature_map(job, job.warm_start, data.image_shape, data.classes).length
         domain = sketch_domain(job, length)
-        up[WARM_START], down[WARM_START] = sum_bytes(sketch_scheme(job, length), domain, len(job.silos.names))
+        up[WARM_START], down[WARM_START] = _sum_bytes(sketch_scheme(job, length), domain, len(job.silos.names))
     if isinstance(job.warm_start, LeaderStart):
-        up[WARM_START], asked = sum_bytes(model_scheme(job, WARM_START, parameters), model_domain(job, parameters), 1)
+        up[WARM_START], asked = _sum_bytes(model_scheme(job, WARM_START, parameters), model_domain(job, parameters), 1)
         down[WARM_START] = model_bytes + asked
     rounds = {PHASE_1: 1, PHASE_2: job.schedule.tuning_rounds} if isinstance(job.schedule, TwoPhase) else {}
     if isinstance(job.schedule, FedAvg):
@@ -118,14 +118,14 @@ def _traffic(job: Job, data: LabelledImages, parameters: int) -> tuple[dict[str,
     for phase, count in rounds.items():
         if count:
             crowd = job.schedule.crowd(len(job.silos.names))
-            sent, asked = sum_bytes(model_scheme(job, phase, parameters), model_domain(job, parameters), crowd)
+            sent, asked = _sum_bytes(model_scheme(job, phase, parameters), model_domain(job, parameters), crowd)
             up[phase], down[phase] = count * sent, count * (model_bytes + asked)
             last = phase
     down[last] += model_bytes  # the final model goes to everyone
     return dict(up), dict(down)
 
 
-def sum_bytes(scheme: SecureSum, domain: RealDomain, silos: int) -> tuple[int, int]:
+def _sum_bytes(scheme: SecureSum, domain: RealDomain, silos: int) -> tuple[int, int]:
     """Bytes that the first silo sends and receives in one sum: the real protocol, run on zeros. None has more."""
     roster = tuple(f"silo{number}" for number in range(silos))
     identities = [Identity.create(name) for name in roster]

@@ -63,7 +63,7 @@ def header(run: Run) -> str:
     open_uploads = [upload for upload in run.of(ProtectionMetric) if not upload.hidden_from_aggregator]
     named = escape("; ".join(upload.what for upload in open_uploads))
     warning = (
-        f'<p class="warning"><strong>In clear:</strong> the aggregator could read single silos\' uploads '
+        f'<p class="warning"><strong>Not hidden:</strong> the aggregator could read single silos\' uploads '
         f'({named}). See <a href="#uploads">Uploads</a>.</p>'
     )
     return (

@@ -17,7 +17,7 @@ def uploads(run: Run) -> str:
     rows = []
     for upload in run.of(ProtectionMetric):
         hidden = upload.hidden_from_aggregator
-        badge = '<span class="badge">Hidden</span>' if hidden else '<span class="badge bad">In clear</span>'
+        badge = '<span class="badge">Hidden</span>' if hidden else '<span class="badge bad">Not hidden</span>'
         rows.append([
             badge, phase_title(upload.stage),
             f'{escape(upload.what)}<div class="{"fine" if hidden else "fine bad"}">{escape(upload.note)}</div>'

@@ -7,7 +7,7 @@ from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Literal, assert_never
 
 import numpy as np
 import torch
@@ -38,9 +38,10 @@ CORNER = 0
 LABEL = 0
 """Of the canary."""
 
-Flaw = Literal["none", "noise_off", "clip_too_wide"]
-"""`noise_off`: the silo's generator yields zeros. `clip_too_wide`: gradients may be ten times as long as the noise and
-the ledger are made for. In both, the ledger books what it believes."""
+Flaw = Literal["none", "noise_off", "noise_halved", "clip_too_wide", "sampling_ignored"]
+"""`noise_off`: the silo's generator yields zeros; `noise_halved`: half of what it should. `clip_too_wide`: gradients
+may be ten times as long as the noise and the ledger are made for. `sampling_ignored`: every unit is in every batch,
+whatever the sampling rate. In all of them the ledger books what it believes."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +71,34 @@ class Training:
 
     def randomness(self) -> Randomness:
         """Of the silo."""
-        return _NoNoise() if self.flaw == "noise_off" else SecureRandomness()
+        match self.flaw:
+            case "noise_off":
+                return _LessNoise(0.0)
+            case "noise_halved":
+                return _LessNoise(0.5)
+            case "sampling_ignored":
+                return _EveryUnit()
+            case "none" | "clip_too_wide":
+                return SecureRandomness()
+            case _:
+                assert_never(self.flaw)
 
 
-class _NoNoise(SecureRandomness):
-    """A broken generator: samples are drawn, but all noise is zero."""
+@dataclass(frozen=True)
+class _LessNoise(SecureRandomness):
+    """A broken generator: samples are drawn as they should, but all noise is so many times too small."""
+
+    factor: float
 
     def normals(self, count: int) -> NDArray[np.float32]:
-        return np.zeros(count, dtype=np.float32)
+        return np.float32(self.factor) * super().normals(count)
+
+
+class _EveryUnit(SecureRandomness):
+    """A broken generator: each unit's draw is below any sampling rate."""
+
+    def uniforms(self, count: int) -> NDArray[np.float64]:
+        return np.zeros(count)
 
 
 @dataclass(frozen=True)

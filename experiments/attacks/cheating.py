@@ -1,29 +1,52 @@
 """An aggregator that cheats, against the silos' real sides: what it learns of one silo, and who stops it.
 
-Four silos sum vectors of 50 entries, and the aggregator wants the first silo's. It sees every message, sends what it
-likes, and keeps to no check of its own. What comes of a cheat is observed and never assumed: `learnt` means that the
-victim's vector, and no other, came out in the aggregator's hands.
+Four silos sum vectors of 50 entries, or longer ones where a cheat needs them, and the aggregator wants the first
+silo's. It sees every message, sends what it likes, and waits for no quorum. What comes of a cheat is observed and never
+assumed:
+
+- `learnt`: the victim's vector, and no other, came out in the aggregator's hands; or how it changed between sessions.
+- `refused`: in every way to play the cheat silos refused, and nothing came out.
+- `harmless`: in some way enough silos answered, and what came of it is not the victim's vector.
+- `does not apply`: there is nothing to send, or nothing to compute from.
+
+A cheat may be played in several ways, and one that works is enough. These are sums alone, without a silo's runtime
+around them: what that refuses before it joins one is told in `cheats`, under `two_sessions`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, assert_never, get_args
 
 import numpy as np
 from pydantic import TypeAdapter
 
-from experiments.attacks.cheats import opens_twice, reads_uploads, replays_session, swaps_keys
+from experiments.attacks.cheats import opens_twice, reads_uploads, replays_session, swaps_keys, two_sessions
+from experiments.attacks.key_cheats import longer_domain, solves_for_key
 from experiments.attacks.opening_cheats import opens_one, two_lists
-from experiments.attacks.table import DoesNotApply, Refused, Table
+from experiments.attacks.table import CheatersTable, DoesNotApply, Refused, Way, said
 from federation.config.sums import SecureSumConfig, SumKind
 from federation.errors import ProtocolError
 from federation.session import Vector
 
-Cheat = Literal["reads_uploads", "opens_one", "swaps_keys", "two_lists", "opens_twice", "replays_session"]
+Cheat = Literal[
+    "reads_uploads",
+    "solves_for_key",
+    "opens_one",
+    "swaps_keys",
+    "two_lists",
+    "opens_twice",
+    "replays_session",
+    "two_sessions",
+]
 Outcome = Literal["learnt", "refused", "harmless", "does not apply"]
 
 CHEATS: tuple[Cheat, ...] = get_args(Cheat)
 SUMS: tuple[SumKind, ...] = get_args(SumKind)
+_WHO_MUST: dict[Cheat, str] = {
+    "two_sessions": ". No sum knows of another: the silo's runtime must refuse the second in a run, and across runs "
+    "the silo's policy and the noise in what is summed must do",
+}
 _CONFIG: TypeAdapter[Any] = TypeAdapter(SecureSumConfig)
 
 
@@ -45,25 +68,82 @@ def play_all(sums: Iterable[SumKind] = SUMS, cheats: Sequence[Cheat] = CHEATS) -
 
 def play(secure_sum: SumKind, cheat: Cheat) -> Attempt:
     """One cheat, with fresh keys and vectors."""
-    table = Table(_CONFIG.validate_python({"kind": secure_sum}).build())
-    found, words = list[Vector](), ""
+    scheme = _CONFIG.validate_python({"kind": secure_sum}).build()
+    table = CheatersTable(scheme, longer_domain(scheme) if cheat == "solves_for_key" else None)
     try:
-        found = _cheat(cheat)(table)
+        ends = [_end(table, way) for way in _cheat(cheat)(table)]
     except DoesNotApply as reason:
         return Attempt(secure_sum, cheat, "does not apply", str(reason))
-    except Refused as refusal:
-        words = str(refusal)
+    for end in ends:
+        if end.outcome == "learnt":
+            return Attempt(secure_sum, cheat, "learnt", end.words + _WHO_MUST.get(cheat, ""))
+    told = [end for end in ends if end.asked]
+    tried = {end.outcome for end in told} - {"does not apply"}
+    if not tried:
+        return Attempt(secure_sum, cheat, "does not apply", "there is nothing to send that would be another sum")
+    return Attempt(secure_sum, cheat, "refused" if tried == {"refused"} else "harmless", _together(told))
+
+
+@dataclass(frozen=True)
+class _End:
+    """Of one way."""
+
+    outcome: Outcome
+    words: str
+    asked: bool
+    """Whether any silo was; else the aggregator only computed from what it had."""
+
+
+def _end(table: CheatersTable, way: Way) -> _End:
+    """Play it, and look at what the aggregator computed and at all that it heard."""
+    asked, before = table.asked, len(table.refusals)
+    found, words = list[Vector](), ""
+    outcome: Outcome = "harmless"
+    try:
+        found, words = way(), "what came out is not the victim's vector"
+    except Refused:
+        outcome = "refused"
+    except DoesNotApply as reason:
+        outcome, words = "does not apply", str(reason)
     except ProtocolError as error:  # in the aggregator's own hands: what it got does not fit together
+        outcome = "refused" if len(table.refusals) > before else "harmless"
         words = f"the aggregator cannot use what it got: {type(error).__name__}: {error}"
-        return _judged(Attempt(secure_sum, cheat, "harmless", words), table, found)
-    outcome: Outcome = "refused" if words else "harmless"
-    return _judged(Attempt(secure_sum, cheat, outcome, words or "every silo answered"), table, found)
+    refusals = "; then ".join(dict.fromkeys(said(each) for each in table.refusals[before:]))
+    what = "; ".join(part for part in (refusals or "every silo answered", words) if part)
+    end = _End(outcome, what, table.asked > asked)
+    return replace(end, outcome="learnt", words=learnt) if (learnt := _learnt(table, found)) else end
 
 
-def _cheat(cheat: Cheat) -> Callable[[Table], list[Vector]]:
+def _learnt(table: CheatersTable, found: Sequence[Vector]) -> str:
+    """What the aggregator has of the victim; empty if it has nothing."""
+    if _among(found, table.secret, table.tolerance):
+        return "what the aggregator computed is the victim's vector"
+    if table.change is not None and _among(found, table.change, table.tolerance):
+        return "what the aggregator computed is how the victim's vector has changed since the session before"
+    if any(table.stands_in(message) for message in table.heard):
+        return "the victim's vector stands in a message, for all to read"
+    return ""
+
+
+def _among(found: Sequence[Vector], target: Vector, tolerance: float) -> bool:
+    alike = [vector for vector in found if vector.shape == target.shape]
+    return any(bool(np.abs(vector - target).max() <= tolerance) for vector in alike)
+
+
+def _together(ends: Sequence[_End]) -> str:
+    """The words of all ways, the same ones once."""
+    counts = Counter(end.words for end in ends)
+    if len(counts) == 1:
+        return ends[0].words
+    return " | ".join(f"{count} of {len(ends)} ways: {words}" for words, count in counts.items())
+
+
+def _cheat(cheat: Cheat) -> Callable[[CheatersTable], Iterator[Way]]:
     match cheat:
         case "reads_uploads":
             return reads_uploads
+        case "solves_for_key":
+            return solves_for_key
         case "opens_one":
             return opens_one
         case "swaps_keys":
@@ -74,20 +154,7 @@ def _cheat(cheat: Cheat) -> Callable[[Table], list[Vector]]:
             return opens_twice
         case "replays_session":
             return replays_session
+        case "two_sessions":
+            return two_sessions
         case _:
             assert_never(cheat)
-
-
-def _judged(attempt: Attempt, table: Table, found: Sequence[Vector]) -> Attempt:
-    """Whether the victim's vector is among what the aggregator computed, or stands in a message that it saw."""
-    if any(_same(vector, table) for vector in found):
-        words = "what the aggregator computed is the victim's vector"
-    elif any(table.stands_in(message) for message in table.heard):
-        words = "the victim's vector stands in a message, for all to read"
-    else:
-        return attempt
-    return Attempt(attempt.secure_sum, attempt.cheat, "learnt", words)
-
-
-def _same(vector: Vector, table: Table) -> bool:
-    return vector.shape == table.secret.shape and bool(np.abs(vector - table.secret).max() <= table.tolerance)

@@ -1,11 +1,26 @@
 """Cheats that need to know nothing of a scheme: the aggregator follows the protocol, but for one lie.
 
-Each plays at a table and returns the vectors that it makes out to be the victim's.
+Each plays at a table, and yields the ways in which it can be played.
+
+`two_sessions` tells no lie that a sum could notice: sums know nothing of each other, and any two that differ by one
+silo tell its vector. What stands against it is outside of the sums:
+
+- Within a run, the silo's runtime. A contribution goes into one sum, and only into the one that the job says, with the
+  job's roster (`silo.runtime.Silo._join`, `silo.prepared.Prepared.scheme`; in `tests/silo`:
+  `test_what_was_prepared_is_summed_once`, `test_a_sum_that_is_not_the_jobs_is_refused`, and for kernel means and
+  statistics `test_it_leaves_once_whatever_the_aggregator_tries` and `test_a_release_happens_once`).
+- Across rounds and runs, the policy and the noise in what is summed. The others train anew, so that two sums differ by
+  their noise as well; each run is charged, and a policy's epsilon counts all of them (`silo.policy.spent_in`). Nothing
+  covers jobs without privacy that a policy allows, for as many runs as there are.
 """
 
 import copy
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
 
-from experiments.attacks.table import OTHERS, ROSTER, DoesNotApply, Messages, Refused, Table
+from experiments.attacks.lying_aggregators import unchecked
+from experiments.attacks.table import OTHERS, ROSTER, VICTIM, CheatersTable, DoesNotApply, Messages, Refused, Round, Way
 from federation.errors import ProtocolError
 from federation.identity import Identity
 from federation.secure_sum import AggregatorSide, Sum
@@ -14,13 +29,12 @@ from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, wrap
 
 
-def reads_uploads(table: Table) -> list[Vector]:
+def reads_uploads(table: CheatersTable) -> Iterator[Way]:
     """Follow the protocol, and look at every message."""
-    table.drive(table.scheme.aggregator(table.session))
-    return []
+    yield lambda: [table.record()[1].total]
 
 
-def swaps_keys(table: Table) -> list[Vector]:
+def swaps_keys(table: CheatersTable) -> Iterator[Way]:
     """Put silos of its own, with keys of its own and zeros to add, in the place of all others: the sum is one silo's.
 
     Silos know each other's identity keys from the session, and the aggregator cannot sign with those.
@@ -30,66 +44,87 @@ def swaps_keys(table: Table) -> list[Vector]:
     session = table.forged(identities=tuple(keys))
     for name, me in false.items():
         table.silos[name] = table.silo(session, me, 0 * table.secret)
-    side = table.scheme.aggregator(session)
-    step: Messages | Sum = side.open()
-    while not isinstance(step, Sum):
-        # One after the other: if the victim refuses, it is over, whatever the false silos answer.
-        replies = [table.ask({name: message}) for name, message in step.items()]
-        step = side.advance({name: reply for said in replies for name, reply in said.items()})
-    return [step.total]
+    yield lambda: [_one_by_one(table, unchecked(table.scheme.aggregator(session))).total]
 
 
-def opens_twice(table: Table) -> list[Vector]:
+def opens_twice(table: CheatersTable) -> Iterator[Way]:
     """Have the sum of all opened, then once more without the victim, from each round on: the difference is its vector.
 
-    The aggregator keeps every reply, and takes the sum up where it likes.
+    The aggregator keeps every reply, and takes the sum up where it likes. It would work on silos that go back to where
+    they stood before; not in the ring, where every total that can be opened has the first silo's vector in it.
     """
     kept = list[tuple[AggregatorSide, dict[str, bytes]]]()
-    side = table.scheme.aggregator(table.session)
+    side = unchecked(table.scheme.aggregator(table.session))
     step: Messages | Sum = side.open()
     while not isinstance(step, Sum):
         replies = table.ask(step)
         kept.append((copy.deepcopy(side), replies))
         step = side.advance(replies)
-    found, refusals = list[Vector](), list[Refused]()
     for earlier, replies in kept:
         try:
-            second = table.drive(earlier, earlier.advance({name: replies[name] for name in replies if name in OTHERS}))
-        except Refused as refusal:
-            refusals.append(refusal)
-        except ProtocolError:
-            continue  # the aggregator itself cannot go on from there
-        else:
-            if second.contributors != step.contributors:  # else it is the same sum again
-                found.append(table.difference(step.total, second.total))
-    if not (refusals or found):
-        raise DoesNotApply("no round goes on without the victim: there is one sum, that of all silos")
-    if not found:
-        raise refusals[-1]
-    return found
+            again = earlier.advance({name: replies[name] for name in replies if name in OTHERS})
+        except (ProtocolError, LookupError):
+            continue  # nothing to send: without the first silo nobody begins the ring, or draws the one key
+        yield partial(_second_sum, table, step, earlier, again)
 
 
-def replays_session(table: Table) -> list[Vector]:
-    """In a second session, say what was said in the first: as it was, and then as if it were of the second.
+def replays_session(table: CheatersTable) -> Iterator[Way]:
+    """In a later session, say what was said in the first: as it was, and then as if it were of this one.
 
-    A silo that took old keys for new ones would mask or encrypt its next vector as it did the last. The cheat ends at
-    the first refusal; had it all gone through, it would look at the messages, and not compute from reused masks.
+    A silo that took old keys for new ones, or drew the same masks again, would hide its next vector as it did the last:
+    then its uploads differ by what the vectors do. Words are subtracted, after a session without any lie and after the
+    one with old messages. Ciphertexts are not.
     """
-    recorded = list[Messages]()
-    side = table.scheme.aggregator(table.session)
+    first, _ = table.record()
+    table.meet(fresh_vectors=True)
+    second, _ = table.record()
+    yield lambda: _changes(table, first, second)
+    table.meet()
+    yield lambda: _changes(table, first, [_said_again(table, messages) for messages, _ in first])
+
+
+def two_sessions(table: CheatersTable) -> Iterator[Way]:
+    """Say that the first session failed, and sum once more without the victim. See the module's text."""
+    _, total = table.record()
+    table.meet(roster=OTHERS)
+    yield lambda: [table.difference(total.total, table.record()[1].total)]
+
+
+def _one_by_one(table: CheatersTable, side: AggregatorSide) -> Sum:
+    """If the victim, who is asked first, refuses, it is over, whatever the false silos answer."""
     step: Messages | Sum = side.open()
     while not isinstance(step, Sum):
-        recorded.append(step)
-        step = side.advance(table.ask(step))
-    table.meet(fresh_vectors=True)
-    for messages in recorded:
-        try:
-            table.ask(messages)
-        except Refused:  # it carries the digest of the first session, so give it that of the second
-            table.ask({name: _renewed(table, message) for name, message in messages.items()})
-    return []
+        replies = [table.ask({name: message}) for name, message in step.items()]
+        step = side.advance(dict(chain.from_iterable(reply.items() for reply in replies)))
+    return step
 
 
-def _renewed(table: Table, message: bytes) -> bytes:
+def _second_sum(table: CheatersTable, first: Sum, side: AggregatorSide, step: Messages | Sum) -> list[Vector]:
+    second = table.drive(side, step)
+    if second.contributors == first.contributors and not table.difference(first.total, second.total).any():
+        raise DoesNotApply("it is the same sum again")
+    return [table.difference(first.total, second.total)]
+
+
+def _said_again(table: CheatersTable, messages: Messages) -> Round:
+    try:
+        return messages, table.ask(messages)
+    except Refused:  # it carries the digest of the first session, so give it that of this one
+        renewed = {name: _renewed(table, message) for name, message in messages.items()}
+        return renewed, table.ask(renewed)
+
+
+def _renewed(table: CheatersTable, message: bytes) -> bytes:
     said = decode(pb.SumMessage, message)
     return wrap(table.session, round=said.round, body=said.body)
+
+
+def _changes(table: CheatersTable, first: list[Round], second: list[Round]) -> list[Vector]:
+    """By how much the victim's words differ, wherever it sent some in both sessions."""
+    found = list[Vector]()
+    for (_, before), (_, after) in zip(first, second, strict=True):
+        if VICTIM in before and VICTIM in after:
+            old, new = table.packed_words(before[VICTIM]), table.packed_words(after[VICTIM])
+            if old is not None and new is not None:
+                found.append(table.difference(new, old))
+    return found

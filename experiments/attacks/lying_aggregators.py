@@ -1,20 +1,36 @@
 """Aggregators' real sides, each with one lie about whose contributions are to be opened."""
 
+import copy
+from collections.abc import Sequence
+from typing import TypeVar
+
 from experiments.attacks.table import OTHERS, VICTIM, Messages
+from federation.additive.sides import AdditiveAggregator
+from federation.additive.sides import Round as AdditiveRound
+from federation.ckks import statements
 from federation.ckks.aggregator_side import CkksAggregator
+from federation.errors import QuorumLost
 from federation.one_key.aggregator_side import OneKeyAggregator
 from federation.one_key.statements import Round as OneKeyRound
-from federation.rounds import Bodies, pieces
+from federation.ring.sides import RingAggregator
+from federation.rounds import AggregatorRounds, Bodies, pieces
 from federation.secagg.aggregator_side import SecAggAggregator
 from federation.secagg.plan import Round as SecAggRound
-from federation.secagg.survivors import to_bits
-from federation.secure_sum import Sum
-from federation.session import RealDomain, Vector
+from federation.secure_sum import AggregatorSide, Sum
+from federation.session import Vector
 from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode, from_array
+from federation.wire.codec import decode
+
+A = TypeVar("A", bound=AggregatorSide)
 
 DECEIVED = OTHERS[1:]
 """Half of the silos."""
+
+
+def unchecked(side: A) -> A:
+    """The side without the quorum that an honest aggregator keeps to: any reply is enough to go on."""
+    side.__dict__["_needed"] = lambda number: 1
+    return side
 
 
 class SecAggOfOne(SecAggAggregator):
@@ -30,16 +46,6 @@ class SecAggOfOne(SecAggAggregator):
         return {silo: share for silo, share in revealed.items() if silo != holder or silo == VICTIM}
 
 
-class SecAggTwoLists(SecAggAggregator):
-    """The victim uploaded, half of the silos hear."""
-
-    def _uploads(self, replies: Bodies) -> Messages:
-        super()._uploads(replies)
-        without = to_bits(self._session, OTHERS)
-        bits = {name: without if name in DECEIVED else self._bits for name in replies}
-        return self._ask(SecAggRound.CONFIRM, bits)
-
-
 class CkksOfOne(CkksAggregator):
     """Hands out the victim's ciphertext as the sum, to everyone."""
 
@@ -49,39 +55,87 @@ class CkksOfOne(CkksAggregator):
         return self._ask(number + 1, dict.fromkeys(replies, pieces({VICTIM: half})))
 
 
-class CkksTwoLists(CkksAggregator):
-    """Half of the silos open a sum without the victim. They are then said to be silent, to get at their key shares."""
+class TwoLists(AggregatorRounds):
+    """From the fork on two sums at once: half of the silos hear that the victim is not there, and open theirs."""
 
-    def _uploads(self, number: int, replies: Bodies) -> Messages:
-        super()._uploads(number, replies)
-        halves = {name: decode(pb.CiphertextUpload, self._body(number, replies[name])).c1 for name in replies}
-        every, without = pieces(halves), pieces({name: halves[name] for name in OTHERS})
-        return self._ask(number + 1, {name: without if name in DECEIVED else every for name in replies})
-
-    def _openings(self, number: int, replies: Bodies) -> Messages | Sum:
-        return super()._openings(number, {name: reply for name, reply in replies.items() if name not in DECEIVED})
-
-
-class OneKeyTwoSums(OneKeyAggregator):
-    """Half of the silos get the sum without the victim to open. One of each half is asked what it found."""
+    _fork: int
+    """The round whose replies say who is there."""
+    totals: Sequence[Vector] = ()
+    """Of both sums, if both come out."""
 
     def _advance(self, number: int, replies: Bodies) -> Messages | Sum:
-        said, tellers = self._bodies(number, replies), (VICTIM, DECEIVED[0])
-        match number:
-            case OneKeyRound.UPLOAD:
-                self._contributors, adder = tuple(sorted(said)), self._own_adder()
-                every, without = adder.add(said.values()), adder.add([said[name] for name in OTHERS])
-                return self._ask(OneKeyRound.OPEN, {name: without if name in DECEIVED else every for name in said})
-            case OneKeyRound.OPEN:
-                return self._ask(OneKeyRound.TELL, dict.fromkeys(tellers, b""))
-            case OneKeyRound.TELL:
-                first, second = (self._read(said[name]) for name in tellers)
-                self.told = first, second
-                return Sum(first, self._contributors, 0.0)
-            case _:
-                return super()._advance(number, replies)
+        if number < self._fork:
+            return super()._advance(number, replies)  # type: ignore[safe-super]  # a scheme's side comes after this one
+        if number == self._fork:
+            self._other = copy.deepcopy(self)
+        steps = [
+            super(TwoLists, side)._advance(number, part) if part else {}  # type: ignore[safe-super]
+            for side, part in zip((self, self._other), self._parts(number, replies), strict=True)
+        ]
+        return self._both(number + 1, steps)
 
-    def _read(self, body: bytes) -> Vector:
-        domain = self._session.domain
-        dtype = "<f8" if isinstance(domain, RealDomain) else "<i8"
-        return from_array(decode(pb.Array, body), dtype=dtype, length=domain.length)
+    def _parts(self, number: int, replies: Bodies) -> tuple[Bodies, Bodies]:
+        """What goes into each of the sums. A half that says nothing any more is out."""
+        if number == self._fork:
+            return replies, _only(OTHERS, replies)
+        return _only(set(replies) - set(DECEIVED), replies), _only(DECEIVED, replies)
+
+    def _both(self, number: int, steps: Sequence[Messages | Sum]) -> Messages | Sum:
+        sums = [step for step in steps if isinstance(step, Sum)]
+        first, second = ({} if isinstance(step, Sum) else step for step in steps)
+        asked = {**_only(set(first) - set(DECEIVED), first), **_only(DECEIVED, second)}
+        if asked:
+            self._round, self._asked = number, tuple(sorted(asked))
+            return asked
+        if not sums:
+            raise QuorumLost("neither half of the silos goes on")
+        self.totals = [each.total for each in sums]
+        return sums[0]
+
+
+class AdditiveTwoLists(TwoLists, AdditiveAggregator):
+    """Half of the silos hear no key of the victim's."""
+
+    _fork = AdditiveRound.ADVERTISE
+
+
+class SecAggTwoLists(TwoLists, SecAggAggregator):
+    """Half of the silos hear that the victim did not upload. Each half gets its own signatures."""
+
+    _fork = SecAggRound.UPLOAD
+
+
+class SecAggMixedLists(SecAggTwoLists):
+    """Each half gets the signatures of the other as well, as if they were on its list."""
+
+    def _parts(self, number: int, replies: Bodies) -> tuple[Bodies, Bodies]:
+        mixed = number == SecAggRound.CONFIRM
+        return (replies, _only(OTHERS, replies)) if mixed else super()._parts(number, replies)
+
+
+class CkksTwoLists(TwoLists, CkksAggregator):
+    """Half of the silos open a sum without the victim. To each half, the other is said to be silent."""
+
+    _fork = statements.UPLOAD
+
+
+class OneKeyTwoLists(TwoLists, OneKeyAggregator):
+    """Half of the silos get the sum without the victim to open. One of each half is asked what it found."""
+
+    _fork = OneKeyRound.UPLOAD
+
+
+class RingTwoLists(RingAggregator):
+    """Half of the silos hear of a ring without the victim."""
+
+    def _pass_on(self, number: int, total: bytes) -> Messages:
+        asked = super()._pass_on(number, total)
+        if not set(asked) <= set(DECEIVED):
+            return asked
+        advertised = pieces(_only(OTHERS, self._advertised))
+        turn = pb.RingTurn(advertised=advertised, total=total).SerializeToString()
+        return self._ask(number, dict.fromkeys(asked, turn))
+
+
+def _only(names: Sequence[str] | set[str], said: Bodies) -> dict[str, bytes]:
+    return {name: said[name] for name in sorted(said) if name in names}

@@ -11,15 +11,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.attacks.sessions import summed
 from federation.accounting import epsilon_of
-from federation.engine import drive
-from federation.identity import Identity
 from federation.mechanism import Mechanism, NoisySum
 from federation.mechanisms.calibration import Demand
 from federation.mechanisms.lattice_calibration import calibrated_lattice
 from federation.plain.plain_sum import PlainSum
-from federation.randomness import SecureRandomness
-from federation.session import RealDomain, Session
+from federation.session import RealDomain
 
 SILOS = 3
 DOMAIN = RealDomain(length=20, bound=1.0)
@@ -49,26 +47,11 @@ class NoisySums:
 
     def run_trial(self, *, canary: bool) -> float:
         """One whole session; the part of its total that points along the canary, half its length taken off."""
-        scheme, randomness, identities = NoisySum(self.mechanism, PlainSum()), SecureRandomness(), self._identities
-        keys = tuple(me.public for me in identities)
-        roster = tuple(me.name for me in identities)
-        session = Session(randomness.bits(32), roster, DOMAIN, scheme.name, SILOS, keys)
         vectors = [self._canary * canary, *[0 * self._canary] * (SILOS - 1)]
-        sides = {
-            me.name: scheme.silo(session, me, vector, randomness)
-            for me, vector in zip(identities, vectors, strict=True)
-        }
-        total = drive(
-            scheme.aggregator(session),
-            lambda asked: {name: sides[name].answer(message) for name, message in asked.items()},
-        ).total
+        total = summed(NoisySum(self.mechanism, PlainSum()), vectors, bound=DOMAIN.bound)
         return float(np.dot(total, self._canary)) / CLIP_NORM**2 - 0.5
 
     @cached_property
     def _canary(self) -> NDArray[np.float64]:
         """As long as the clip norm allows, the same in every entry."""
         return np.full(DOMAIN.length, CLIP_NORM / np.sqrt(DOMAIN.length)) * (1 - 1e-9)
-
-    @cached_property
-    def _identities(self) -> list[Identity]:
-        return [Identity.create(f"silo{number}") for number in range(SILOS)]

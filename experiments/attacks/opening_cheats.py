@@ -1,72 +1,97 @@
 """Cheats about whose contributions are opened. Each scheme opens in its own way, so each has its own lie."""
 
-from dataclasses import replace
+from collections.abc import Iterator
+from functools import partial
 from typing import TypedDict
 
-from experiments.attacks.lying_aggregators import CkksOfOne, CkksTwoLists, OneKeyTwoSums, SecAggOfOne, SecAggTwoLists
-from experiments.attacks.table import ROSTER, VICTIM, DoesNotApply, Refused, Table
+from experiments.attacks.lying_aggregators import (
+    AdditiveTwoLists,
+    CkksOfOne,
+    CkksTwoLists,
+    OneKeyTwoLists,
+    RingTwoLists,
+    SecAggMixedLists,
+    SecAggOfOne,
+    SecAggTwoLists,
+    TwoLists,
+    unchecked,
+)
+from experiments.attacks.table import ROSTER, VICTIM, CheatersTable, DoesNotApply, Way
 from federation.additive.additive_sum import AdditiveSum
 from federation.additive.sides import Round as AdditiveRound
 from federation.additive.sides import shared_ring
 from federation.ckks.ckks_sum import CkksSum
 from federation.ckks.parameters import Parameters
-from federation.errors import ProtocolError
 from federation.fixed_point import FixedPointSum
 from federation.one_key.one_key_sum import OneKeySum
 from federation.ring.ring_sum import RingSum
 from federation.ring.sides import FIRST
 from federation.rounds import pieces
 from federation.secagg.secagg_sum import SecAggSum
-from federation.secure_sum import AggregatorSide, SecureSum, Sum
+from federation.secure_sum import SecureSum, Sum
 from federation.session import Vector
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import unwrap, wrap
 
 
 class _Sizes(TypedDict):
-    """What a side of CKKS takes. The aggregator that cheats waits for nobody."""
+    """What an aggregator's side of CKKS takes."""
 
     parameters: Parameters
     precision_bits: int
     threshold: int
 
 
-def opens_one(table: Table) -> list[Vector]:
+def opens_one(table: CheatersTable) -> Iterator[Way]:
     """Have the victim's contribution opened instead of the sum: all others dropped out, it claims."""
+    session = table.session
     match scheme := _integers(table.scheme):
         case SecAggSum():
-            plan = replace(scheme.plan(table.session), fewest=1, fewest_openers=1)
-            return [table.drive(SecAggOfOne(table.session, plan)).total]
+            yield lambda: [table.drive(unchecked(SecAggOfOne(session, scheme.plan(session)))).total]
         case CkksSum():
-            return [table.drive(CkksOfOne(table.session, **_sizes(scheme, table))).total]
+            yield lambda: [table.drive(unchecked(CkksOfOne(session, **_sizes(scheme, table)))).total]
         case AdditiveSum():
-            return [_lonely_share(table)]
+            yield lambda: [_lonely_share(table)]
         case RingSum():
-            return [_short_ring(table)]
+            yield lambda: [_short_ring(table)]
         case _:
-            return _sums_of_one(table)
+            for number in range(len(table.record()[0])):
+                table.meet()
+                yield partial(_left_out, table, number)
 
 
-def two_lists(table: Table) -> list[Vector]:
-    """Tell half of the silos that the victim contributed, and the other half that it did not.
+def two_lists(table: CheatersTable) -> Iterator[Way]:
+    """Tell half of the silos that the victim is there, and the other half that it is not.
 
-    Where a threshold of silos opens, both ways at once would take one of at most half the silos, which no session
-    allows: there it would stay without harm even if the silos did not compare what they were told, but they do. Where
-    each silo holds the whole key, the two sums differ by the victim's vector.
+    Two sums come of it, and their difference, where half of the silos can open one: under a key that each silo holds,
+    or with a threshold that no session allows. Where a threshold opens, silos count who signed the same list, and
+    compare lists. Additive sharing counts, and would keep the vector if it did not: masks between silos that were told
+    different things do not cancel. In the ring a silo knows who stands beside it.
     """
+    session = table.session
     match scheme := _integers(table.scheme):
         case SecAggSum():
-            return [table.drive(SecAggTwoLists(table.session, scheme.plan(table.session))).total]
+            yield lambda: _two_sums(table, SecAggTwoLists(session, scheme.plan(session)))
+            table.meet()
+            yield lambda: _two_sums(table, SecAggMixedLists(table.session, scheme.plan(table.session)))
         case CkksSum():
-            return [table.drive(CkksTwoLists(table.session, **_sizes(scheme, table))).total]
+            yield lambda: _two_sums(table, CkksTwoLists(session, **_sizes(scheme, table)))
         case OneKeySum():
-            table.drive(side := OneKeyTwoSums(table.session, scheme.cipher(table.domain, len(ROSTER))))
-            return [table.difference(*side.told)]
+            yield lambda: _two_sums(table, OneKeyTwoLists(session, scheme.cipher(table.domain, len(ROSTER))))
+        case AdditiveSum():
+            yield lambda: _two_sums(table, AdditiveTwoLists(session))
+        case RingSum():
+            yield lambda: [table.drive(unchecked(RingTwoLists(session))).total]
         case _:
-            raise DoesNotApply("no silo is told who is in the sum")
+            raise DoesNotApply("a silo is asked for its vector, and told nothing")
 
 
-def _lonely_share(table: Table) -> Vector:
+def _two_sums(table: CheatersTable, side: TwoLists) -> list[Vector]:
+    total = table.drive(unchecked(side)).total
+    return [total, *([table.difference(*side.totals)] if len(side.totals) == 2 else [])]
+
+
+def _lonely_share(table: CheatersTable) -> Vector:
     """Additive sharing: the victim hears that nobody else is there, so that it would share its vector with nobody."""
     session = table.session
     said = table.ask({VICTIM: wrap(session, round=2 * AdditiveRound.ADVERTISE, body=b"")})[VICTIM]
@@ -77,7 +102,7 @@ def _lonely_share(table: Table) -> Vector:
     return ring.values(ring.unpack(unwrap(session, round=2 * AdditiveRound.ADD + 1, data=added)))
 
 
-def _short_ring(table: Table) -> Vector:
+def _short_ring(table: CheatersTable) -> Vector:
     """The ring: what its first silo passes on, its vector under its mask, comes straight back as the total of all."""
     session, side = table.session, table.scheme.aggregator(table.session)
     step = side.advance(table.ask(side.open()))
@@ -91,36 +116,16 @@ def _short_ring(table: Table) -> Vector:
     return ring.values(ring.unpack(unwrap(session, round=last + 1, data=opened)))
 
 
-def _sums_of_one(table: Table) -> list[Vector]:
-    """Any other scheme: leave the others out from each round on, in a session each, and keep to no quorum."""
-    found, refusals, number = list[Vector](), list[Refused](), 0
-    while True:
-        table.meet()
-        side = table.scheme.aggregator(table.forged(quorum=1))
-        side.__dict__["_needed"] = lambda number: 1  # what an honest one would wait for
-        try:
-            if (total := _left_out(table, side, number)) is None:
-                break
-            found.append(total.total)
-        except Refused as refusal:
-            refusals.append(refusal)
-        except ProtocolError:
-            pass  # the aggregator itself cannot go on from there: it tries a later round
-        number += 1
-    if refusals and not found:
-        raise refusals[-1]
-    return found
-
-
-def _left_out(table: Table, side: AggregatorSide, number: int) -> Sum | None:
-    """The sum of the victim alone from this round on; None if the sum was there before."""
+def _left_out(table: CheatersTable, number: int) -> list[Vector]:
+    """Any other scheme: the sum of the victim alone from this round on, without any quorum."""
+    side = unchecked(table.scheme.aggregator(table.forged(quorum=1)))
     replies = table.ask(side.open())
     for _ in range(number):
         step = side.advance(replies)
         if isinstance(step, Sum):
-            return None
+            raise DoesNotApply("the sum was there before the round from which on the others are left out")
         replies = table.ask(step)
-    return table.drive(side, side.advance({VICTIM: replies[VICTIM]} if VICTIM in replies else replies))
+    return [table.drive(side, side.advance({VICTIM: replies[VICTIM]} if VICTIM in replies else replies)).total]
 
 
 def _integers(scheme: SecureSum) -> SecureSum:
@@ -128,6 +133,7 @@ def _integers(scheme: SecureSum) -> SecureSum:
     return scheme.integers if isinstance(scheme, FixedPointSum) else scheme
 
 
-def _sizes(scheme: CkksSum, table: Table) -> _Sizes:
-    parameters = scheme.parameters(table.domain, len(ROSTER))
-    return _Sizes(parameters=parameters, precision_bits=scheme.precision_bits, threshold=1)
+def _sizes(scheme: CkksSum, table: CheatersTable) -> _Sizes:
+    silos = len(ROSTER)
+    parameters, threshold = scheme.parameters(table.domain, silos), scheme.fewest(silos)
+    return _Sizes(parameters=parameters, precision_bits=scheme.precision_bits, threshold=threshold)

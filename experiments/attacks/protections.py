@@ -4,7 +4,7 @@ The networks' weights, the clip norm, the number of rows and the class that each
 knows them under every protection. Noise, masks and keys come from the operating system's generator, as in a real run.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self, assert_never
 
@@ -12,31 +12,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from experiments.attacks.sessions import Reals, summed
+from experiments.attacks.uploads import ReadableSum, read_upload
 from federation.accounting import smallest_noise
-from federation.additive.additive_sum import AdditiveSumConfig
-from federation.config.sums import SecureSumConfig
-from federation.engine import drive
 from federation.events import SampledGaussianSteps
-from federation.fixed_point import FixedPoint, from_points
-from federation.identity import Identity
-from federation.masked.words import ring_for
 from federation.mechanism import NoisySum
 from federation.mechanisms.gaussian import GaussianAtSilo
-from federation.plain.plain_sum import PlainSum, PlainSumConfig
+from federation.plain.plain_sum import PlainSum
 from federation.randomness import SecureRandomness
-from federation.secagg.secagg_sum import SecAggConfig, SecAggPlusConfig
-from federation.secure_sum import SecureSum, SiloSide
-from federation.session import RealDomain, Session
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode, from_array
+from federation.secagg.secagg_sum import SecAggConfig
+from federation.secure_sum import SecureSum
 from silo.training.gradients import UnitGradients
 from silo.training.noise import add_noise, scale
 
 LARGEST_ENTRY = 100.0
 """Of an unclipped gradient, as the session of a sum agrees on it beforehand."""
-
-UPLOAD = 2
-"""The round of masked sums in which vectors go up: the third."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +73,9 @@ class SumOf:
 
 @dataclass(frozen=True)
 class Upload:
-    """One silo's upload in a sum of four. Where it is hidden, its words are read as if they were the numbers."""
+    """One silo's upload in a sum of four, decoded as if nothing were hidden."""
 
-    secure_sum: SecureSumConfig
+    secure_sum: ReadableSum
 
 
 Protection = Plain | Clipped | ExampleNoise | LocalNoise | SumOf | Upload
@@ -115,58 +105,17 @@ def seen(protection: Protection, steps: Sequence[UnitGradients], *, rows: int) -
         case SumOf():
             return _summed(SecAggConfig(kind="secagg").build(), [scale(gradient, rows) for gradient in gradients])
         case Upload(secure_sum=config):
-            return _upload(config, scale(first, rows))
+            numbers = read_upload(config, _reals(scale(first, rows)), bound=LARGEST_ENTRY)
+            return torch.from_numpy(numbers.astype(np.float32))
         case _:
             assert_never(protection)
 
 
 def _summed(scheme: SecureSum, vectors: Sequence[Tensor]) -> Tensor:
     """One whole session between silos that contribute these."""
-    session, sides = _session(scheme, vectors)
-    total = drive(
-        scheme.aggregator(session), lambda asked: {silo: sides[silo].answer(message) for silo, message in asked.items()}
-    )
-    return torch.from_numpy(np.asarray(total.total, dtype=np.float32))
+    total = summed(scheme, [_reals(vector) for vector in vectors], bound=LARGEST_ENTRY)
+    return torch.from_numpy(total.astype(np.float32))
 
 
-def _upload(config: SecureSumConfig, vector: Tensor) -> Tensor:
-    """What the first silo's upload tells whoever reads it; the others contribute zeros."""
-    scheme = config.build()
-    session, sides = _session(scheme, [vector, *[torch.zeros_like(vector)] * 3])
-    victim, said = session.roster[0], list[bytes]()
-
-    def ask(asked: Mapping[str, bytes]) -> dict[str, bytes]:
-        replies = {silo: sides[silo].answer(message) for silo, message in asked.items()}
-        said.extend(decode(pb.SumMessage, reply).body for silo, reply in replies.items() if silo == victim)
-        return replies
-
-    drive(scheme.aggregator(session), ask)
-    match config:
-        case PlainSumConfig():
-            numbers = from_array(decode(pb.Array, said[0]), dtype="<f4", length=len(vector))
-        case SecAggConfig() | SecAggPlusConfig() | AdditiveSumConfig():
-            ring = ring_for(FixedPoint(config.precision_bits).domain(_domain(vector), len(sides)), len(sides))
-            points = ring.values(ring.unpack(said[UPLOAD]))
-            numbers, _ = from_points(_domain(vector), points, 1, config.precision_bits)
-            numbers -= numbers.mean()  # masked words lie beyond the grid: their offset alone would blacken any image
-        case _:
-            body = max(said, key=len)  # the ciphertext, or the sealed total
-            words = np.frombuffer(body[len(body) % 4 :], dtype="<u4")
-            numbers = np.resize(words[::-1], len(vector)) / 2.0**31 - 1.0  # from its end: framing comes first
-    return torch.from_numpy(numbers.astype(np.float32))
-
-
-def _domain(vector: Tensor) -> RealDomain:
-    return RealDomain(len(vector), LARGEST_ENTRY)
-
-
-def _session(scheme: SecureSum, vectors: Sequence[Tensor]) -> tuple[Session, dict[str, SiloSide]]:
-    identities = [Identity.create(f"silo{number}") for number in range(len(vectors))]
-    roster, keys = tuple(me.name for me in identities), tuple(me.public for me in identities)
-    randomness = SecureRandomness()
-    session = Session(randomness.bits(32), roster, _domain(vectors[0]), scheme.name, len(roster), keys)
-    sides = {
-        me.name: scheme.silo(session, me, vector.numpy().astype(np.float64), randomness)
-        for me, vector in zip(identities, vectors, strict=True)
-    }
-    return session, sides
+def _reals(vector: Tensor) -> Reals:
+    return np.asarray(vector.numpy(), dtype=np.float64)

@@ -1,63 +1,71 @@
 """All parties of one secure sum at one table: real silos' sides, and every message in the aggregator's hand."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from experiments.attacks.readings import packed_words, stands_in
 from federation.errors import DomainError, ProtocolError
 from federation.identity import Identity
-from federation.masked.words import ring_for
 from federation.randomness import SecureRandomness
 from federation.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
 from federation.session import Domain, IntegerDomain, RealDomain, Session, Vector
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
 
 ROSTER = ("east", "north", "south", "west")
-VICTIM, *OTHERS = ROSTER
+VICTIM, OTHERS = ROSTER[0], ROSTER[1:]
 QUORUM = 3
 INTEGERS, REALS = IntegerDomain(50, 2**20), RealDomain(50, 8.0)
 
 Messages = Mapping[str, bytes]
+Refusals = Mapping[str, ProtocolError]
+Round = tuple[Messages, Messages]
+"""What was asked, and what came back."""
 
 
 class Refused(Exception):
     """Every silo that was asked refused."""
 
-    def __init__(self, refusals: Mapping[str, ProtocolError]) -> None:
-        first = {type(error).__name__: str(error) for error in reversed(list(refusals.values()))}
-        reasons = "; ".join(f"{kind}: {words}" for kind, words in sorted(first.items()))
-        super().__init__(f"{', '.join(refusals)} refused. {reasons}")
-
 
 class DoesNotApply(Exception):
-    """There is nothing to try in this scheme."""
+    """There is nothing to try in this scheme: the aggregator has nothing to send, or nothing to compute from."""
 
 
-class Table:
+class CheatersTable:
     """One session, its silos with vectors that nobody else knows, and all that the aggregator has heard of them."""
 
-    def __init__(self, scheme: SecureSum) -> None:
+    def __init__(self, scheme: SecureSum, domain: Domain | None = None) -> None:
         self.scheme = scheme
-        self.domain: Domain = _domain(scheme)
+        self.domain: Domain = domain or _domain(scheme)
         self.identities = {name: Identity.create(name) for name in ROSTER}
         self.heard = list[bytes]()
-        self.meet(fresh_vectors=True)
+        self.asked = 0
+        """Messages that silos were sent."""
+        self.refusals = list[Refusals]()
+        """Of every time that some silo refused."""
+        self.vectors = {name: self._draw() for name in ROSTER}
+        self.earlier: Vector | None = None
+        """The victim's vector before the last change of vectors."""
+        self.meet()
 
-    def meet(self, *, fresh_vectors: bool = False) -> None:
+    def meet(self, *, roster: Sequence[str] = ROSTER, fresh_vectors: bool = False) -> None:
         """Begin a session, with fresh sides of all silos. With fresh vectors, what was heard before is forgotten."""
         if fresh_vectors:
-            self.vectors = {name: self._draw() for name in ROSTER}
+            self.earlier, self.vectors = self.secret, {name: self._draw() for name in ROSTER}
             self.heard.clear()
-        keys = tuple(self.identities[name].public for name in ROSTER)
-        self.session = Session(SecureRandomness().bits(32), ROSTER, self.domain, self.scheme.name, QUORUM, keys)
-        self.silos = {name: self.silo(self.session, self.identities[name], self.vectors[name]) for name in ROSTER}
+        names, keys = tuple(roster), tuple(self.identities[name].public for name in roster)
+        self.session = Session(SecureRandomness().bits(32), names, self.domain, self.scheme.name, QUORUM, keys)
+        self.silos = {name: self.silo(self.session, self.identities[name], self.vectors[name]) for name in names}
 
     @property
     def secret(self) -> Vector:
         """What the aggregator wants."""
         return self.vectors[VICTIM]
+
+    @property
+    def change(self) -> Vector | None:
+        """By how much the victim's vector has changed, which is nobody's business either."""
+        return None if self.earlier is None else self.difference(self.secret, self.earlier)
 
     @property
     def tolerance(self) -> float:
@@ -76,14 +84,17 @@ class Table:
     def ask(self, messages: Messages) -> dict[str, bytes]:
         """What the silos answer; those that refuse are left out, and `Refused` if all of them do."""
         replies, refusals = dict[str, bytes](), dict[str, ProtocolError]()
+        self.asked += len(messages)
         for name, message in messages.items():
             try:
                 replies[name] = self.silos[name].answer(message)
             except ProtocolError as error:
                 refusals[name] = error
         self.heard += replies.values()
+        if refusals:
+            self.refusals.append(refusals)
         if refusals and not replies:
-            raise Refused(refusals)
+            raise Refused
         return replies
 
     def drive(self, side: AggregatorSide, step: Messages | Sum | None = None) -> Sum:
@@ -93,6 +104,15 @@ class Table:
             step = side.advance(self.ask(step))
         return step
 
+    def record(self) -> tuple[list[Round], Sum]:
+        """A session without a lie: all that is said in it, and its sum."""
+        side, rounds = self.scheme.aggregator(self.session), list[Round]()
+        step: Messages | Sum = side.open()
+        while not isinstance(step, Sum):
+            rounds.append((step, self.ask(step)))
+            step = side.advance(rounds[-1][1])
+        return rounds, step
+
     def forged(self, **changes: object) -> Session:
         """The session with something changed, as the aggregator keeps it; its messages look like the real one's."""
         forged = replace(self.session, **changes)  # type: ignore[arg-type]  # whatever the cheat changes
@@ -100,26 +120,29 @@ class Table:
         return forged
 
     def stands_in(self, message: bytes) -> bool:
-        """Whether the victim's vector can be read off a message: as numbers, or as packed words without a mask."""
-        body = decode(pb.SumMessage, message).body
-        return any(_holds(numbers, self.secret, self.tolerance) for numbers in self._readings(body))
+        """Whether the victim's vector can be read off a message."""
+        return stands_in(message, self.domain, len(ROSTER), self.secret, tolerance=self.tolerance)
 
-    def _readings(self, body: bytes) -> Iterator[Vector]:
-        for dtype in ("<f4", "<f8", "<i8"):
-            size = np.dtype(dtype).itemsize
-            for start in range(size):
-                part = body[start:]
-                yield np.frombuffer(part[: len(part) // size * size], dtype=dtype)
-        if isinstance(self.domain, IntegerDomain):
-            ring = ring_for(self.domain, len(ROSTER))
-            if len(body) == ring.packed_bytes:
-                yield ring.values(ring.unpack(body))
+    def packed_words(self, message: bytes) -> Vector | None:
+        """A vector of the masked sums as it travels."""
+        return packed_words(message, self.domain, len(ROSTER))
 
     def _draw(self) -> Vector:
         uniforms = SecureRandomness().uniforms(self.domain.length)
         if isinstance(self.domain, IntegerDomain):
             return (uniforms * self.domain.modulus).astype(np.int64)
         return (2 * uniforms - 1) * self.domain.bound
+
+
+Way = Callable[[], list[Vector]]
+"""One way to play a cheat: what the aggregator makes out to be the victim's, if nobody stops it."""
+
+
+def said(refusals: Refusals) -> str:
+    """Who refused, and the reasons, one of each kind."""
+    first = {type(error).__name__: str(error) for error in reversed(list(refusals.values()))}
+    reasons = "; ".join(f"{kind}: {words}" for kind, words in sorted(first.items()))
+    return f"{', '.join(refusals)} refused. {reasons}"
 
 
 def _domain(scheme: SecureSum) -> Domain:
@@ -129,11 +152,3 @@ def _domain(scheme: SecureSum) -> Domain:
     except DomainError:
         return REALS
     return INTEGERS
-
-
-def _holds(numbers: Vector, vector: Vector, tolerance: float) -> bool:
-    """Whether the vector stands anywhere in the numbers."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        starts = np.flatnonzero(np.abs(numbers - vector[0]) <= tolerance)
-        parts = (numbers[start : start + len(vector)] for start in starts)
-        return any(len(part) == len(vector) and np.abs(part - vector).max() <= tolerance for part in parts)

@@ -2,10 +2,10 @@
 
     python -m experiments.comparison.cell FOLDER
 
-FOLDER/cell.json says what to measure; FOLDER/rows.jsonl is written last, in one step, and marks the cell as finished.
+FOLDER/cell.json says what to measure, program.txt by which state of the program. FOLDER/rows.jsonl is written last, in
+one step, and marks the cell as finished.
 """
 
-import resource
 import sys
 import time
 from pathlib import Path
@@ -13,11 +13,14 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from experiments.comparison.measurements import Measurement
+from experiments.comparison.memory import peak_bytes
 from experiments.comparison.rows import Row
 from federation.errors import SiloSealError
 from federation.storage import write_atomically
 
-SETTINGS, ROWS = "cell.json", "rows.jsonl"
+SETTINGS, PROGRAM, ROWS = "cell.json", "program.txt", "rows.jsonl"
+LAST = "process_bytes"
+"""The measure of the last row: a file that does not end with it is damaged."""
 _MEASUREMENT: TypeAdapter[Measurement] = TypeAdapter(Measurement)
 
 
@@ -27,8 +30,7 @@ def main(folder: Path) -> None:
     measurement = _MEASUREMENT.validate_json((folder / SETTINGS).read_bytes())
     rows = measurement.run(folder)
     rows.append(Row(measure="cell_seconds", value=time.monotonic() - began, unit="s"))
-    peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    rows.append(Row(measure="process_bytes", value=peak, unit="B"))
+    rows.append(Row(measure=LAST, value=peak_bytes(), unit="B"))
     write_atomically(folder / ROWS, "".join(row.model_dump_json() + "\n" for row in rows).encode())
 
 

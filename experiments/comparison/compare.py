@@ -2,12 +2,12 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from experiments.comparison.grid import Cell, load_comparisons
 from experiments.comparison.measurements import JobMeasurement
-from experiments.comparison.runner import Finished, folder_of, measured, read_rows, run_cells
+from experiments.comparison.runner import Finished, by_other_programs, folder_of, measured, read_rows, run_cells
 from experiments.comparison.table import write_table
 from experiments.report.chapter import Chapter
 from experiments.report.chapters import draw
@@ -67,6 +67,8 @@ def compare(files: Sequence[Path], out: Path, *, workers: int, console: Console)
     """All of it. A cell that fails does not stop the others; the same call again tries it anew."""
     comparisons = load_comparisons(files)
     cells = [cell for _, cells in comparisons for cell in cells]
+    if out.exists() and not out.is_dir():
+        raise RunError(f"{out} is a file, expected a folder for the comparison; choose another with --out")
     require_data([cell for cell in cells if read_rows(out, cell.digest) is None])
     make_folder(out)
     with locked(out):
@@ -75,18 +77,24 @@ def compare(files: Sequence[Path], out: Path, *, workers: int, console: Console)
         chapters = list[Chapter]()
         for (comparison, of_it), file in zip(comparisons, files, strict=True):
             console.say(f"drawing {comparison.name}")
-            there = measured(of_it, finished)
+            drawn = measured(of_it, finished)
             chapters.append(
                 draw(
                     comparison.chapter,
                     comparison.name,
-                    there,
+                    drawn,
                     out / "figures",
                     folder_of=lambda digest: folder_of(out, digest),
                     command=f"siloseal compare {shlex.quote(str(file))}",
-                    seconds=sum(cell.value("cell_seconds") for cell in there),
+                    seconds=sum(cell.value("cell_seconds") for cell in drawn),
                 )
             )
+        there = [cell for cell in cells if cell.digest in finished.rows]
+        if others := by_other_programs(out, there):
+            found = len(finished.rows)
+            note = f"{others} of {found} cells of this report were measured by another state of the program."
+            console.say(f"{note} Remove {out / 'cells'}, and the same command measures them anew.")
+            chapters = [replace(chapter, notes=(*chapter.notes, note)) for chapter in chapters]
         table, _ = write_table(out, measured(cells, finished))
         report = write_report(out, chapters)
     return _outcome(cells, finished, report, table)

@@ -28,7 +28,10 @@ class Axis(Section):
         if len(values) == 1:
             path, listed = next(iter(values.items()))
             if isinstance(listed, list):
-                return {"choices": {_label(value): {path: value} for value in listed}}
+                labels = [_label(value) for value in listed]
+                if len(set(labels)) != len(labels):
+                    raise ValueError(f"{path} lists choices that would be called the same; give each a name of its own")
+                return {"choices": {label: {path: value} for label, value in zip(labels, listed, strict=True)}}
         for name, changes in values.items():
             if not isinstance(changes, dict):  # pydantic wants a ValueError
                 raise ValueError(  # noqa: TRY004

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from importlib.metadata import version
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from experiments.comparison.config import MOST_CELLS, Changes, Comparison, Grid, placed
+from experiments.comparison.fingerprints import fingerprint, program
 from experiments.comparison.measurements import JobMeasurement, Measurement
 from experiments.comparison.rows import Label
 from federation.config.job import Job
@@ -34,17 +35,30 @@ class Cell:
     seed: int
     measurement: Measurement
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """Of everything that the numbers depend on: a changed setting is another cell. Names and labels are not."""
-        settings = {"version": version("siloseal"), **self.measurement.model_dump(mode="json")}
+        """Of all settings, and of the data that they name: a change of either is another cell. Names are not.
+
+        The program is not in it, or every remark in the code would cost an hour: it is recorded beside the numbers, and
+        the report says where cells were measured by another state of it.
+        """
+        settings = {"data": self._data, **self.measurement.model_dump(mode="json")}
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def program(self) -> str:
+        """The state of the program that would measure it now."""
+        return program(attacks=self.measurement.kind in ("inversion", "audit", "cheating"))
+
+    @property
+    def _data(self) -> str:
+        return fingerprint(self.measurement.job.data) if isinstance(self.measurement, JobMeasurement) else ""
 
     @property
     def title(self) -> str:
         """For people."""
-        return ", ".join([self.comparison, *(f"{axis} {choice}" for axis, choice in self.labels.items()),
-                          f"seed {self.seed}"])  # fmt: skip
+        point = [f"{axis} {choice}" for axis, choice in self.labels.items()]
+        return ", ".join([self.comparison, *point, f"seed {self.seed}"])
 
 
 def load_comparisons(files: Sequence[Path]) -> list[tuple[Comparison, list[Cell]]]:
@@ -61,21 +75,34 @@ def expand(comparison: Comparison, path: Path) -> list[Cell]:
     cells, wrong = list[Cell](), list[str]()
     for number, grid in enumerate(comparison.grids):
         base = _base(grid, path, number)
+        known = dict[str, dict[str, Label]]()
         for labels, changes in _points(grid):
+            if "seed" in changes:
+                wrong.append(f"{path}: grids.{number}: an axis changes `seed`; list `seeds` instead")
+                break
             for seed in grid.seeds:
                 try:
                     measurement = _resolve(base, changes, seed)
                 except (ValidationError, ConfigError) as error:
                     words = first_problem(error) if isinstance(error, ValidationError) else str(error)
-                    point = ", ".join(f"{axis}: {choice}" for axis, choice in labels.items()) or "its only cell"
-                    wrong.append(f"{path}: grids.{number} ({point}): {words.removeprefix('Value error, ')}")
+                    where = f"{path}: grids.{number} ({_words(labels) or 'its only cell'})"
+                    wrong.append(f"{where}: {words.removeprefix('Value error, ')}")
                     break  # another seed has the same mistake
-                cells.append(Cell(comparison.name, number, labels, seed, measurement))
+                cells.append(cell := Cell(comparison.name, number, labels, seed, measurement))
+                if (other := known.setdefault(cell.digest, labels)) != labels:
+                    wrong.append(
+                        f"{path}: grids.{number}: {_words(labels)} and {_words(other)} are the same measurement; one "
+                        "axis overwrites another, or a choice changes nothing"
+                    )
         if len(cells) > MOST_CELLS:
             raise ConfigError(f"{path}: more than {MOST_CELLS} cells; split it into several files")
     if wrong:
         raise ConfigError("\n".join(wrong))
     return cells
+
+
+def _words(labels: dict[str, Label]) -> str:
+    return ", ".join(f"{axis}: {choice}" for axis, choice in labels.items())
 
 
 def _base(grid: Grid, path: Path, number: int) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """Runs cells, each in a process of its own, as many at a time as there are cores; what is finished is not run again.
 
-A cell that was interrupted begins anew: cells are minutes long at most, and one that went on from the middle would tell
-a wrong time.
+A cell that was interrupted begins anew: one that went on from the middle would tell a wrong time.
 """
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -17,7 +17,7 @@ from typing import Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
-from experiments.comparison.cell import ROWS, SETTINGS
+from experiments.comparison.cell import LAST, PROGRAM, ROWS, SETTINGS
 from experiments.comparison.grid import Cell
 from experiments.comparison.rows import Measured, Row
 from federation.storage import make_folder, write_atomically
@@ -54,9 +54,16 @@ def read_rows(out: Path, digest: str) -> tuple[Row, ...] | None:
     """What a finished cell measured; None where it is not finished, or its file is damaged: it is measured anew."""
     try:
         lines = (folder_of(out, digest) / ROWS).read_text(encoding="utf-8").splitlines()
-        return tuple(_ROW.validate_json(line) for line in lines)
+        rows = tuple(_ROW.validate_json(line) for line in lines)
     except (FileNotFoundError, UnicodeDecodeError, ValidationError):
         return None
+    return rows if rows and rows[-1].measure == LAST else None
+
+
+def by_other_programs(out: Path, cells: Sequence[Cell]) -> int:
+    """How many of these finished cells were measured by another state of the program than this one."""
+    programs = {folder_of(out, cell.digest) / PROGRAM: cell.program for cell in cells}
+    return sum(not path.exists() or path.read_text() != program for path, program in programs.items())
 
 
 def run_cells(cells: Sequence[Cell], out: Path, *, workers: int, watcher: Watcher) -> Finished:
@@ -155,6 +162,7 @@ def _start(out: Path, cell: Cell) -> subprocess.Popen[bytes]:
         shutil.rmtree(folder)
     make_folder(folder)
     write_atomically(folder / SETTINGS, cell.measurement.model_dump_json(indent=2).encode())
+    write_atomically(folder / PROGRAM, cell.program.encode())
     # One thread each: the parallelism is between cells.
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     with (folder / "log.txt").open("wb") as log:
@@ -165,6 +173,8 @@ def _start(out: Path, cell: Cell) -> subprocess.Popen[bytes]:
 
 
 def _last_words(out: Path, digest: str, code: int) -> str:
+    if code < 0:
+        return f"ended by signal {signal.Signals(-code).name}; if that is SIGKILL, look for too little memory"
     lines = (folder_of(out, digest) / "log.txt").read_text(errors="replace").strip().splitlines()
     return lines[-1] if lines else f"ended with code {code} and said nothing"
 

@@ -74,6 +74,11 @@ def at(cells: Iterable[Measured], **labels: Label) -> list[Measured]:
     return [cell for cell in cells if all(cell.labels.get(axis) == label for axis, label in labels.items())]
 
 
+def chosen(cells: Sequence[Measured], axis: str, label: Label) -> list[Measured]:
+    """The cells with one choice of an axis; all for the empty one, which stands for a grid without that axis."""
+    return at(cells, **{axis: label}) if label != "" else list(cells)
+
+
 def numbers(cells: Iterable[Measured], measure: str, **where: str) -> list[float]:
     """One number a cell, the mean of its rows of that kind; cells without any are left out."""
     found = [cell.find(measure, **where) for cell in cells]

@@ -58,17 +58,21 @@ def contents(chapters: Sequence[Chapter]) -> str:
     if not chapters:
         return '<section class="contents"><h2>Contents</h2><p>No chapter was drawn.</p></section>'
     entries = "".join(
-        f'<li><a href="#{anchor(chapter.name)}">{escape(chapter.title)}</a><ul>'
-        + "".join(f'<li><a href="#{anchor(one.name)}">{escape(one.message)}</a></li>' for one in chapter.figures)
+        f'<li><a href="#{anchor("chapter", chapter.name)}">{escape(chapter.title)}</a><ul>'
+        + "".join(
+            f'<li><a href="#{anchor("figure", one.name)}">{escape(one.message)}</a></li>' for one in chapter.figures
+        )
         + "</ul></li>"
         for chapter in chapters
     )
     return f'<section class="contents"><h2>Contents</h2><nav><ol>{entries}</ol></nav></section>'
 
 
-def anchor(name: str) -> str:
-    """A name as the page's links write it."""
-    return "".join(letter if letter.isalnum() else "-" for letter in name)
+def anchor(kind: str, name: str) -> str:
+    """A name as the page's links write it: of different names, and kinds, different ones."""
+    return f"{kind}-" + "".join(
+        letter if letter.isalnum() or letter == "-" else f"_{ord(letter):x}_" for letter in name
+    )
 
 
 def chapter_section(chapter: Chapter) -> str:
@@ -80,7 +84,7 @@ def chapter_section(chapter: Chapter) -> str:
     if chapter.command:
         took = f"; its cells took {wording.duration(chapter.seconds)} of one core" if chapter.seconds else ""
         body += f'<p class="command">Made by <code>{escape(chapter.command)}</code>{took}.</p>'
-    return section(anchor(chapter.name), escape(chapter.title), chapter.lead, body)
+    return section(anchor("chapter", chapter.name), escape(chapter.title), chapter.lead, body)
 
 
 def figure(shown: Figure) -> str:
@@ -88,7 +92,7 @@ def figure(shown: Figure) -> str:
     encoded = base64.b64encode(shown.svg.read_bytes()).decode()
     files = f"<code>{escape(shown.png.name)}</code>, <code>{escape(shown.svg.name)}</code>"
     return (
-        f'<figure class="picture" id="{anchor(shown.name)}">'
+        f'<figure class="picture" id="{anchor("figure", shown.name)}">'
         f'<img src="data:image/svg+xml;base64,{encoded}" alt="{escape(shown.message)}">'
         f"<figcaption>{escape(shown.caption)} Files: {files}.</figcaption></figure>"
     )

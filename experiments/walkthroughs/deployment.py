@@ -32,7 +32,8 @@ class Deployment:
     """The parties of configs/consortium.yaml on this machine, at a port of their own.
 
     `close` ends every process and removes the folder, keys included. It happens by itself when Python ends, and, for
-    whoever registers `close_if_failed` with IPython, when a cell fails. If Python is killed, its children go with it.
+    whoever registers `close_if_failed` with IPython, when a cell fails. If Python is killed, its children go with it,
+    but the folder stays.
     """
 
     def __init__(self, job: Job) -> None:
@@ -65,10 +66,10 @@ class Deployment:
         deadline = time.monotonic() + PATIENCE_SECONDS
         with self._changed:
             while not (found := self.said(party, event, **facts)):
+                for processes in self._processes:  # first, for who is gone already wakes nobody
+                    processes.require_well()
                 if not self._changed.wait(max(0.0, deadline - time.monotonic())):
                     raise RunError(f"{party} has not said {event!r} within {PATIENCE_SECONDS:g} s; is it started?")
-                for processes in self._processes:
-                    processes.require_well()
         return found[0]
 
     def said(self, party: str, event: str, **facts: Any) -> list[Event]:

@@ -10,16 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from IPython.display import Image
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FormatStrFormatter, LogLocator, NullLocator
 from numpy.typing import NDArray
 
-OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Colours that people with any kind of colour vision can tell apart (Okabe and Ito 2008)."""
-MARKERS = "os^Dv*P"
-DASHES = ("-", "--", "-.", ":", "-", "--", "-.")
-"""So that two lines that lie on each other are both seen."""
+from experiments.figures import COLOURS, logarithmic, look
+
 DOTS_PER_INCH = 160
 
 Points = tuple[Sequence[float], Sequence[float | None]]
@@ -30,33 +25,26 @@ def lines(
 ) -> Image:
     """A line for each name; points that could not be reached (None) are left out."""
     figure, axes = _figure(6.4, 3.8, title)
-    for (name, (across, up)), *look in zip(series.items(), OKABE_ITO, MARKERS, DASHES, strict=False):
+    for number, (name, (across, up)) in enumerate(series.items()):
         known = [(a, u) for a, u in zip(across, up, strict=True) if u is not None]
-        colour, marker, dash = look
-        axes.plot([a for a, _ in known], [u for _, u in known], dash, color=colour, marker=marker, label=name)
+        shown = look(number)
+        axes.plot(*zip(*known, strict=True), linestyle=shown.dash, color=shown.colour, marker=shown.marker, label=name)
     axes.set(xlabel=x, ylabel=y)
     if log_x:
-        axes.set_xscale("log")
-        _plain_numbers(axes.xaxis)
+        logarithmic(axes, "x")
     if log_y:
-        axes.set_yscale("log")
-        _plain_numbers(axes.yaxis)
+        logarithmic(axes, "y")
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, fontsize="small")
     return _png(figure, title, 640)
 
 
-def bars(
-    values: Mapping[str, float], *, title: str, y: str, x: str = "", log_y: bool = False, digits: int = 2
-) -> Image:
-    """A bar for each name, with its value on top."""
+def bars(values: Mapping[str, float], *, title: str, y: str, x: str = "", digits: int = 2) -> Image:
+    """A bar for each name, from zero, with its value on top."""
     figure, axes = _figure(6.4, 3.4, title)
-    drawn = axes.bar(list(values), list(values.values()), color=OKABE_ITO[0])
+    drawn = axes.bar(list(values), list(values.values()), color=COLOURS[0])
     axes.bar_label(drawn, fmt=f"%.{digits}f", fontsize="small", padding=2)
     axes.set(xlabel=x, ylabel=y)
-    if log_y:
-        axes.set_yscale("log")
-        _plain_numbers(axes.yaxis)
     axes.margins(y=0.15)
     axes.tick_params(axis="x", labelsize="small", rotation=20 if max(map(len, values)) > 9 else 0)
     return _png(figure, title, 640)
@@ -67,7 +55,7 @@ def histograms(values: Mapping[str, NDArray[np.int64]], *, title: str, x: str, l
     figure = Figure(figsize=(6.4, 2.8), layout="constrained")
     figure.suptitle(_wrapped(title), fontsize="medium")
     for axes, (name, found), colour in zip(
-        figure.subplots(1, len(values), sharey=True, squeeze=False)[0], values.items(), OKABE_ITO, strict=False
+        figure.subplots(1, len(values), sharey=True, squeeze=False)[0], values.items(), COLOURS, strict=False
     ):
         axes.bar(range(largest + 1), np.bincount(found, minlength=largest + 1), color=colour)
         axes.set(xlabel=x, title=name)
@@ -98,7 +86,7 @@ def named_images(images: NDArray[np.uint8], names: Sequence[str], wrong: Collect
         axes.imshow(image[0], cmap="gray_r", vmin=0, vmax=255)
         axes.set(xticks=[], yticks=[])
         label = f"{name} ✗" if number in wrong else name
-        axes.set_xlabel(label, color=OKABE_ITO[number in wrong], fontsize="small")
+        axes.set_xlabel(label, color=COLOURS[number in wrong], fontsize="small")
     return _png(figure, title, 640)
 
 
@@ -109,9 +97,9 @@ def ring(neighbours: Mapping[str, Collection[str]], chosen: str, *, title: str) 
     places = {silo: (float(np.cos(angle)), float(np.sin(angle))) for silo, angle in zip(order, angles, strict=True)}
     figure, axes = _figure(4.6, 4.6, title)
     for other in neighbours[chosen]:
-        axes.plot(*zip(places[chosen], places[other], strict=True), color=OKABE_ITO[1], linewidth=0.8)
-    axes.scatter([x for x, _ in places.values()], [y for _, y in places.values()], s=14, color=OKABE_ITO[0], zorder=2)
-    axes.scatter([places[chosen][0]], [places[chosen][1]], s=60, color=OKABE_ITO[1], zorder=3)
+        axes.plot(*zip(places[chosen], places[other], strict=True), color=COLOURS[1], linewidth=0.8)
+    axes.scatter([x for x, _ in places.values()], [y for _, y in places.values()], s=14, color=COLOURS[0], zorder=2)
+    axes.scatter([places[chosen][0]], [places[chosen][1]], s=60, color=COLOURS[1], zorder=3)
     axes.set_axis_off()
     axes.set_aspect("equal")
     return _png(figure, title, 460)
@@ -136,13 +124,6 @@ def _figure(width: float, height: float, title: str) -> tuple[Figure, Axes]:
     axes.set_title(_wrapped(title, int(11 * width)), fontsize="medium", loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes
-
-
-def _plain_numbers(axis: Axis) -> None:
-    """1, 2, 5, 10 on a logarithmic axis, not powers of ten."""
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FormatStrFormatter("%g"))
-    axis.set_minor_locator(NullLocator())
 
 
 def _side_by_side(images: NDArray[np.uint8]) -> NDArray[np.uint8]:

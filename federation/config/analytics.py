@@ -97,11 +97,11 @@ class AnalyticsJob(Section):
         if not scheme.hides_contributions:
             raise ValueError(
                 f"secure_sum.kind is {self.secure_sum.kind!r}, which shows each silo's counts with a part of the noise "
-                "only: nothing would be protected; take secagg, ckks or additive"
+                "only, or lets the aggregator compute them: nothing would be protected; take secagg, ckks or additive"
             )
         if opens_what_it_is_given(self.secure_sum):
             raise ValueError(
-                f"secure_sum.kind is {self.secure_sum.kind!r}, under which an aggregator that lies has one silo's "
+                f"secure_sum.kind is {self.secure_sum.kind!r}, under which an aggregator that lies has each silo's "
                 "counts opened, with a part of the noise only; take secagg, ckks or additive"
             )
         if not scheme.sums_modulo and any(isinstance(query, Distinct) for query in self.queries):

@@ -78,13 +78,13 @@ def _require_hiding_sums(job: "Job", noise: SplitConfig, *, updates: bool) -> No
         if not config.build().hides_contributions:
             raise ValueError(
                 f"mechanism.kind is {noise.kind}, which splits the noise over the silos, but {where}.kind is "
-                f"{config.kind}, which shows the aggregator each silo's part; choose ckks, secagg, additive or ring, "
-                "or gaussian_local or gaussian_central for the noise"
+                f"{config.kind}, which shows the aggregator each silo's part, or lets it compute it; choose ckks, "
+                "secagg, additive or ring, or gaussian_local or gaussian_central for the noise"
             )
         if opens_what_it_is_given(config):
             raise ValueError(
                 f"mechanism.kind is {noise.kind}, which splits the noise over the silos, but under {where}.kind "
-                f"{config.kind} an aggregator that lies has one silo's part opened; choose ckks, secagg or additive, "
+                f"{config.kind} an aggregator that lies has each silo's part opened; choose ckks, secagg or additive, "
                 "or gaussian_local for the noise"
             )
         if noise.colluding > (most := may_collude(config, asked if updates else len(job.silos.names))):

@@ -1,10 +1,12 @@
 """The guarantees that a job may give."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from federation.config.section import Section
+
+LARGEST_EPSILON = 1000.0
 
 
 class UnitLevel(Section):
@@ -31,6 +33,15 @@ class UnitLevel(Section):
         le=10_000_000,
         description="steps that crashes may throw away, at most 50 each, without the job ending early; paid with noise",
     )
+
+    @model_validator(mode="after")
+    def _a_huge_epsilon_is_meant(self) -> Self:
+        if self.epsilon > LARGEST_EPSILON and self.noise_multiplier is None:
+            raise ValueError(
+                f"epsilon is {self.epsilon:g}, which promises nothing, expected at most {LARGEST_EPSILON:g}; more is "
+                "for comparisons that fix the noise (noise_multiplier)"
+            )
+        return self
 
 
 class ExampleLevel(UnitLevel):

@@ -29,12 +29,13 @@ SecureSumConfig = Annotated[
 def may_collude(config: SecureSumConfig, silos: int) -> int:
     """So many of the silos may tell the aggregator all they know, and it still sees no silo's contribution alone.
 
-    Beyond that, noise that is split over the silos protects nobody: each one's part is too little on its own.
+    If the sum hides it from the aggregator at all. Beyond that, noise that is split over the silos protects nobody:
+    each one's part is too little on its own.
     """
     match config:
-        case PlainSumConfig():
-            return 0
-        case PaillierSumConfig() | StockCkksConfig():
+        case PlainSumConfig() | StockCkksConfig():
+            return 0  # the aggregator needs nobody: it reads uploads, or computes the key to them
+        case PaillierSumConfig():
             return 0  # every silo holds the key
         case RingSumConfig():
             return 1  # the two silos around a third see its vector
@@ -47,7 +48,7 @@ def may_collude(config: SecureSumConfig, silos: int) -> int:
 
 
 def opens_what_it_is_given(config: SecureSumConfig) -> bool:
-    """Whether a lying aggregator may have one silo's contribution opened as if it were the sum.
+    """Whether a lying aggregator may have any silo's contribution opened as if it were the sum.
 
     Noise that is split over the silos does not protect from it, even where no silo helps.
     """

@@ -1,4 +1,7 @@
-"""The aggregator's part of a sum under one key: it carries letters and adds ciphertexts, and can read neither."""
+"""The aggregator's part of a sum under one key: it carries letters, adds ciphertexts, and is told what they add up to.
+
+It holds no key. Under stock CKKS it can compute the key from what it is told; see `one_key_sum`.
+"""
 
 from collections.abc import Mapping
 

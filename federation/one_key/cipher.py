@@ -36,7 +36,7 @@ class Key(Secret):
 
 
 class Adder(Protocol):
-    """What the aggregator does with ciphertexts that it cannot read."""
+    """What the aggregator does with ciphertexts, without a key."""
 
     def check(self, ciphertext: bytes) -> None:
         """`MessageError` unless this can be one silo's."""

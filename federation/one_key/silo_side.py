@@ -1,6 +1,7 @@
 """One silo's part of a sum under one key, whatever the cipher.
 
-It cannot tell what it decrypts: the ciphertext of one silo, given to all as if it were the sum, is opened as one.
+It cannot tell what it decrypts: the ciphertext of one silo, given to it as if it were the sum, is opened as one. Nor
+does it hear what the other silos were given, so that each may open another silo's.
 """
 
 from collections.abc import Mapping

@@ -73,7 +73,7 @@ class StockCipher:
         except (ValueError, RuntimeError) as error:
             raise MessageError(f"{len(private)} bytes are no context of TenSEAL's") from error
         complete = context.has_secret_key() and context.has_public_key() and context.global_scale == 2.0**SCALE_BITS
-        if not complete or _key_parameters(context) != _key_parameters(_public_context()):
+        if not complete or _key_parameters(context) != _key_parameters(public_context()):
             raise MessageError("a TenSEAL context came without its keys, or with other parameters than agreed")
         return StockKey(self, context)
 
@@ -149,10 +149,10 @@ class StockAdder:
         self._cipher = cipher
 
     def check(self, ciphertext: bytes) -> None:
-        self._cipher.read(_public_context(), ciphertext)
+        self._cipher.read(public_context(), ciphertext)
 
     def add(self, ciphertexts: Iterable[bytes]) -> bytes:
-        totals, *others = (self._cipher.read(_public_context(), ciphertext) for ciphertext in ciphertexts)
+        totals, *others = (self._cipher.read(public_context(), ciphertext) for ciphertext in ciphertexts)
         for parts in others:
             try:
                 totals = [total + part for total, part in zip(totals, parts, strict=True)]
@@ -182,7 +182,7 @@ def _new_context() -> ts.Context:
 
 
 @cache
-def _public_context() -> ts.Context:
+def public_context() -> ts.Context:
     """The parameters. TenSEAL draws keys with every context; these are dropped and were never used."""
     context = _new_context()
     context.make_context_public()

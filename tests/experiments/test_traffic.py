@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from experiments.comparison.measurements.jobs import JobMeasurement
 from experiments.comparison.measurements.sums import SumMeasurement
@@ -11,6 +12,7 @@ from experiments.comparison.measurements.traffic import TrafficMeasurement
 from experiments.comparison.rows import Row
 from experiments.traffic import bytes_of_a_sum, paillier_bytes
 from federation.config.job import Job
+from federation.config.sums import SecureSumConfig
 from federation.one_key.one_key_sum import PaillierSumConfig
 from federation.plain.plain_sum import PlainSumConfig
 from models.building import initial_model
@@ -35,11 +37,30 @@ def test_batched_paillier_sends_what_its_formula_says(tmp_path: Path) -> None:
 
 
 def test_a_sum_of_a_million_numbers_of_ten_silos_by_hand() -> None:
-    """24 bits and a sign, times ten silos, is below 2^29; the next power of two above, times ten: 33 bits a lane."""
-    lanes = 2047 // 33
+    """24 bits and a sign, times ten silos, is below 2^29: 29 bits a lane."""
+    lanes = 2047 // 29
     ciphertexts = -(-1_000_000 // lanes)
-    found = paillier_bytes(length=1_000_000, silos=10, key_bits=2048, precision_bits=24)
+    found = paillier_bytes(PAILLIER, length=1_000_000, silos=10)
     assert found == 2 * 10 * ciphertexts * 512 + 8 * 1_000_000
+
+
+@pytest.mark.parametrize("kind", ["plain", "ckks", "secagg", "additive", "ring", "ckks_one_key"])
+def test_bytes_of_all_silos_are_counted_whoever_sends_most(tmp_path: Path, kind: str) -> None:
+    config = TypeAdapter(SecureSumConfig).validate_python({"kind": kind})
+    rows = SumMeasurement(kind="sum", secure_sum=config, silos=3, length=500, dropouts=False).run(tmp_path)
+    # Compression of stock CKKS, and of nothing else, makes sizes vary a little.
+    assert bytes_of_a_sum(config, length=500, silos=3) == pytest.approx(all_bytes(rows), rel=0.01)
+
+
+def test_silos_that_keep_the_sum_need_no_model(tmp_path: Path) -> None:
+    settings = {"kind": "traffic", "first": PAILLIER, "others": PAILLIER, "silos": 4, "parameters": 7000, "rounds": [2]}
+    ours, published = (
+        TrafficMeasurement.model_validate({**settings, "silos_keep_the_sum": kept}).run(tmp_path)[-1].value
+        for kept in (False, True)
+    )
+    assert ours - published == 3 * 4 * 4 * 7000 + 2 * 8 * 7000
+    with pytest.raises(ValidationError, match="only under paillier"):
+        TrafficMeasurement.model_validate({**settings, "others": PLAIN, "silos_keep_the_sum": True})
 
 
 def test_a_run_sends_what_the_formula_says(small_job: Callable[..., Job], tmp_path: Path) -> None:

@@ -60,9 +60,9 @@ def test_a_fixed_noise_is_taken_as_it_is_and_costs_what_it_costs(small_job: Call
 
 @pytest.mark.parametrize("sigma", [0.005, 0.5])
 def test_a_fixed_noise_that_costs_more_than_the_budget_is_refused(small_job: Callable[..., Job], sigma: float) -> None:
-    private = {"kind": "example_level", "epsilon": 10, "delta": 1e-5, "noise_multiplier": sigma}
+    private = {"kind": "example_level", "epsilon": 10, "delta": 1e-5, "noise_multiplier": sigma, "reserve_steps": 30}
     with pytest.raises(
-        ConfigError, match=r"privacy.noise_multiplier is 0\.\d+, with which north's 70 steps .* epsilon"
+        ConfigError, match=r"privacy.noise_multiplier is 0\.\d+, with which north's 100 steps .* epsilon"
     ):
         plan_silo(small_job(privacy=private), "north", 500, LENGTHS)
 

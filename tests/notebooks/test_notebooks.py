@@ -1,7 +1,8 @@
-"""The walkthroughs: each runs from its first cell to its last, defines nothing, and is kept without outputs."""
+"""The walkthroughs: each runs to its end, shows what its text says that it shows, and is kept without outputs."""
 
 import ast
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,11 +19,40 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 SECONDS_A_CELL = 120
 
+# What the text of a notebook promises of its outputs: texts and titles of pictures, each as a pattern.
+SHOWN = {
+    "01": [r"The federation reaches 0\.\d\d, the best silo alone 0\.\d\d"],
+    "02": [
+        r"rounded +\(7, 4, 6, 5\)\nthe values added up +\(7, 4, 6, 5\)",
+        r"south reads north's upload: \(2, 0, 5, 1\) and north's values are \(2, 0, 5, 1\)",
+        r"40,000 answers: divided by c1 they give \(1, 0, -1, 1\)",
+        r"the other three: WrongContributors: north uploaded, but is left out of the sum",
+        r"east's half altered: CommitmentBroken: a ciphertext came as east's that is not the one east had signed",
+        r"north's upload alone: QuorumLost: 1 silos",
+        r"flooding +uniform in \[-2\^83, 2\^83\), over noise below 2\^1\d\.",
+        r"at most [1-9]\d?% of its bound",
+    ],
+    "05": [r"sums +ckks after phase 1, ckks in tuning rounds"],
+    "06": [r"impostor: UNAVAILABLE\n(.|\n)*operator: is told of the job", r"restored: \d+ lines, unbroken"],
+    "07": [
+        r"no noise: +the ledger says 0\.50\n +the audit proves 2\.\d\d for any mechanism, so there is an alarm: True",
+        r"plain yields to: reads_uploads",
+        r"secagg yields to: two_sessions\nckks yields to: two_sessions\n",
+        r"ckks_one_key yields to: (.*, )?opens_one",
+        r"paillier yields to: (.*, )?opens_one",
+    ],
+}
+
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def told(output: NotebookNode) -> str:
+    """What was printed, or the title of a picture."""
+    return str(output.get("text") or output.get("metadata", {}).get("image/png", {}).get("alt", ""))
 
 
 @pytest.fixture
@@ -54,7 +84,7 @@ def test_there_is_a_notebook_for_each_subject() -> None:
 
 
 @every_notebook
-def test_runs_to_its_end_and_leaves_nothing_behind(path: Path, workplace: Path) -> None:
+def test_runs_to_its_end_shows_what_it_says_and_leaves_nothing_behind(path: Path, workplace: Path) -> None:
     done = run(nbformat.read(path, as_version=4), workplace)
     for cell in code_cells(done):
         errors = [out.text for out in cell.outputs if out.output_type == "stream" and out.name == "stderr"]
@@ -62,6 +92,8 @@ def test_runs_to_its_end_and_leaves_nothing_behind(path: Path, workplace: Path) 
     shown = [out for cell in code_cells(done) for out in cell.outputs]
     assert any("image/png" in out.get("data", {}) for out in shown)
     assert code_cells(done)[-1].outputs
+    text = "".join(told(out) for out in shown)
+    assert [pattern for pattern in SHOWN.get(path.stem[:2], []) if not re.search(pattern, text)] == [], text
     assert list(workplace.iterdir()) == []
     assert [left.name for left in (workplace.parent / "temporary").iterdir() if "siloseal" in left.name] == []
 

@@ -83,7 +83,7 @@ def test_an_unprotected_upload_is_a_warning(make_run: MakeRun) -> None:
     classes = [attributes.get("class") for _, attributes in reader.tags]
     assert classes.count("badge bad") == 1
     assert classes.count("warning") == 1
-    assert "In clear" in reader.text
+    assert "Not hidden" in reader.text
 
 
 def test_samples_are_pictures_inside_the_page(make_run: MakeRun) -> None:

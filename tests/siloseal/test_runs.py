@@ -119,7 +119,7 @@ def plain_model(small_sections: dict[str, Any], tmp_path_factory: pytest.TempPat
     """Of the small job with one sum."""
     folder = tmp_path_factory.mktemp("plain") / "run"
     run(Job.model_validate({**small_sections, "schedule": ONE_SUM}), folder)
-    assert "In clear" in (folder / "report.html").read_text()
+    assert "Not hidden" in (folder / "report.html").read_text()
     return model_of(folder)
 
 
@@ -144,7 +144,7 @@ def test_a_run_whose_sum_hides_gives_the_model_of_a_plain_run_and_its_report_say
     for name, words in RESTS_ON[kind].items():
         assert words in summary.parameters[f"sum of phase 1, {name}"]
         assert f"sum of phase 1, {name}" in report
-    assert "In clear" not in report
+    assert "Not hidden" not in report
     assert "the aggregator learns the sum only" in report
 
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, assert_never
 import numpy as np
 from pydantic import Field
 
+from experiments.attacks.uploads import ReadableSum
 from experiments.comparison.rows import Row
 from federation.config.section import Section
-from federation.config.sums import SecureSumConfig, SumKind
+from federation.config.sums import SumKind
 
 if TYPE_CHECKING:
     from experiments.attacks.protections import Protection
@@ -35,6 +36,13 @@ class ExampleNoise(Section):
     noise_multiplier: float = Field(gt=0, le=1e5, description="sigma")
 
 
+class LocalNoise(Section):
+    """The whole update, noised by the silo before it goes into any sum."""
+
+    kind: Literal["local_noise"]
+    noise_multiplier: float = Field(gt=0, le=1e5, description="in clip norms")
+
+
 class SumOf(Section):
     """The sum of several silos' gradients."""
 
@@ -43,13 +51,13 @@ class SumOf(Section):
 
 
 class Upload(Section):
-    """The bytes of one silo's upload in a secure sum."""
+    """One silo's upload in a secure sum, decoded as if nothing were hidden."""
 
     kind: Literal["upload"]
-    secure_sum: SecureSumConfig
+    secure_sum: Annotated[ReadableSum, Field(discriminator="kind")]
 
 
-ProtectionConfig = Annotated[Plain | Clipped | ExampleNoise | SumOf | Upload, Field(discriminator="kind")]
+ProtectionConfig = Annotated[Plain | Clipped | ExampleNoise | LocalNoise | SumOf | Upload, Field(discriminator="kind")]
 
 
 class CheatingMeasurement(Section):
@@ -94,23 +102,36 @@ class AuditMeasurement(Section):
 
     kind: Literal["audit"]
     epsilon: float = Field(gt=0, le=100, description="that the ledger may book")
-    trials: int = Field(default=1000, ge=40, le=1_000_000, description="half of them with the canary")
-    noise: Literal["on", "off"] = Field(default="on", description="off is a fault that the ledger does not know of")
+    sampling_rate: float = Field(default=1.0, gt=0, le=1, description="with which an example is in a step")
+    steps: int = Field(default=4, ge=1, le=1000, description="of each training")
+    trials: int = Field(default=1000, ge=40, le=1_000_000, multiple_of=2, description="half of them with the canary")
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="with which a lower bound holds")
+    flaw: Literal["none", "noise_off", "noise_halved", "clip_too_wide", "sampling_ignored"] = Field(
+        default="none", description="a fault that the ledger does not know of"
+    )
     seed: int = Field(default=0, ge=0, description="tells repetitions apart; noise is never seeded")
 
     def run(self, folder: Path) -> list[Row]:
         """What the guesses prove, and what the ledger says."""
         from experiments.attacks.audit import audit_training
 
-        audit = audit_training(self.epsilon, trials=self.trials, flaw="none" if self.noise == "on" else "noise_off")
+        audit = audit_training(
+            self.epsilon,
+            sampling_rate=self.sampling_rate,
+            steps=self.steps,
+            trials=self.trials,
+            flaw=self.flaw,
+            confidence=self.confidence,
+        )
+        gaussian = audit.gaussian_epsilon
         return [
             Row(measure="lower_bound", value=audit.epsilon),
-            *([] if audit.gaussian_epsilon is None or self.noise == "off" else
-              [Row(measure="gaussian_lower_bound", value=audit.gaussian_epsilon)]),
+            *([] if gaussian is None else [Row(measure="gaussian_lower_bound", value=gaussian)]),
             Row(measure="epsilon", value=audit.ledger_epsilon),
+            Row(measure="delta", value=audit.delta),
             Row(measure="trials", value=audit.trials),
             Row(measure="confidence", value=audit.confidence),
-        ]  # fmt: skip
+        ]
 
 
 def _protection(config: ProtectionConfig) -> "Protection":
@@ -123,6 +144,8 @@ def _protection(config: ProtectionConfig) -> "Protection":
             return protections.Clipped()
         case ExampleNoise(noise_multiplier=noise):
             return protections.ExampleNoise(noise)
+        case LocalNoise(noise_multiplier=noise):
+            return protections.LocalNoise(noise)
         case SumOf(silos=silos):
             return protections.SumOf(silos)
         case Upload(secure_sum=secure_sum):

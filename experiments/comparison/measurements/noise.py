@@ -45,6 +45,7 @@ class NoiseMeasurement(Section):
         error = float(np.sqrt(np.mean((table.finish().total - directions.sum(axis=0)) ** 2)))
         return [
             Row(measure="rmse", value=error),
+            Row(measure="delta", value=self.delta),
             Row(measure="central_rmse", value=gaussian_multiplier(demand) * CLIP_NORM),
             Row(measure="sent_bytes", value=fmean(table.sent.values()), unit="B"),
         ]

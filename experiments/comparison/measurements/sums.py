@@ -1,13 +1,12 @@
 """One secure sum as a measurement: the real protocol among real sides, every message counted and every side timed."""
 
-import resource
 from pathlib import Path
-from statistics import fmean
 from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
+from experiments.comparison.memory import forget_peak, peak_bytes
 from experiments.comparison.rows import Row
 from experiments.sum_table import Table
 from federation.config.section import Section
@@ -35,14 +34,16 @@ class SumMeasurement(Section):
 
     def run(self, folder: Path) -> list[Row]:
         """The sum with everyone, then with a silent silo."""
-        scheme, rng, before = self.secure_sum.build(), np.random.default_rng(self.seed), _peak_bytes()
+        scheme, rng = self.secure_sum.build(), np.random.default_rng(self.seed)
         names = [f"silo{number:03}" for number in range(self.silos)]
         vectors: Vectors = {name: rng.uniform(-BOUND, BOUND, self.length) for name in names}
+        forget_peak()
+        before = peak_bytes()
         table = Table(scheme, vectors, RealDomain(self.length, BOUND))
         total = table.finish()
         rows = [
             *_rows(table),
-            Row(measure="peak_bytes", value=_peak_bytes() - before, unit="B"),
+            Row(measure="peak_bytes", value=peak_bytes() - before, unit="B"),
             Row(measure="error", value=_error(total, vectors)),
             Row(measure="parameters", value=self.length),
         ]
@@ -86,15 +87,10 @@ def _rows(table: Table) -> list[Row]:
     rows = [Row(measure="aggregator_seconds", value=table.aggregator_seconds, unit="s")]
     for number in range(table.round + 1):
         there, stage = [one for one in table.log if one.round == number], f"round {number}"
-        if there:
-            seconds = fmean(one.seconds for one in there)
-            rows.append(Row(measure="silo_seconds", value=seconds, unit="s", stage=stage))
+        # Of the mean silo, whoever acts in the round: where one works for all, the others do not.
+        seconds = sum(one.seconds for one in there) / len(table.silos)
+        rows.append(Row(measure="silo_seconds", value=seconds, unit="s", stage=stage))
         for one in there if number else ():
             rows.append(Row(measure="sent_bytes", value=one.sent_bytes, unit="B", stage=stage, silo=one.silo))
             rows.append(Row(measure="received_bytes", value=one.received_bytes, unit="B", stage=stage, silo=one.silo))
     return rows
-
-
-def _peak_bytes() -> int:
-    """The most memory that this process has had; it never falls, so a cell needs a process of its own."""
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,11 +1,12 @@
 """Traffic by formula as a measurement: how it grows with the rounds."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from experiments.comparison.rows import Row
+from experiments.traffic import bytes_of_a_model, bytes_of_a_round
 from federation.config.section import Section
 from federation.config.sums import SecureSumConfig
 
@@ -19,16 +20,26 @@ class TrafficMeasurement(Section):
     silos: int = Field(ge=2, le=1000, description="who take part")
     parameters: int = Field(ge=1, le=10**9, description="of the model that travels")
     rounds: tuple[Annotated[int, Field(ge=1)], ...] = Field(min_length=1, description="after which to tell")
+    silos_keep_the_sum: bool = Field(
+        default=False, description="paillier only: silos decrypt the sum for themselves, and no model is sent to them"
+    )
     seed: int = Field(default=0, ge=0, description="makes no difference")
+
+    @model_validator(mode="after")
+    def _only_those_who_can(self) -> Self:
+        if self.silos_keep_the_sum and {self.first.kind, self.others.kind} != {"paillier"}:
+            raise ValueError(
+                "silos_keep_the_sum is true, but only under paillier silos decrypt the sum; set it to false"
+            )
+        return self
 
     def run(self, folder: Path) -> list[Row]:
         """The last model goes to everyone, too."""
-        from experiments.traffic import FLOAT_BYTES, bytes_of_a_round  # here: it imports torch, other cells need none
-
         first, other = (
-            bytes_of_a_round(config, length=self.parameters, silos=self.silos) for config in (self.first, self.others)
+            bytes_of_a_round(config, length=self.parameters, silos=self.silos, kept=self.silos_keep_the_sum)
+            for config in (self.first, self.others)
         )
-        last = self.silos * FLOAT_BYTES * self.parameters
+        last = 0 if self.silos_keep_the_sum else bytes_of_a_model(length=self.parameters, silos=self.silos)
         until = {number: first + (number - 1) * other + last for number in self.rounds}
         return [
             Row(measure="parameters", value=self.parameters),

@@ -45,7 +45,7 @@ def draw(
     averaged = [axis for axis in varied(cells) if axis not in made.axes]
     notes = [part for part in made.parts if isinstance(part, str)]
     if averaged:
-        notes.insert(0, f"This grid also varies {', '.join(averaged)}: the numbers here are averages over that, too.")
+        notes.insert(0, f"This grid also varies {', '.join(averaged)}, which nothing in this chapter tells apart.")
     if not cells:
         notes.insert(0, "No cell of this comparison is finished: there is nothing to show yet.")
     return Chapter(

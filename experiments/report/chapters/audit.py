@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from matplotlib.axes import Axes
+
 from experiments import figures
-from experiments.comparison.rows import Measured
+from experiments.comparison.rows import Label, Measured
 from experiments.report.averages import at, choices, is_number, mean, numbers
 from experiments.report.chapter import Figure, Table
 from experiments.report.chapters.draft import Album, Draft, Part
@@ -11,25 +13,30 @@ from experiments.report.chapters.words import missing, text_of
 
 LEAD = (
     "A canary is put into training or left out, and the audit guesses which. From how often it is right follows a "
-    "lower bound on epsilon: above what the ledger says, the ledger would be wrong."
+    "lower bound on epsilon: above what the ledger says, a sound silo's ledger would be wrong. Silos with a planted "
+    "flaw show what the audit can see."
 )
 NOTES = (
-    "A bound below the ledger is no proof that the ledger is right: a stronger attack might come closer.",
-    "The Gaussian bound is tighter, and holds for training that samples every example in every step.",
-    "With the noise switched off the audit must break the claimed epsilon; where it does not, it has no power to see.",
+    "A bound below the ledger is no proof that the ledger is right: a stronger attack might come closer. Where a "
+    "planted flaw is not found, the audit would not have found it in the sound silo either.",
+    "The Gaussian bound is tighter. It holds if the noise is normal and every example is in every step, which the "
+    "audit takes for granted, so that its points do not count in the title.",
+    "Few trials prove nothing about a small epsilon: there the bound is zero or next to it.",
 )
+SOUND, FLAW, TRAINING = "none", "flaw", "training"
+GAUSSIAN = "sound silo, if the noise is Gaussian"
 
 Point = tuple[float, float]
 """The ledger's epsilon, and the audit's lower bound."""
 
 
 def draft(cells: Sequence[Measured], album: Album) -> Draft:
-    """The scatter and its table."""
+    """A panel a way of training, and the table."""
     known = [cell for cell in cells if cell.find("lower_bound") and claimed(cell) is not None]
     parts: list[Part] = [missing("the audit", "rows `lower_bound`, and `epsilon` as a label or a row")]
     if known:
         parts = [picture(known, album), table(known)]
-    return Draft("Audit of the ledger", LEAD, ("epsilon", "noise"), [*parts, *NOTES])
+    return Draft("Audit of the ledger", LEAD, ("epsilon", FLAW, TRAINING), [*parts, *NOTES])
 
 
 def claimed(cell: Measured) -> float | None:
@@ -38,40 +45,53 @@ def claimed(cell: Measured) -> float | None:
     return rows[0].value if rows else float(label) if is_number(label) else None
 
 
-def points(cells: Sequence[Measured], measure: str) -> list[Point]:
+def points(cells: Sequence[Measured], measure: str = "lower_bound") -> list[Point]:
     """A point a seed."""
     pairs = [(claimed(cell), row.value) for cell in cells for row in cell.find(measure)[:1]]
     return [(epsilon, bound) for epsilon, bound in pairs if epsilon is not None]
 
 
-def by_noise(cells: Sequence[Measured]) -> dict[str, list[Point]]:
-    """Points with the noise on, and off."""
-    kinds = {f"noise {text_of(kind)}": at(cells, noise=kind) for kind in choices(cells, "noise")}
-    found = {}
-    for kind, there in (kinds or {"noise as configured": list(cells)}).items():
-        found[kind] = points(there, "lower_bound")
-        found[f"{kind}, Gaussian bound"] = points(there, "gaussian_lower_bound")
-    return {kind: pairs for kind, pairs in found.items() if pairs}
+def sound(cells: Sequence[Measured]) -> list[Measured]:
+    """The cells without a planted flaw."""
+    return [cell for cell in cells if cell.labels.get(FLAW, SOUND) == SOUND]
+
+
+def flawed(cells: Sequence[Measured]) -> dict[str, list[Measured]]:
+    """The others, by flaw."""
+    return {text_of(flaw): at(cells, flaw=flaw) for flaw in choices(cells, FLAW) if flaw != SOUND}
+
+
+def series(cells: Sequence[Measured]) -> dict[str, list[Point]]:
+    """What is drawn: the sound silo by both bounds, and every flaw."""
+    found = {"sound silo": points(sound(cells)), GAUSSIAN: points(sound(cells), "gaussian_lower_bound")}
+    return found | {f"planted: {flaw}": points(there) for flaw, there in flawed(cells).items()}
 
 
 def picture(cells: Sequence[Measured], album: Album) -> Figure:
-    """Where the bounds lie, and where none may."""
-    found = by_noise(cells)
-    drawn, (axes,) = figures.panels(1, height=4.4)
-    reach = 1.12 * max(0.1, *(value for kind in found.values() for point in kind for value in point))
-    axes.fill_between([0, reach], [0, reach], [reach, reach], color=figures.PALE, linewidth=0,
-                      label="would be a violation")  # fmt: skip
+    """Where the bounds lie, and where none of a sound silo may."""
+    trainings: list[Label] = choices(cells, TRAINING) or [""]
+    drawn, panels = figures.panels(len(trainings), columns=2, height=4.4)
+    kinds = list(series(cells))
+    for training, axes in zip(trainings, panels, strict=True):
+        scatter(axes, series(at(cells, training=training) if training else cells), kinds)
+        figures.measured_in(axes, "lower bound on epsilon from the audit", text_of(training))
+    figures.legend(drawn)
+    return album.keep(drawn, "bounds", message=message(cells), caption=caption(cells))
+
+
+def scatter(axes: Axes, found: dict[str, list[Point]], kinds: Sequence[str]) -> None:
+    """The points of one panel, each kind with the look of its place among all."""
+    reach = 1.12 * max(0.1, *(value for pairs in found.values() for point in pairs for value in point))
+    axes.fill_between([0, reach], [0, reach], reach, color=figures.PALE, linewidth=0, label="above the ledger")
     axes.plot([0, reach], [0, reach], color=figures.GREY, linewidth=1.2)
-    for index, (kind, pairs) in enumerate(found.items()):
-        look = figures.look(index)
-        axes.plot(aside(pairs, 0.012 * reach), [y for _, y in pairs], color=look.colour, marker=look.marker,
-                  linestyle="none", markersize=8, label=kind, markeredgecolor="white", clip_on=False)  # fmt: skip
+    for kind, pairs in found.items():
+        look = figures.look(kinds.index(kind))
+        if pairs:
+            axes.plot(aside(pairs, 0.012 * reach), [y for _, y in pairs], color=look.colour, marker=look.marker,
+                      linestyle="none", markersize=8, label=kind, markeredgecolor="white", clip_on=False)  # fmt: skip
     axes.set_xlim(0, reach)
     axes.set_ylim(0, reach)
     axes.set_xlabel("epsilon of the ledger")
-    figures.measured_in(axes, "lower bound on epsilon from the audit")
-    figures.legend(drawn)
-    return album.keep(drawn, "bounds", message=message(found), caption=caption(cells))
 
 
 def aside(pairs: Sequence[Point], step: float) -> list[float]:
@@ -84,43 +104,49 @@ def aside(pairs: Sequence[Point], step: float) -> list[float]:
 
 
 def caption(cells: Sequence[Measured]) -> str:
-    """How strong the bounds are."""
-    trials, confidence = numbers(cells, "trials"), numbers(cells, "confidence")
-    words = f" {min(trials):,.0f} trials a point." if trials else ""
-    words += f" Each bound holds with confidence {min(confidence):.0%}." if confidence else ""
-    return f"A point is one seed; those of one epsilon stand side by side.{words}"
+    """How strong the bounds are, each alone and those of sound silos together (Bonferroni)."""
+    words = "A point is one seed; those of one epsilon stand side by side."
+    if trials := numbers(cells, "trials"):
+        least, most = f"{min(trials):,.0f}", f"{max(trials):,.0f}"
+        words += f" {least if least == most else f'{least} to {most}'} trials a point."
+    if delta := numbers(cells, "delta"):
+        words += f" Epsilons are at delta {figures.plain(max(delta))}."
+    if confidence := numbers(cells, "confidence"):
+        risk, count = 1 - min(confidence), len(points(sound(cells)))
+        words += f" Each bound holds with confidence {figures.plain(round(100 * (1 - risk), 6))} %"
+        words += f"; of {count} on sound silos at most {figures.plain(round(count * risk, 6))} are wrong on average."
+    return words
 
 
-def message(found: dict[str, list[Point]]) -> str:
-    """Whether anything lies where nothing may; and whether the audit would have seen it."""
-    on = [pair for kind, pairs in found.items() if not kind.startswith("noise off") for pair in pairs]
-    off = found.get("noise off", [])
-    broken = [(x, y) for x, y in on if y > x]
-    said = []
-    if broken:
+def message(cells: Sequence[Measured]) -> str:
+    """Whether anything lies where nothing may; and which flaws the audit would have seen."""
+    said, bounds = list[str](), points(sound(cells))
+    if broken := [(x, y) for x, y in bounds if y > x]:
         x, y = max(broken, key=lambda pair: pair[1] - pair[0])
-        said.append(f"{len(broken)} of {len(on)} lower bounds break the ledger: {y:.2f} against epsilon {x:.2f}")
-    elif on:
-        x, y = max(on, key=lambda pair: pair[1] / pair[0] if pair[0] else 0.0)
-        said.append(f"None of {len(on)} lower bounds breaks the ledger: the nearest is {y:.2f} of epsilon {x:.2f}")
-    if off:
-        said.append(f"without noise {sum(y > x for x, y in off)} of {len(off)} do")
+        said.append(f"{len(broken)} of {len(bounds)} lower bounds break the ledger: {y:.2f} over epsilon {x:.2f}")
+    elif bounds:
+        x, y = max(bounds, key=lambda pair: pair[1] / pair[0] if pair[0] else 0.0)
+        said.append(
+            f"None of {len(bounds)} lower bounds breaks the ledger: the nearest is {y:.2f} under epsilon {x:.2f}"
+        )
+    found = {flaw: points(there) for flaw, there in flawed(cells).items()}
+    if found:
+        told = (f"{flaw} in {sum(y > x for x, y in pairs)} of {len(pairs)}" for flaw, pairs in found.items())
+        said.append(f"planted flaws found: {', '.join(told)}")
     return "; ".join(said)
 
 
 def table(cells: Sequence[Measured]) -> Table:
     """Bounds by the ledger's epsilon."""
+    axes = [axis for axis in (TRAINING, "epsilon", FLAW) if choices(cells, axis)]
     rows = []
-    axes = [axis for axis in ("epsilon", "noise") if choices(cells, axis)]
     for labels in dict.fromkeys(tuple(cell.labels.get(axis, "") for axis in axes) for cell in cells):
         there = at(cells, **dict(zip(axes, labels, strict=True)))
-        bounds, ledger = (
-            numbers(there, "lower_bound"),
-            [epsilon for cell in there if (epsilon := claimed(cell)) is not None],
-        )
-        found = mean(bounds)
-        shown = (f"{max(ledger):.2f}", found.text(2) if found else "", f"{max(bounds):.2f}", str(len(bounds)))
-        rows.append((*map(text_of, labels), *shown))
-    columns = (*axes, "ledger's epsilon", "lower bound", "largest bound", "seeds")
+        bounds, ledger = numbers(there, "lower_bound"), [x for x, _ in points(there)]
+        found, gaussian = mean(bounds), mean(numbers(there, "gaussian_lower_bound"))
+        above = f"{sum(y > x for x, y in points(there))} of {len(there)}"
+        shown = (found.text(2) if found else "", f"{max(bounds):.2f}", gaussian.text(2) if gaussian else "none", above)
+        rows.append((*map(text_of, labels), f"{max(ledger):.2f}", *shown))
+    columns = (*axes, "ledger's epsilon", "lower bound", "largest bound", "bound if Gaussian", "above the ledger")
     return Table("Lower bounds, mean ± half the width of its 95 % confidence interval over seeds", columns, tuple(rows),
                  tuple(range(len(axes), len(columns))))  # fmt: skip

@@ -19,6 +19,8 @@ LEAD = (
 NOTES = (
     "Learnt: a silo's vector came out in the aggregator's hands. Refused: a silo noticed and ended the session. "
     "Harmless: nobody refused, and the aggregator learnt no vector all the same.",
+    "Two sessions, one of them without the victim, are no lie that a sum could notice: their difference tells the "
+    "vector. Against that stand the silo's runtime, its policy, and the noise in what is summed, which are not here.",
     "These are the cheats that were thought of. A matrix without a single learnt is no proof.",
 )
 LEARNT, REFUSED, HARMLESS, NOT_APPLICABLE = "learnt", "refused", "harmless", "does not apply"
@@ -28,6 +30,7 @@ FILLS = {
     HARMLESS: ("#d9edf7", ""),
     NOT_APPLICABLE: ("#f2f2f2", ""),
 }
+NOT_LEARNT = "not learnt"
 MIXED = ("#f6d9a8", "...")
 
 Outcomes = dict[str, dict[str, str]]
@@ -62,8 +65,8 @@ def word(tried: Sequence[Row]) -> str:
     if not real:
         return NOT_APPLICABLE
     if not learnt:
-        reasons = {row.stage or REFUSED for row in real}
-        return reasons.pop() if len(reasons) == 1 else "not learnt"
+        reasons = {row.stage or NOT_LEARNT for row in real}
+        return reasons.pop() if len(reasons) == 1 else NOT_LEARNT
     return LEARNT if learnt == len(real) else f"{LEARNT} in {learnt} of {len(real)}"
 
 
@@ -99,11 +102,14 @@ def picture(found: Outcomes, album: Album) -> Figure:
 
 def message(found: Outcomes) -> str:
     """Which sums gave something away."""
-    weak = {scheme: sum(text.startswith(LEARNT) for text in line.values()) for scheme, line in found.items()}
+    tried = {scheme: line for scheme, line in found.items() if any(text != NOT_APPLICABLE for text in line.values())}
+    weak = {scheme: sum(text.startswith(LEARNT) for text in line.values()) for scheme, line in tried.items()}
     open_sums = [f"{scheme} to {count}" for scheme, count in weak.items() if count]
     tight = [scheme for scheme, count in weak.items() if not count]
+    if not weak:
+        return "No cheat applies to any of these sums"
     if not open_sums:
-        return f"No cheat learns anything from {', '.join(tight)}"
+        return f"No cheat that was tried got a silo's vector from {', '.join(tight)}"
     held = f"; {', '.join(tight)} to none" if tight else ""
     return f"Sums that yield to cheats: {', '.join(open_sums)}{held}"
 

@@ -6,31 +6,31 @@ from matplotlib.axes import Axes
 
 from experiments import figures
 from experiments.comparison.rows import Measured
-from experiments.report.averages import Mean, accuracy, at, bands, choices, headline, is_number, mean
+from experiments.report.averages import Mean, accuracy, at, bands, choices, headline, is_number, mean, numbers
 from experiments.report.chapter import Figure, Table
 from experiments.report.chapters.draft import Album, Draft, Part
-from experiments.report.chapters.words import ACCURACY, missing, ranked, ranking, text_of
+from experiments.report.chapters.words import ACCURACY, doubt, missing, ranked, ranking, text_of
 from siloseal import wording
 
 LEAD = (
     "The same privacy by different hands: noise in every training step, noise that each silo or the aggregator adds to "
-    "a sum, and noise split over the silos. Less trust costs more noise."
+    "a sum, and noise split over the silos. They differ in who must be trusted, and in the noise that this takes."
 )
 NOTES = (
     "An epsilon counts for its unit: a job protects one example, unless its file says otherwise; a single sum protects "
     "a silo's whole vector. So the epsilons of the two pictures are not the same promise.",
     "The noise of DDG, Skellam and binomial sums protects only under a sum that hides single silos.",
 )
-LOCAL = ("each silo, all that it needs", "nobody", "n times the central variance")
+LOCAL = ("each silo, all that it needs", "nobody", "n times")
 CENTRAL = ("the aggregator", "the aggregator, with the exact sum", "once")
 SPLIT = ("each silo a part, in integers, under a sum that hides parts", "h honest silos of those that stay")
 TRUST = {
-    "DP-Adam in training": ("each silo, in every training step", "nobody", "none on the sum itself"),
+    "DP-Adam in training": ("each silo, in every training step", "nobody", "no noise on the sum itself"),
     "each silo (local)": LOCAL, "local": LOCAL,
     "aggregator (central)": CENTRAL, "central": CENTRAL,
     "DDG": (*SPLIT, "n / h times"), "Skellam": (*SPLIT, "n / h times"),
     "binomial": (*SPLIT, "more, by a looser theorem and composition"),
-    "PBM": ("the coins that carry the values", SPLIT[1], "5.7 times on vectors, against exchange; few bits, unbiased"),
+    "PBM": ("the coins that carry the values", SPLIT[1], "5.7 times that of a Gaussian, both against exchange"),
 }  # fmt: skip
 
 Curves = dict[str, list[tuple[float, Mean]]]
@@ -44,7 +44,7 @@ def draft(cells: Sequence[Measured], album: Album) -> Draft:
     jobs, single = by_noise(known, accurate), by_noise(known, relative)
     parts: list[Part] = [
         accuracies(jobs, known, album) if jobs else missing("accuracy", "jobs with labels `noise` and `epsilon`"),
-        errors(single, album) if single else missing("errors", "cells with `rmse` and `central_rmse`"),
+        errors(single, known, album) if single else missing("errors", "cells with `rmse` and `central_rmse`"),
     ]
     parts += [results(jobs, "Final accuracy by epsilon")] if jobs else []
     parts += [results(single, "Error of a sum by epsilon, in errors of the central Gaussian")] if single else []
@@ -103,11 +103,11 @@ def accuracies(curves: Curves, cells: Sequence[Measured], album: Album) -> Figur
     figures.legend(picture)
     epsilon, means = common(curves)
     message = f"At epsilon {epsilon:g} {ranking(means)}"
-    caption = f"Final accuracy of the {headline(cells)} classifier. {sentence}"
+    caption = f"Final accuracy of the {headline(cells)} classifier.{at_delta(cells, 'accuracy')} {sentence}"
     return album.keep(picture, "accuracy", message=message, caption=caption)
 
 
-def errors(curves: Curves, album: Album) -> Figure:
+def errors(curves: Curves, cells: Sequence[Measured], album: Album) -> Figure:
     """Error against epsilon, relative to the least that any noise could have."""
     picture, (axes,) = figures.panels(1, height=4.0)
     sentence = drawn(axes, curves)
@@ -119,9 +119,18 @@ def errors(curves: Curves, album: Album) -> Figure:
     *_, (best, least) = ranked(means)
     worst, most = ranked(means)[0]
     message = f"At epsilon {epsilon:g} {best} is off by {least.value:.3g} times the central Gaussian's error"
-    message += f", {worst} by {most.value:.3g} times" if len(means) > 1 else ""
-    caption = f"Root mean squared error of an entry of the sum, over that of the central Gaussian. {sentence}"
+    message += f", {worst} by {most.value:.3g} times{doubt(least, most)}" if len(means) > 1 else ""
+    caption = "Root mean squared error of an entry of the sum, over that of the central Gaussian."
+    caption += f"{at_delta(cells, 'rmse')} {sentence}"
     return album.keep(picture, "error", message=message, caption=caption)
+
+
+def at_delta(cells: Sequence[Measured], measure: str) -> str:
+    """The delta that the epsilons of these cells go with, as far as they recorded it."""
+    found = sorted(set(numbers([cell for cell in cells if cell.find(measure)], "delta")))
+    if not found:
+        return " Their delta was not recorded with these cells."
+    return f" Epsilons are at delta {' to '.join(figures.plain(one) for one in (found[0], found[-1])[: len(found)])}."
 
 
 def results(curves: Curves, caption: str) -> Table:
@@ -146,5 +155,11 @@ def table(cells: Sequence[Measured]) -> Table:
         sent = mean([value for value in bits if value])
         trust = TRUST.get(text_of(kind), ("not described here",) * 3)
         rows.append((text_of(kind), *trust, wording.size(sent.value) if sent else "not measured"))
-    columns = ("noise", "who adds it", "who is trusted", "noise on a sum of n", "a silo sends in one sum")
+    columns = (
+        "noise",
+        "who adds it",
+        "who is trusted",
+        "variance on a sum of n silos, in central ones",
+        "a silo sends in one sum",
+    )
     return Table("Who adds the noise, and who must be trusted", columns, tuple(rows), (4,))

@@ -15,12 +15,11 @@ NO_GUARANTEE = 9.99
 unsampled release costs epsilon 9.997 at delta 1e-5, so all noise that weak is past what it should be compared for."""
 
 LEAD = (
-    "The same job with another rule for the private steps, at the four noise multipliers of the published comparison. "
+    "The same job with another rule for the private steps, at several noise multipliers. "
     "Each panel is one sigma; the curves are the global model's accuracy after so many private steps of each silo."
 )
 NOTES = (
-    "At sigma 0.5 one unsampled release alone costs epsilon 10 at delta 1e-5, and at 0.005 more than 20,000: what "
-    "these panels show is training with little noise, not privacy.",
+    "Where a panel says that there is no meaningful guarantee, it shows training with little noise, not privacy.",
     "Every optimizer has the settings of the comparison's file; another learning rate may rank them differently.",
 )
 
@@ -98,14 +97,16 @@ def message(cells: Sequence[Measured]) -> str:
     ends = finals(cells)
     if not ends:
         return "How accuracy grows with private steps"
-    private = [sigma for sigma in ends if (spent(at(cells, sigma=sigma)) or 0.0) < NO_GUARANTEE] or list(ends)
+    epsilons = {sigma: spent(at(cells, sigma=sigma)) for sigma in ends}
+    private = [sigma for sigma, found in epsilons.items() if found is not None and found < NO_GUARANTEE] or list(ends)
 
     def spread(sigma: Label) -> float:
         values = [one.value for one in ends[sigma].values()]
         return max(values) - min(values)
 
     sigma = max(private, key=spread)
-    return f"At sigma {text_of(sigma)} {ranking(ends[sigma])}"
+    where = ", where they differ most," if len(private) > 1 else ""
+    return f"At sigma {text_of(sigma)}{where} {ranking(ends[sigma])}"
 
 
 def table(cells: Sequence[Measured]) -> Table:

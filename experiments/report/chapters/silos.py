@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 from experiments import figures
 from experiments.comparison.rows import Label, Measured
-from experiments.report.averages import Mean, accuracy, at, bands, choices, headline, is_number, mean
+from experiments.report.averages import Mean, accuracy, at, bands, choices, chosen, headline, is_number, mean, numbers
 from experiments.report.chapter import Figure, Table
 from experiments.report.chapters.draft import Album, Draft, Part
-from experiments.report.chapters.words import ACCURACY, missing, text_of
+from experiments.report.chapters.words import ACCURACY, doubt, missing, text_of
 
 LEAD = (
     "The same images dealt to more and more silos: what the federation reaches, what the mean silo reaches alone, and "
     "what one place with all the images would."
 )
 NOTES = (
-    "A silo alone trains at the same epsilon on its own images. The band around the mean silo is over the silos that "
-    "were measured, the others are over seeds.",
+    "A silo alone trains at the same epsilon on its own images. Its accuracy is the mean over the silos that were "
+    "measured, seed by seed: silos of one name hold other images under another seed.",
     "Pooled is a reference that the consortium cannot have: it needs all data in one place.",
 )
 KINDS = ("federation", "mean silo alone", "pooled")
@@ -28,7 +28,9 @@ def draft(cells: Sequence[Measured], album: Album) -> Draft:
     """A panel a way of dealing, and the table."""
     known = [cell for cell in cells if is_number(cell.labels.get("silos", "")) and cell.labels.get("data") != "pooled"]
     pooled = accuracy(at(cells, data="pooled"), "final")
-    dealt = {data: found for data in choices(known, "data") or [""] if (found := curves(of_data(known, data), pooled))}
+    dealt = {
+        data: found for data in choices(known, "data") or [""] if (found := curves(chosen(known, "data", data), pooled))
+    }
     if not dealt:
         parts: list[Part] = [missing("federating", "labels `data` and `silos`, rows of accuracy")]
     else:
@@ -37,18 +39,9 @@ def draft(cells: Sequence[Measured], album: Album) -> Draft:
     return Draft("How many silos", LEAD, ("data", "silos"), [*parts, *NOTES])
 
 
-def of_data(cells: Sequence[Measured], data: Label) -> list[Measured]:
-    """The cells of one way of dealing; all where the grid has none."""
-    return at(cells, data=data) if data != "" else list(cells)
-
-
 def alone(cells: Sequence[Measured]) -> Mean | None:
-    """Over silos, each of them averaged over seeds first."""
-    rows = [row for cell in cells for row in cell.find("accuracy", stage="silo_alone")]
-    by_silo = [
-        mean([row.value for row in rows if row.silo == silo]) for silo in dict.fromkeys(row.silo for row in rows)
-    ]
-    return mean([one.value for one in by_silo if one])
+    """Over seeds, the silos of each of them averaged first."""
+    return mean(numbers(cells, "accuracy", stage="silo_alone", detail=headline(cells)))
 
 
 def curves(cells: Sequence[Measured], pooled: Mean | None) -> Kinds:
@@ -76,8 +69,8 @@ def picture(dealt: dict[Label, Kinds], cells: Sequence[Measured], album: Album) 
         panel.set_xlabel("silos (count)")
         figures.measured_in(panel, ACCURACY, text_of(data))
     figures.legend(drawn)
-    means = [one for found in dealt.values() for kind in ("federation", "pooled") for _, one in found.get(kind, [])]
-    caption = f"Accuracy of the {headline(cells)} classifier. {bands(means)} The mean silo's interval is over silos."
+    means = [one for found in dealt.values() for points in found.values() for _, one in points]
+    caption = f"Accuracy of the {headline(cells)} classifier. {bands(means)}"
     return album.keep(drawn, "federating", message=message(dealt), caption=caption)
 
 
@@ -91,7 +84,7 @@ def message(dealt: dict[Label, Kinds]) -> str:
         if shared:
             silos = shared[-1]
             gain = together[silos].value - single[silos].value
-            parts.append(f"{gain:+.2f} among {silos:g} silos{where}")
+            parts.append(f"{gain:+.2f} among {silos:g} silos{where}{doubt(together[silos], single[silos])}")
     if parts:
         return f"What federating changes in the mean silo's accuracy: {', '.join(parts)}"
     return "Accuracy by number of silos"
@@ -104,5 +97,5 @@ def table(dealt: dict[Label, Kinds]) -> Table:
         for silos in sorted({place for points in found.values() for place, _ in points}):
             values = [dict(found.get(kind, [])).get(silos) for kind in KINDS]
             rows.append((text_of(data), f"{silos:g}", *(one.text() if one else "not measured" for one in values)))
-    caption = "Accuracy, mean ± half the width of its 95 % confidence interval, of the mean silo over silos"
+    caption = "Accuracy, mean ± half the width of its 95 % confidence interval over seeds"
     return Table(caption, ("data", "silos", *KINDS), tuple(rows), (1, 2, 3, 4))

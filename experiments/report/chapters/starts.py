@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 from experiments import figures
 from experiments.comparison.rows import Label, Measured
-from experiments.report.averages import Mean, accuracy, at, bands, choices, headline, mean
+from experiments.report.averages import Mean, accuracy, at, bands, choices, chosen, headline, mean
 from experiments.report.chapter import Figure, Table
 from experiments.report.chapters.draft import Album, Draft, Part
-from experiments.report.chapters.words import ACCURACY, missing, ranked, text_of
+from experiments.report.chapters.words import ACCURACY, doubts, missing, ranked, text_of
 from federation.accounting import epsilon_text
 
 LEAD = (
-    "The same job from three starts: a private sum of random features (kernel_mean), a fit to public images (public), "
-    "and random weights (none)."
+    "The same job from different starts. A start may be a private sum of random features (kernel_mean), a fit to "
+    "public images (public), or random weights (none)."
 )
 NOTES = (
     "The best silo is picked after the fact, which favours it: it is the maximum over silos after local training.",
@@ -28,17 +28,12 @@ Starts = dict[str, dict[str, Mean]]
 def draft(cells: Sequence[Measured], album: Album) -> Draft:
     """A panel a way of dealing, and the table."""
     known = [cell for cell in cells if "start" in cell.labels]
-    dealt = {data: found for data in choices(known, "data") or [""] if (found := starts(of_data(known, data)))}
+    dealt = {data: found for data in choices(known, "data") or [""] if (found := starts(chosen(known, "data", data)))}
     if dealt:
         parts: list[Part] = [picture(dealt, known, album), table(dealt, known)]
     else:
         parts = [missing("starts", "labels `data` and `start`, rows of accuracy by stage")]
     return Draft("Where training starts", LEAD, ("data", "start"), [*parts, *NOTES])
-
-
-def of_data(cells: Sequence[Measured], data: Label) -> list[Measured]:
-    """The cells of one way of dealing; all where the grid has none."""
-    return at(cells, data=data) if data != "" else list(cells)
 
 
 def starts(cells: Sequence[Measured]) -> Starts:
@@ -83,12 +78,13 @@ def picture(dealt: dict[Label, Starts], cells: Sequence[Measured], album: Album)
 
 
 def message(dealt: dict[Label, Starts]) -> str:
-    """Where the starts end, and what the federation adds to the best silo of the start that it helps most."""
+    """Where the starts end, with a word on those that cannot be told from the best."""
     parts = []
     for data, found in dealt.items():
         ends = {start: stages["final"] for start, stages in found.items() if "final" in stages}
         if ends:
-            order = ", ".join(f"{start} {one.value:.2f}" for start, one in ranked(ends))
+            (_, best), *rest = ranked(ends)
+            order = ", ".join(f"{start} {one.value:.2f}" for start, one in ranked(ends)) + doubts(best, dict(rest))
             parts.append(f"{text_of(data)}: {order}" if data != "" else order)
     return f"Final accuracy by start: {'; '.join(parts)}" if parts else "Accuracy by start and stage"
 
@@ -97,8 +93,8 @@ def table(dealt: dict[Label, Starts], cells: Sequence[Measured]) -> Table:
     """As in the README."""
     rows = []
     for data, found in dealt.items():
-        for start in choices(of_data(cells, data), "start"):
-            there = at(of_data(cells, data), start=start)
+        for start in choices(chosen(cells, "data", data), "start"):
+            there = at(chosen(cells, "data", data), start=start)
             stages = found.get(text_of(start), {})
             values = [stages[name].text() if name in stages else "not measured" for name in STAGES]
             seeds = str(len({cell.seed for cell in there}))

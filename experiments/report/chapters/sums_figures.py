@@ -109,9 +109,16 @@ def extremes(drawn: Drawn, write: Callable[[float], str]) -> tuple[int, str]:
     """Of the most silos that several schemes were measured with: how many, and the least and the most of it."""
     counts = [silos for points in drawn.values() for silos in points]
     most = max(counts, key=lambda silos: (counts.count(silos) > 1, silos))
-    found = sorted(((points[most].value, name) for name, points in drawn.items() if most in points))
+    found = sorted(((points[most], name) for name, points in drawn.items() if most in points), key=by_value)
     ends = found[:1] if len(found) == 1 else [found[0], found[-1]]
-    return int(most), " and ".join(f"{write(value)} with {name}" for value, name in ends)
+    said = " and ".join(f"{write(one.value)} with {name}" for one, name in ends)
+    overlap = ends[0][0].half_width is not None and not ends[0][0].apart(ends[-1][0]) and len(ends) > 1
+    return int(most), said + (" (intervals overlap)" if overlap else "")
+
+
+def by_value(item: tuple[Mean, str]) -> tuple[float, str]:
+    """For sorting."""
+    return item[0].value, item[1]
 
 
 def seeds_of(drawn: Drawn) -> str:

@@ -10,10 +10,7 @@ class Knows(NamedTuple):
     pooled: str
 
 
-ONE_KEY = Knows(
-    "the sum, if the silos open what it sends them; it may have one upload opened as if that were the sum",
-    "nobody: every silo holds the whole key, so one silo and the aggregator read every upload",
-)
+HELD_BY_ALL = "nobody: every silo holds the whole key, so one silo and the aggregator read every upload"
 SHARED = "the aggregator, lying or not, and 2t - n - 1 of the n silos"
 
 KNOWS = {
@@ -25,7 +22,12 @@ KNOWS = {
     "CKKS shared key": Knows(
         "the sum", f"{SHARED}, as long as these follow the protocol; one that breaks it can open uploads"
     ),
-    "CKKS one key": ONE_KEY,
-    "Paillier": ONE_KEY,
+    "CKKS one key": Knows(
+        "every vector, without a lie: the sum that it is told carries the noise, which gives the key away", HELD_BY_ALL
+    ),
+    "Paillier": Knows(
+        "the sum; but if it lies, every vector: each upload is opened by another silo as if it were the sum",
+        HELD_BY_ALL,
+    ),
 }
 NOT_KNOWN = Knows("not described here", "not described here")

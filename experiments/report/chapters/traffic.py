@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from experiments.comparison.rows import Label, Measured
-from experiments.report.averages import at, choices, is_number, mean
+from experiments.comparison.rows import Measured
+from experiments.report.averages import at, choices, chosen, is_number, mean
 from experiments.report.chapter import Table
 from experiments.report.chapters.draft import Album, Draft, Part
 from experiments.report.chapters.slides import REPORTED, slides
@@ -30,7 +30,7 @@ NOTES = (
 def draft(cells: Sequence[Measured], album: Album) -> Draft:
     """Pictures for each model, the slides, and a table."""
     known = [cell for cell in cells if "scheme" in cell.labels]
-    models = {text_of(model): of_model(known, model) for model in choices(known, "model") or [""]}
+    models = {text_of(model): chosen(known, "model", model) for model in choices(known, "model") or [""]}
     formulas = {model: predicted(there) for model, there in models.items()}
     counts = {model: measured(there) for model, there in models.items()}
     parts: list[Part] = [
@@ -43,11 +43,6 @@ def draft(cells: Sequence[Measured], album: Album) -> Draft:
     parts += drawn or [missing("accuracy against traffic", "rows of final accuracy and bytes")]
     parts += [table(formulas, counts)] if any(counts.values()) else []
     return Draft("Traffic over epochs", LEAD, ("scheme", "rounds", "model"), [*parts, *NOTES])
-
-
-def of_model(cells: Sequence[Measured], model: Label) -> list[Measured]:
-    """The cells of one model; all where the grid has no such axis."""
-    return at(cells, model=model) if model != "" else list(cells)
 
 
 def predicted(cells: Sequence[Measured]) -> Formula:

@@ -29,12 +29,28 @@ def ranked(means: Mapping[str, Mean], places: int = 2) -> list[tuple[str, Mean]]
 
 
 def ranking(means: Mapping[str, Mean], places: int = 2) -> str:
-    """Like "DP-Adam reaches 0.62, DP-SGD 0.41", with a word where the best two cannot be told apart."""
+    """Like "DP-Adam reaches 0.62, DP-SGD 0.41", with a word on those that cannot be told from the best."""
     best, *rest = ranked(means, places)
     told = rest if len(rest) <= MOST_TOLD else [*rest[: MOST_TOLD - 1], rest[-1]]
     others = "".join(f", {name} {one.value:.{places}f}" for name, one in told)
-    close = bool(rest) and best[1].count > 1 and not best[1].apart(rest[0][1])
-    return f"{best[0]} reaches {best[1].value:.{places}f}{others}{' (the first two overlap)' if close else ''}"
+    return f"{best[0]} reaches {best[1].value:.{places}f}{others}{doubts(best[1], dict(rest))}"
+
+
+def doubts(best: Mean, others: Mapping[str, Mean]) -> str:
+    """Whose interval meets that of the best; and who has none, of whom nothing can be said."""
+    alone = [name for name, one in others.items() if None in (best.half_width, one.half_width)]
+    close = [name for name, one in others.items() if name not in alone and not best.apart(one)]
+    said = [f"the first cannot be told from {', '.join(close)}"] if close else []
+    if alone:
+        said.append("no intervals" if len(alone) == len(others) else f"no interval to compare with {', '.join(alone)}")
+    return f" ({'; '.join(said)})" if said else ""
+
+
+def doubt(one: Mean, other: Mean) -> str:
+    """Of a difference: nothing where the intervals lie apart."""
+    if None in (one.half_width, other.half_width):
+        return " (no intervals)"
+    return "" if one.apart(other) else " (intervals overlap)"
 
 
 def byte_unit(values: Sequence[float]) -> tuple[float, str]:

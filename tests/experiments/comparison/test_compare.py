@@ -12,6 +12,7 @@ import pytest
 
 from experiments.comparison import compare as comparing
 from experiments.comparison.compare import Outcome
+from experiments.comparison.runner import read_rows
 from federation.errors import DataError, RunError
 from federation.storage import locked
 from siloseal.console import Console
@@ -117,12 +118,27 @@ def test_data_that_are_not_there_are_missed_before_anything_runs(tmp_path: Path,
     assert not (tmp_path / "out").exists()
 
 
-def test_a_damaged_cell_is_measured_anew(tmp_path: Path) -> None:
+def test_a_damaged_cell_is_measured_anew_and_one_of_another_program_is_named(tmp_path: Path) -> None:
     text = GRID.replace("[0, 1]", "[0]")
     compare(tmp_path, text)
-    victim = next((tmp_path / "out" / "cells").glob("*/rows.jsonl"))
-    victim.write_text(victim.read_text()[:-20])
+    first, second = sorted((tmp_path / "out" / "cells").glob("*"))
+    assert "another state of the program" not in (tmp_path / "out" / "report.html").read_text()
+    (first / "rows.jsonl").write_text((first / "rows.jsonl").read_text().rsplit("\n", 2)[0] + "\n")  # but its last line
+    (first / "left-over").touch()
+    (second / "program.txt").write_text("another")
     assert compare(tmp_path, text).ran == 1
+    assert not (first / "left-over").exists()
+    assert (
+        "1 of 2 cells of this report were measured by another state" in (tmp_path / "out" / "report.html").read_text()
+    )
+
+
+@pytest.mark.parametrize("left", ["", "{", '{"measure": "x", "value": 1}\n'])
+def test_rows_that_are_cut_off_are_no_rows(tmp_path: Path, left: str) -> None:
+    folder = tmp_path / "cells" / "d"
+    folder.mkdir(parents=True)
+    (folder / "rows.jsonl").write_text(left)
+    assert read_rows(tmp_path, "d") is None
 
 
 def test_two_comparisons_in_one_folder_do_not_get_in_each_others_way(tmp_path: Path) -> None:
@@ -133,7 +149,7 @@ def test_two_comparisons_in_one_folder_do_not_get_in_each_others_way(tmp_path: P
 
 def test_the_list_says_what_is_there_and_runs_nothing(tmp_path: Path) -> None:
     (tmp_path / "compare.yaml").write_text(GRID)
-    listed = subprocess.run(command(tmp_path, "--list"), capture_output=True, text=True)
-    assert listed.stdout.count("to run") == 4
-    assert "trial, sum additive, seed 1" in listed.stdout
+    listed = json.loads(subprocess.run(command(tmp_path, "--list"), capture_output=True, check=True).stdout)
+    assert [cell["there"] for cell in listed] == [False] * 4
+    assert listed[-1]["title"] == "trial, sum additive, seed 1"
     assert not (tmp_path / "out").exists()

@@ -55,6 +55,17 @@ def test_a_changed_setting_is_another_cell_and_leaves_the_others(tmp_path: Path)
     assert not before & other_job
 
 
+def test_other_data_are_another_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = JOB.replace("data: {kind: digits}", 'data: {kind: idx, folder: "${SOME_DATA}"}')
+    digests = list[str]()
+    for place, content in (("one", b"1" * 200_000), ("two", b"2" * 200_000), ("copy", b"1" * 200_000)):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "images").write_bytes(content)
+        monkeypatch.setenv("SOME_DATA", str(tmp_path / place))
+        digests.append(cells_of(tmp_path, job=job)[0].digest)
+    assert digests[0] == digests[2] != digests[1]
+
+
 def test_null_leaves_a_setting_out(tmp_path: Path) -> None:
     text = GRID.replace("{optimizer: {kind: dp_adam}}", "{evaluation: null}")
     cell = next(cell for cell in cells_of(tmp_path, text) if cell.labels["optimizer"] == "Adam")
@@ -75,6 +86,13 @@ def test_null_leaves_a_setting_out(tmp_path: Path) -> None:
         ("{kind: job, job: job.yaml}", "{kind: magic}", "magic"),
         ("name: trial", "name: trial\nchapter: poetry", "poetry"),
         ("{privacy.epsilon: [6, 12]}", "[6, 12]", "expected `path: [values]`"),
+        ("{privacy.epsilon: [6, 12]}", "{seed: [6, 12]}", "an axis changes `seed`"),
+        ("{privacy.epsilon: [6, 12]}", "{schedule.batch: [6, 12]}", "are the same measurement"),
+        (
+            "{privacy.epsilon: [6, 12]}",
+            "{optimizer: [{kind: dp_sgd}, {kind: dp_sgd, momentum: 0.5}]}",
+            "called the same",
+        ),
         ("{privacy.epsilon: [6, 12]}", "{low: 6, high: 12}", "expected what it changes"),
     ],
 )

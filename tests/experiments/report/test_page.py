@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from experiments.report.chapter import Chapter, ChapterKind, Table
-from experiments.report.page import write_report
+from experiments.report.chapter import Chapter, ChapterKind, Figure, Table
+from experiments.report.page import anchor, write_report
 
 EVIL = '<script>alert("x")</script>'
 
@@ -41,18 +41,27 @@ def test_everything_of_a_chapter_is_on_the_page(report: tuple[Path, list[Chapter
             f"siloseal compare configs/compare-{chapter.name}.yaml</code>; its cells took 1 min 15 s of one core"
             in page
         )
-        assert page.count(f'href="#{chapter.name}"') == page.count(f'<section id="{chapter.name}"') == 1
+        assert page.count(f'href="#chapter-{chapter.name}"') == page.count(f'<section id="chapter-{chapter.name}"') == 1
         for figure in chapter.figures:
-            assert page.count(f'href="#{figure.name}"') == page.count(f'id="{figure.name}"') == 1
+            assert page.count(f'href="#figure-{figure.name}"') == page.count(f'id="figure-{figure.name}"') == 1
             assert figure.png.name in page
 
 
 def test_names_are_text_and_never_markup(tmp_path: Path) -> None:
     table = Table(EVIL, (EVIL,), ((EVIL,),))
-    chapter = Chapter(EVIL, EVIL, EVIL, (), (table,), (EVIL,), command=EVIL)
-    page = write_report(tmp_path, [chapter]).read_text(encoding="utf-8")
+    picture = tmp_path / "picture.svg"
+    picture.write_text("<svg/>")
+    figure = Figure(EVIL, EVIL, EVIL, tmp_path / "<script>.png", picture)
+    chapter = Chapter(EVIL, EVIL, EVIL, (figure,), (table,), (EVIL,), command=EVIL)
+    page = write_report(tmp_path / "report", [chapter]).read_text(encoding="utf-8")
     assert "<script" not in page
-    assert page.count("&lt;script&gt;") == 8
+    assert page.count("&lt;script&gt;alert(&quot;x&quot;)") == 11  # 8, and of the figure: contents, alt and caption
+    assert page.count("&lt;script&gt;.png") == 1
+
+
+def test_names_that_look_alike_have_anchors_of_their_own() -> None:
+    names = ("a b", "a-b", "a_b", "a_20_b", "chapter-a")
+    assert len({anchor(kind, name) for kind in ("chapter", "figure") for name in names}) == 2 * len(names)
 
 
 def test_a_report_without_chapters_says_so(tmp_path: Path) -> None:

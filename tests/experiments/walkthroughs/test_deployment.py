@@ -29,12 +29,16 @@ def test_the_consortium_can_be_provisioned_and_is_gone_when_it_closes() -> None:
     hospitals.close()  # a second time is no error
 
 
-def test_a_party_that_ends_badly_is_reported_with_its_last_words() -> None:
+def test_a_party_that_ends_badly_is_reported_with_its_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also to whoever begins to wait only afterwards: it is told at once."""
     hospitals = Deployment(JOB)
     try:
         hospitals.start("north")  # it has no kit
         with pytest.raises(RunError, match=r"silo\.yaml"):
             hospitals.wait_for("north", "takes_part")
+        monkeypatch.setattr(deployment, "PATIENCE_SECONDS", 0.0)
+        with pytest.raises(RunError, match=r"silo\.yaml"):
+            hospitals.wait_for("north", "ends_well")
     finally:
         hospitals.close()
 

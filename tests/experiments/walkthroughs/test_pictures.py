@@ -29,7 +29,7 @@ def test_every_picture_is_a_png_with_its_title_as_text() -> None:
     neighbours = harary(tuple(f"silo{number}" for number in range(8)), 4, b"seed")
     made = [
         lines({"a": ((1, 2), (0.1, None)), "b": ((1, 2), (3, 4))}, title="t", x="x", y="y", log_x=True, log_y=True),
-        bars({"a": 1.0, "a longer name": 20.0}, title="t", y="y", log_y=True),
+        bars({"a": 1.0, "a longer name": 20.0}, title="t", y="y"),
         histograms({"a": np.array([0, 1, 1]), "b": np.array([3])}, title="t", x="x", largest=3),
         image_rows({"a": IMAGES, "b": IMAGES[:2]}, title="t"),
         named_images(IMAGES, ["1", "2", "3"], [1], title="t"),

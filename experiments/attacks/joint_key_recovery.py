@@ -1,0 +1,47 @@
+"""The same computation against SiloSeal's CKKS: openings divided by ciphertexts, as if nothing flooded them.
+
+Each silo opens its share of -c1 s, plus flooding, divided by the last prime p and rounded. If it were not for both, the
+openings would add up to -c1 s / p, and s would be the quotient. What comes out instead is far from a key, whose
+coefficients are at most as large as there are silos. Either of the two stops this computation. That it fails is no
+proof; the bound on what a flooded opening tells is derived in `federation.ckks.parameters`.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from federation.ckks.encryption import decode_sum
+from federation.ckks.parameters import Parameters
+from federation.ckks.ring import ring_of
+from federation.ckks.seal_codec import Residues
+from federation.errors import OpeningFailed
+
+
+def solve_for_joint_key(parameters: Parameters, c1: Residues, openings: Residues) -> NDArray[np.int64]:
+    """The joint key of one message, from its c1 and the sum of what the silos opened, both evaluated."""
+    ring = ring_of(parameters.degree)
+    prime, divisor = int(ring.primes[0]), ring.divisor
+    quotients = [
+        -divisor * opening * pow(half, -1, prime) % prime
+        for half, opening in zip(c1[0].tolist(), openings[0].tolist(), strict=True)
+    ]
+    evaluated = np.zeros((1, len(ring.primes) - 1, ring.degree), dtype=np.uint64)
+    evaluated[0, 0] = quotients
+    found = ring.interpolate_divided(evaluated, np.ones(len(ring.primes) - 1, dtype=np.uint64))[0, 0].astype(np.int64)
+    coefficients: NDArray[np.int64] = np.where(found > prime // 2, found - prime, found)
+    if (largest := int(np.abs(coefficients).max())) > parameters.silos:
+        raise OpeningFailed(
+            f"what solves the equations has coefficients up to {largest:.1e}, but those of a key of {parameters.silos} "
+            f"silos are at most {parameters.silos}: the openings are flooded, and rounded by a division"
+        )
+    return coefficients
+
+
+def decrypt(
+    parameters: Parameters, c0: Residues, c1: Residues, key: NDArray[np.int64], largest: int
+) -> NDArray[np.int64]:
+    """The values of one message that one silo encrypted."""
+    ring = ring_of(parameters.degree)
+    minus = ring.evaluate(ring.small(-key[None]))
+    opened = ring.multiply_add(c1[None], minus[0], None, divide=True)
+    ring.add(opened, c0[None])
+    return decode_sum(parameters, opened, largest)

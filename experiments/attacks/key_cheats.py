@@ -1,0 +1,99 @@
+"""The cheat of an aggregator that follows the protocol to the letter, and then computes."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.attacks import joint_key_recovery, key_recovery
+from experiments.attacks.table import ROSTER, VICTIM, CheatersTable, DoesNotApply, Messages, Way
+from federation.ckks.aggregator_side import CkksAggregator
+from federation.ckks.ckks_sum import CkksSum
+from federation.ckks.encryption import largest_value, to_total
+from federation.ckks.ring import ring_of
+from federation.ckks.wire import from_bytes
+from federation.fixed_point import FixedPointSum
+from federation.one_key.aggregator_side import OneKeyAggregator
+from federation.one_key.one_key_sum import PaillierSum, StockCkksSum
+from federation.one_key.statements import Round as OneKeyRound
+from federation.one_key.stock_parameters import SLOTS
+from federation.rounds import Bodies
+from federation.secure_sum import SecureSum, Sum
+from federation.session import RealDomain, Vector
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode
+
+LONG = RealDomain(key_recovery.EQUATIONS * SLOTS, 8.0)
+"""A vector of as many entries as the equations need."""
+
+
+def longer_domain(scheme: SecureSum) -> RealDomain | None:
+    """What the silos sum where there is something to compute."""
+    return LONG if isinstance(scheme, StockCkksSum | CkksSum) else None
+
+
+def solves_for_key(table: CheatersTable) -> Iterator[Way]:
+    """From the summed ciphertext and from what it was opened to, compute the secret key; then read the victim's upload.
+
+    Li and Micciancio (2021). Against the shared key the aggregator tries the same with the sum of all openings.
+    """
+    scheme = table.scheme.integers if isinstance(table.scheme, FixedPointSum) else table.scheme
+    match scheme:
+        case StockCkksSum():
+            yield lambda: [_under_one_key(table, scheme)]
+        case CkksSum():
+            yield lambda: [_under_a_shared_key(table, scheme)]
+        case PaillierSum():
+            raise DoesNotApply("decryption is exact: what is told is the sum, and carries no noise")
+        case _:
+            raise DoesNotApply("nothing is encrypted under a key that the opening could show")
+
+
+class OneKeyWatching(OneKeyAggregator):
+    """Keeps the uploads, and the ciphertext of the sum."""
+
+    uploads: Bodies
+
+    def _advance(self, number: int, replies: Bodies) -> Messages | Sum:
+        if number == OneKeyRound.UPLOAD:
+            self.uploads = self._bodies(number, replies)
+        return super()._advance(number, replies)
+
+    @property
+    def summed(self) -> bytes:
+        """Under the key."""
+        return self._ciphertext
+
+
+class CkksWatching(CkksAggregator):
+    """Keeps the uploads, and their sum apart from the openings."""
+
+    uploads: Bodies
+
+    def _uploads(self, number: int, replies: Bodies) -> Messages:
+        self.uploads = self._bodies(number, replies)
+        asked = super()._uploads(number, replies)
+        self._summed = self._c0.copy()
+        return asked
+
+    def first_key(self) -> NDArray[np.int64]:
+        """What the first polynomial of the joint key would be."""
+        primes = ring_of(self._parameters.degree).primes[:-1, None]
+        openings = (self._c0[0] + (primes - self._summed[0])) % primes
+        return joint_key_recovery.solve_for_joint_key(self._parameters, self._c1[0], openings)
+
+
+def _under_one_key(table: CheatersTable, scheme: StockCkksSum) -> Vector:
+    cipher = scheme.cipher(table.domain, len(ROSTER))
+    told = table.drive(side := OneKeyWatching(table.session, cipher)).total
+    return key_recovery.decrypt(cipher, side.uploads[VICTIM], key_recovery.recover_key(cipher, side.summed, told))
+
+
+def _under_a_shared_key(table: CheatersTable, scheme: CkksSum) -> Vector:
+    parameters, bits = scheme.parameters(table.domain, len(ROSTER)), scheme.precision_bits
+    side = CkksWatching(table.session, parameters=parameters, precision_bits=bits, threshold=len(ROSTER))
+    table.drive(side)
+    ring, upload = ring_of(parameters.degree), decode(pb.CiphertextUpload, side.uploads[VICTIM])
+    c0, c1 = from_bytes(ring, upload.c0, divided=True)[0], from_bytes(ring, upload.c1)[0]
+    values = joint_key_recovery.decrypt(parameters, c0, c1, side.first_key(), largest_value(table.domain, bits))
+    return to_total(table.domain, values, 1, bits)[0]

@@ -1,0 +1,98 @@
+"""What one silo's upload in a secure sum says to whoever takes it for the numbers themselves.
+
+Each upload is decoded as its scheme would decode it if it did not hide: masked words as points of the grid, a sealed
+total as if there were no seal, the c0 of a ciphertext as if it were the message. So the vector comes out where masks,
+seal or key are missing, which `tests/experiments/attacks/test_uploads.py` sees to, and noise where they are there.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.attacks.sessions import Reals, begin
+from federation.additive.additive_sum import AdditiveSumConfig
+from federation.additive.sides import Round as AdditiveRound
+from federation.ckks import statements
+from federation.ckks.ckks_sum import CkksSum, CkksSumConfig
+from federation.ckks.packing import crt_scale
+from federation.ckks.parameters import Parameters
+from federation.ckks.ring import ring_of
+from federation.ckks.seal_codec import Residues
+from federation.ckks.wire import from_bytes
+from federation.engine import drive
+from federation.fixed_point import FixedPoint, from_points
+from federation.masked.words import ring_for
+from federation.plain.plain_sum import PlainSumConfig
+from federation.ring import sides as ring_sides
+from federation.ring.ring_sum import RingSumConfig
+from federation.secagg.secagg_sum import SecAggConfig, SecAggPlusConfig
+from federation.session import RealDomain
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode, from_array
+
+ReadableSum = PlainSumConfig | CkksSumConfig | SecAggConfig | SecAggPlusConfig | AdditiveSumConfig | RingSumConfig
+"""Sums whose uploads are read here. The ciphers of the others pack in ways of their own, which would not come out."""
+
+SECAGG_UPLOAD = 2
+"""The round in which SecAgg's masked vectors go up: the third."""
+
+NONCE_BYTES, TAG_BYTES = 12, 16
+"""Before and behind a sealed letter (ChaCha20-Poly1305)."""
+
+
+def read_upload(config: ReadableSum, vector: Reals, *, bound: float) -> Reals:
+    """The numbers that the first silo's upload decodes to in a sum of four; the others contribute zeros."""
+    scheme, domain = config.build(), RealDomain(len(vector), bound)
+    session, sides = begin(scheme, [vector, *[np.zeros_like(vector)] * 3], bound=bound)
+    victim, said = session.roster[0], list[bytes]()
+
+    def ask(asked: Mapping[str, bytes]) -> dict[str, bytes]:
+        replies = {silo: sides[silo].answer(message) for silo, message in asked.items()}
+        said.extend(decode(pb.SumMessage, reply).body for silo, reply in replies.items() if silo == victim)
+        return replies
+
+    drive(scheme.aggregator(session), ask)
+    if isinstance(config, PlainSumConfig):
+        return from_array(decode(pb.Array, said[0]), dtype="<f4", length=len(vector)).astype(np.float64)
+    numbers, _ = from_points(domain, _points(config, domain, len(sides), said), 1, config.precision_bits)
+    return np.asarray(numbers - numbers.mean())  # what is hidden lies beyond the grid: its offset would blacken images
+
+
+def _points(
+    config: CkksSumConfig | SecAggConfig | SecAggPlusConfig | AdditiveSumConfig | RingSumConfig,
+    domain: RealDomain,
+    silos: int,
+    said: Sequence[bytes],
+) -> NDArray[np.int64]:
+    """Points of the grid, as far as anything of them is left."""
+    if isinstance(config, CkksSumConfig):
+        upload = decode(pb.CiphertextUpload, said[statements.UPLOAD])
+        return _unpacked(CkksSum(precision_bits=config.precision_bits).parameters(domain, silos), upload.c0)
+    ring = ring_for(FixedPoint(config.precision_bits).domain(domain, silos), silos)
+    match config:
+        case RingSumConfig():
+            packed = said[ring_sides.FIRST][NONCE_BYTES:-TAG_BYTES]
+        case AdditiveSumConfig():
+            packed = said[AdditiveRound.ADD]
+        case SecAggConfig() | SecAggPlusConfig():
+            packed = said[SECAGG_UPLOAD]
+    return ring.values(ring.unpack(packed))
+
+
+def _unpacked(parameters: Parameters, c0: bytes) -> NDArray[np.int64]:
+    """As `federation.ckks.packing.unpack` does it, in Python's integers and for any coefficient, sensible or not."""
+    ring = ring_of(parameters.degree)
+    scaled = ring.interpolate_divided(from_bytes(ring, c0, divided=True), crt_scale(parameters.degree))
+    values = [field for message in scaled for field in _fields(parameters, message)]
+    return np.concatenate(values)[: parameters.length].astype(np.int64)
+
+
+def _fields(parameters: Parameters, scaled: Residues) -> list[NDArray[np.object_]]:
+    """The values of one message (primes, degree), one array for each place in a coefficient."""
+    primes = [int(prime) for prime in ring_of(parameters.degree).primes[:-1]]
+    product = int(np.prod(np.array(primes, dtype=object)))
+    parts = [row.astype(object) * (product // prime) for row, prime in zip(scaled, primes, strict=True)]
+    coefficients = (sum(parts) + (1 << (parameters.floor_bits - 1))) % product  # half the floor: noise rounds away
+    places = [parameters.floor_bits + index * parameters.width for index in range(parameters.values)]
+    return [(coefficients >> place) & ((1 << parameters.width) - 1) for place in places]

@@ -1,0 +1,50 @@
+"""What numbers depend on besides their settings: the data, and the program."""
+
+import hashlib
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from federation.config.data import DataSource
+from federation.errors import DataError
+from silo.data.paths import expand
+
+PACKAGES = ("aggregator", "federation", "models", "silo", "siloseal")
+ATTACKS = "experiments/attacks"
+LIBRARIES = ("dp-accounting", "gmpy2", "numpy", "tenseal", "torch")
+ROOT = Path(__file__).parents[2]
+EDGE_BYTES = 2**16
+"""Of both ends of a file: enough to tell one data set from another without reading all of it."""
+
+
+def fingerprint(source: DataSource) -> str:
+    """Of the files that a job reads; empty for data that come with a package, and for data that are not there."""
+    path = getattr(source, "folder", None) or getattr(source, "path", None)
+    try:
+        return "" if path is None else _of_files(expand(path).resolve())
+    except DataError:
+        return ""
+
+
+@cache
+def _of_files(place: Path) -> str:
+    files = sorted(path for path in place.rglob("*") if path.is_file()) if place.is_dir() else [place]
+    digest = hashlib.sha256()
+    for path in files:
+        if path.exists():
+            digest.update(f"{path.relative_to(place)} {path.stat().st_size}\n".encode())
+            with path.open("rb") as file:
+                digest.update(file.read(EDGE_BYTES))
+                file.seek(max(0, path.stat().st_size - EDGE_BYTES))
+                digest.update(file.read())
+    return digest.hexdigest()
+
+
+@cache
+def program(*, attacks: bool) -> str:
+    """Of the sources that compute, those of the attacks only where they do, and of the libraries below them."""
+    digest = hashlib.sha256(" ".join(f"{name} {version(name)}" for name in LIBRARIES).encode())
+    packages = (*PACKAGES, ATTACKS) if attacks else PACKAGES
+    for path in sorted(path for package in packages for path in (ROOT / package).rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

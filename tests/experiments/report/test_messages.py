@@ -1,0 +1,203 @@
+"""What chapters say of numbers that are made by hand: whole sentences, so that no exchanged word goes unnoticed."""
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from experiments.comparison.rows import Label, Measured, Row
+from experiments.report.averages import Mean, numbers
+from experiments.report.chapters import audit, cheating, draw, inversion, noise, optimizers, silos, starts, words
+from experiments.report.chapters.draft import Album
+
+
+def cell(*rows: Row, seed: int = 0, **labels: Label) -> Measured:
+    return Measured(comparison="c", cell=f"{labels}{seed}", labels=labels, seed=seed, rows=rows)
+
+
+def scored(value: float, stage: str = "final", silo: str = "") -> Row:
+    return Row(measure="accuracy", value=value, stage=stage, silo=silo, detail="cnn")
+
+
+def test_a_number_of_a_cell_is_the_mean_of_its_rows() -> None:
+    assert numbers([cell(scored(0.2), scored(0.6)), cell(), cell(scored(0.5))], "accuracy") == pytest.approx([0.4, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("means", "said"),
+    [
+        ({"B": Mean(0.41, 0.01, 3), "A": Mean(0.62, 0.01, 3)}, "A reaches 0.62, B 0.41"),
+        (
+            {"A": Mean(0.62, 0.01, 3), "B": Mean(0.6, 0.02, 3)},
+            "A reaches 0.62, B 0.60 (the first cannot be told from B)",
+        ),
+        ({"A": Mean(0.62, 0.01, 3), "B": Mean(0.41, None, 1)}, "A reaches 0.62, B 0.41 (no intervals)"),
+        (
+            {"A": Mean(0.62, 0.01, 3), "B": Mean(0.6, 0.005, 3), "C": Mean(0.55, 0.2, 3), "D": Mean(0.1, None, 1)},
+            "A reaches 0.62, B 0.60, C 0.55, D 0.10 (the first cannot be told from C; no interval to compare with D)",
+        ),
+        ({"A": Mean(0.62, None, 1)}, "A reaches 0.62"),
+    ],
+)
+def test_a_ranking_says_who_cannot_be_told_from_the_best(means: dict[str, Mean], said: str) -> None:
+    assert words.ranking(means) == said
+
+
+def attacked(*psnr: float, protection: str = "plain") -> list[Measured]:
+    """An image a number, against a guess of 11 dB."""
+    return [
+        cell(Row(measure="psnr", value=value), Row(measure="baseline_psnr", value=11.0), seed=n, protection=protection)
+        for n, value in enumerate(psnr)
+    ]
+
+
+def test_an_attack_that_is_seldom_stuck_is_not_called_a_guess() -> None:
+    """A wide interval acquits nobody, wherever its middle is."""
+    assert inversion.verdict(Mean(0.3, 16.0, 3)) == "not decided"
+    assert inversion.message(attacked(45, 14, 12)) == (
+        "Images are rebuilt best under “plain” (PSNR 23.7 dB); not decided under “plain”"
+    )
+
+
+def test_a_protection_holds_where_the_whole_interval_is_near_the_guess() -> None:
+    cells = [
+        *attacked(45, 44, 46),
+        *attacked(9.0, 9.1, 9.2, protection="noise"),
+        *attacked(12.9, 13.0, 13.1, protection="blur"),
+        *attacked(5.0, protection="one image"),
+    ]
+    assert inversion.message(cells) == (
+        "Images are rebuilt best under “plain” (PSNR 45.0 dB); no closer than a guess under “noise”; "
+        "not decided under “one image”"
+    )
+    assert [row[4] for row in inversion.table(cells).rows] == [
+        "closer than a guess",
+        "no closer than a guess",
+        "closer than a guess",
+        "not decided",
+    ]
+
+
+def audited(bound: float, epsilon: float, flaw: str = "none", seed: int = 0) -> Measured:
+    rows = (("lower_bound", bound), ("epsilon", epsilon), ("confidence", 0.95), ("delta", 1e-5), ("trials", 400),
+            ("gaussian_lower_bound", 9.0))  # fmt: skip
+    return cell(*(Row(measure=name, value=value) for name, value in rows), seed=seed, epsilon=epsilon, flaw=flaw)
+
+
+def test_the_audit_counts_bounds_that_need_no_assumption_and_says_how_many_may_be_wrong() -> None:
+    cells = [audited(0.73, 2.0), audited(0.5, 4.0), audited(2.2, 2.0, "noise off"), audited(0.1, 4.0, "noise off")]
+    assert audit.message(cells) == (
+        "None of 2 lower bounds breaks the ledger: the nearest is 0.73 under epsilon 2.00; "
+        "planted flaws found: noise off in 1 of 2"
+    )
+    assert audit.message([*cells, audited(2.5, 2.0, seed=1)]).startswith(
+        "1 of 3 lower bounds break the ledger: 2.50 over epsilon 2.00"
+    )
+    assert audit.caption(cells) == (
+        "A point is one seed; those of one epsilon stand side by side. 400 trials a point. Epsilons are at delta 1e-5. "
+        "Each bound holds with confidence 95 %; of 2 on sound silos at most 0.1 are wrong on average."
+    )
+    assert audit.table(cells).rows[0] == ("2", "none", "2.00", "0.73", "0.73", "9.00", "0 of 1")
+
+
+def test_a_silo_alone_is_averaged_over_silos_first_and_then_over_seeds() -> None:
+    """Seeds with more silos do not count for more."""
+    first = cell(scored(0.8), *(scored(value, "silo_alone", f"s{value}") for value in (0.1, 0.3)), silos=2)
+    second = cell(
+        scored(0.8), *(scored(value, "silo_alone", f"s{value}") for value in (0.5, 0.6, 0.7)), silos=2, seed=1
+    )
+    alone = silos.alone([first, second])
+    assert alone is not None
+    assert (alone.value, alone.count) == (pytest.approx(0.4), 2)
+
+
+@pytest.mark.parametrize(("spread", "doubt"), [(0.001, ""), (0.2, " (intervals overlap)"), (None, " (no intervals)")])
+def test_a_gain_that_may_be_chance_says_so(spread: float | None, doubt: str) -> None:
+    dealt: dict[Label, silos.Kinds] = {
+        "IID": {
+            "federation": [(5.0, Mean(0.6, spread, 3))],
+            "mean silo alone": [(5.0, Mean(0.5, spread, 3))],
+        }
+    }
+    assert silos.message(dealt) == (
+        f"What federating changes in the mean silo's accuracy: +0.10 among 5 silos (IID){doubt}"
+    )
+
+
+def test_the_best_silo_is_the_best_of_each_seed() -> None:
+    seeds = [((0.2, 0.5), 0), ((0.7, 0.3), 1)]
+    cells = [
+        cell(*(scored(value, "silo_trained", f"s{value}") for value in values), seed=seed, start="none")
+        for values, seed in seeds
+    ]
+    best = starts.best_silo(cells)
+    assert best is not None
+    assert best.value == pytest.approx(0.6)
+
+
+def test_starts_are_ordered_by_their_ends() -> None:
+    ends: starts.Starts = {"none": {"final": Mean(0.4, 0.01, 3)}, "public": {"final": Mean(0.7, 0.01, 3)}}
+    assert starts.message({"": ends}) == "Final accuracy by start: public 0.70, none 0.40"
+
+
+def test_of_two_noises_the_smaller_error_is_the_better(tmp_path: Path) -> None:
+    curves = {"local": [(1.0, Mean(4.5, 0.1, 3))], "DDG": [(1.0, Mean(1.01, 0.01, 3))]}
+    rows = (Row(measure="rmse", value=1.0), Row(measure="delta", value=1e-5))
+    drawn = noise.errors(curves, [cell(*rows)], Album(tmp_path, "noise", 20))
+    assert drawn.message == ("At epsilon 1 DDG is off by 1.01 times the central Gaussian's error, local by 4.5 times")
+    assert "Epsilons are at delta 1e-5." in drawn.caption
+
+
+def test_a_sigma_without_a_recorded_epsilon_does_not_count_as_private() -> None:
+    cells = [
+        cell(scored(value), *spent, sigma=sigma, optimizer=name)
+        for (sigma, spent, values) in (
+            (0.1, (), (0.9, 0.1)),
+            (5, (Row(measure="epsilon", value=1.0, stage="total"),), (0.6, 0.5)),
+        )
+        for name, value in zip(("DP-Adam", "DP-SGD"), values, strict=True)
+    ]
+    assert optimizers.message(cells) == "At sigma 5 DP-Adam reaches 0.60, DP-SGD 0.50 (no intervals)"
+
+
+def test_traffic_names_the_best_accuracy_and_its_price(tmp_path: Path) -> None:
+    cells = [
+        cell(scored(value), Row(measure="sent_bytes", value=size), scheme="ours", rounds=rounds)
+        for rounds, value, size in ((1, 0.3, 1e6), (2, 0.7, 2e6), (3, 0.5, 3e6))
+    ]
+    messages = [figure.message for figure in draw("traffic", "traffic", cells, tmp_path, dpi=20).figures]
+    assert "Best accuracy: ours 0.70 for 2 MB" in messages
+
+
+def cheated(**outcomes: str) -> list[Measured]:
+    """By sum, the outcome of one cheat."""
+    values = {"learnt": 1.0, "does not apply": -1.0}
+    return [
+        cell(Row(measure="learnt", value=values.get(outcome, 0.0), stage=outcome, detail="opens_one"), sum=name)
+        for name, outcome in outcomes.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "said"),
+    [
+        ({"a": "refused", "b": "does not apply"}, "No cheat that was tried got a silo's vector from a"),
+        ({"a": "does not apply"}, "No cheat applies to any of these sums"),
+        ({"a": "learnt", "b": "harmless"}, "Sums that yield to cheats: a to 1; b to none"),
+    ],
+)
+def test_only_cheats_that_apply_are_counted(outcomes: dict[str, str], said: str) -> None:
+    assert cheating.message(cheating.outcomes(cheated(**outcomes))) == said
+
+
+def test_nobody_is_said_to_have_refused_whom_nobody_saw_refuse() -> None:
+    assert cheating.outcomes(cheated(a=""))["a"] == {"opens one": "not learnt"}
+
+
+def test_an_axis_that_is_not_shown_is_named(tmp_path: Path) -> None:
+    cells = [audited(0.1, 2.0, seed=seed) for seed in (0, 1)]
+    varied = [
+        one.model_copy(update={"labels": {**one.labels, "batch": batch}}) for one, batch in product(cells, (1, 2))
+    ]
+    chapter = draw("audit", "audit", varied, tmp_path, dpi=20)
+    assert chapter.notes[0] == "This grid also varies batch, which nothing in this chapter tells apart."
