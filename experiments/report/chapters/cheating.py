@@ -13,12 +13,13 @@ from experiments.report.chapters.draft import Album, Draft, Part
 from experiments.report.chapters.words import missing, text_of
 
 LEAD = (
-    "An aggregator that does not follow the protocol, tried against real silos: whether it learns a single silo's "
-    "vector, or is refused."
+    "An aggregator that looks, computes and lies, tried against real silos: whether it learns a single silo's vector, "
+    "or is refused."
 )
 NOTES = (
-    "Learnt: a silo's vector came out in the aggregator's hands. Refused: a silo noticed and ended the session. "
-    "Harmless: nobody refused, and the aggregator learnt no vector all the same.",
+    "Learnt: a silo's vector, or how it changed between two sessions, came out in the aggregator's hands. Refused: in "
+    "every way that was tried silos refused, and nothing came out. Harmless: enough silos answered, and what came of "
+    "it is not a silo's vector. Does not apply: there was nothing to send, or nothing to compute from.",
     "Two sessions, one of them without the victim, are no lie that a sum could notice: their difference tells the "
     "vector. Against that stand the silo's runtime, its policy, and the noise in what is summed, which are not here.",
     "These are the cheats that were thought of. A matrix without a single learnt is no proof.",
@@ -31,6 +32,7 @@ FILLS = {
     NOT_APPLICABLE: ("#f2f2f2", ""),
 }
 NOT_LEARNT = "not learnt"
+SECOND = "two sessions"
 MIXED = ("#f6d9a8", "...")
 
 Outcomes = dict[str, dict[str, str]]
@@ -101,7 +103,18 @@ def picture(found: Outcomes, album: Album) -> Figure:
 
 
 def message(found: Outcomes) -> str:
-    """Which sums gave something away."""
+    """Which sums gave something away within one session; a second one is no fault of theirs, and is told apart."""
+    within = {
+        scheme: {cheat: text for cheat, text in line.items() if cheat != SECOND} for scheme, line in found.items()
+    }
+    words = within_a_session(within)
+    if found and all(line.get(SECOND, "").startswith(LEARNT) for line in found.values()):
+        words += "; a second session without a silo tells its vector in every sum"
+    return words
+
+
+def within_a_session(found: Outcomes) -> str:
+    """Which sums yielded, and which did not."""
     tried = {scheme: line for scheme, line in found.items() if any(text != NOT_APPLICABLE for text in line.values())}
     weak = {scheme: sum(text.startswith(LEARNT) for text in line.values()) for scheme, line in tried.items()}
     open_sums = [f"{scheme} to {count}" for scheme, count in weak.items() if count]

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Callable, Sequence
 
 from experiments.comparison.rows import Label, Measured
-from experiments.report.averages import a_silo, at, choices, is_number, mean, numbers, totals
+from experiments.report.averages import a_silo, at, choices, is_number, numbers, totals
 from experiments.report.chapter import Table
 from experiments.report.chapters import sums_figures
 from experiments.report.chapters.draft import Album, Draft, Part
@@ -87,9 +87,13 @@ def knowledge(cells: Sequence[Measured]) -> Table:
 
 def outcome(cells: Sequence[Measured], scheme: Label, measure: str) -> str:
     """What a silent silo did to the sum, in the cells that tried."""
-    found = mean(numbers(at(cells, sum=scheme), measure))
-    if found is None:
+    tried = [cell for cell in at(cells, sum=scheme) if cell.find(measure)]
+    lost = [cell for cell in tried if not cell.value(measure)]
+    if not tried:
         return "not tried"
-    if found.value in (0.0, 1.0):
-        return "the sum comes out" if found.value else "no sum, an error"
-    return f"the sum comes out in {found.value:.0%} of {found.count} cells"
+    if len(lost) in (0, len(tried)):
+        return "no sum, an error" if lost else "the sum comes out"
+    where = " and ".join(text_of(silos) for silos in choices(lost, "silos"))
+    return (
+        f"the sum comes out, but not among {where} silos" if where else f"no sum in {len(lost)} of {len(tried)} cells"
+    )

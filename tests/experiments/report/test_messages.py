@@ -7,7 +7,18 @@ import pytest
 
 from experiments.comparison.rows import Label, Measured, Row
 from experiments.report.averages import Mean, numbers
-from experiments.report.chapters import audit, cheating, draw, inversion, noise, optimizers, silos, starts, words
+from experiments.report.chapters import (
+    audit,
+    cheating,
+    draw,
+    inversion,
+    noise,
+    optimizers,
+    silos,
+    starts,
+    sums,
+    words,
+)
 from experiments.report.chapters.draft import Album
 
 
@@ -188,6 +199,26 @@ def cheated(**outcomes: str) -> list[Measured]:
 )
 def test_only_cheats_that_apply_are_counted(outcomes: dict[str, str], said: str) -> None:
     assert cheating.message(cheating.outcomes(cheated(**outcomes))) == said
+
+
+def test_a_second_session_is_told_apart_from_cheats_within_one() -> None:
+    found = {
+        "a": {"opens one": "learnt", "two sessions": "learnt"},
+        "b": {"opens one": "refused", "two sessions": "learnt"},
+    }
+    assert cheating.message(found) == (
+        "Sums that yield to cheats: a to 1; b to none; a second session without a silo tells its vector in every sum"
+    )
+
+
+def test_a_sum_that_a_dropout_ends_among_few_silos_only_says_so() -> None:
+    cells = [
+        cell(Row(measure="dropout_before_upload", value=value), sum="SecAgg", silos=count)
+        for count, value in ((3, 0.0), (10, 1.0))
+    ]
+    assert sums.outcome(cells, "SecAgg", "dropout_before_upload") == "the sum comes out, but not among 3 silos"
+    assert sums.outcome(cells[1:], "SecAgg", "dropout_before_upload") == "the sum comes out"
+    assert sums.outcome(cells, "ring", "dropout_before_upload") == "not tried"
 
 
 def test_nobody_is_said_to_have_refused_whom_nobody_saw_refuse() -> None:
