@@ -10,7 +10,6 @@ from experiments.comparison.measurements import JobMeasurement
 from experiments.comparison.runner import Finished, by_other_programs, folder_of, measured, read_rows, run_cells
 from experiments.comparison.table import write_table
 from experiments.report.chapter import Chapter
-from experiments.report.chapters import draw
 from experiments.report.page import write_report
 from federation.errors import DataError, RunError
 from federation.storage import locked, make_folder
@@ -70,6 +69,8 @@ def compare(files: Sequence[Path], out: Path, *, workers: int, console: Console)
     if out.exists() and not out.is_dir():
         raise RunError(f"{out} is a file, expected a folder for the comparison; choose another with --out")
     require_data([cell for cell in cells if read_rows(out, cell.digest) is None])
+    from experiments.report.chapters import draw  # here: matplotlib takes seconds to import, and mistakes come first
+
     make_folder(out)
     with locked(out):
         console.stage(STAGE, len({cell.digest for cell in cells}))

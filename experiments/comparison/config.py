@@ -12,6 +12,8 @@ from federation.config.section import Section
 Changes = dict[str, Any]
 """Dotted path of a setting to its value: `privacy.epsilon: 3`. A mapping replaces the whole section."""
 MOST_CELLS = 10_000
+RESERVED = frozenset({"comparison", "cell", "seed", "stage", "silo", "measure", "detail", "value", "unit"})
+"""Columns of the table that no axis may be called."""
 
 
 class Axis(Section):
@@ -55,6 +57,12 @@ class Grid(Section):
     )
     vary: dict[str, Axis] = Field(default_factory=dict, description="the axes: a name, and what each choice changes")
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1, description="one cell each")
+
+    @model_validator(mode="after")
+    def _axes_are_columns_of_their_own(self) -> Self:
+        if taken := sorted(set(self.vary) & RESERVED):
+            raise ValueError(f"vary has an axis {taken[0]}, which is a column of the table already; rename it")
+        return self
 
     @model_validator(mode="after")
     def _seeds_differ(self) -> Self:

@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import json
+import re
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -11,18 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import TypeAdapter, ValidationError
 
 from experiments.comparison.config import MOST_CELLS, Changes, Comparison, Grid, placed
 from experiments.comparison.fingerprints import fingerprint, program
 from experiments.comparison.measurements import JobMeasurement, Measurement
 from experiments.comparison.rows import Label
 from federation.config.job import Job
-from federation.config.loading import load_config
+from federation.config.loading import load_config, parse_config
+from federation.config.section import Section
 from federation.errors import ConfigError
-from siloseal.summary import first_problem
 
-_MEASUREMENT: TypeAdapter[Measurement] = TypeAdapter(Measurement)
+
+class _Place(Section):
+    """Where a measurement's mistakes are told."""
+
+    cell: Measurement
 
 
 @dataclass(frozen=True)
@@ -81,12 +85,11 @@ def expand(comparison: Comparison, path: Path) -> list[Cell]:
                 wrong.append(f"{path}: grids.{number}: an axis changes `seed`; list `seeds` instead")
                 break
             for seed in grid.seeds:
+                where = f"{path}: grids.{number} ({_words(labels) or 'its only cell'})"
                 try:
-                    measurement = _resolve(base, changes, seed)
-                except (ValidationError, ConfigError) as error:
-                    words = first_problem(error) if isinstance(error, ValidationError) else str(error)
-                    where = f"{path}: grids.{number} ({_words(labels) or 'its only cell'})"
-                    wrong.append(f"{where}: {words.removeprefix('Value error, ')}")
+                    measurement = _resolve(base, changes, seed, where)
+                except ConfigError as error:
+                    wrong.append(str(error))
                     break  # another seed has the same mistake
                 cells.append(cell := Cell(comparison.name, number, labels, seed, measurement))
                 if (other := known.setdefault(cell.digest, labels)) != labels:
@@ -126,23 +129,28 @@ def _points(grid: Grid) -> list[tuple[dict[str, Label], Changes]]:
     return points
 
 
-def _resolve(base: dict[str, Any], changes: Changes, seed: int) -> Measurement:
+def _resolve(base: dict[str, Any], changes: Changes, seed: int, where: str) -> Measurement:
     fields = deepcopy(base)
     settings = fields["job"] if fields.get("kind") == "job" else fields
     for key, value in {**changes, "seed": seed}.items():
-        _change(settings, key.split("."), value)
+        _change(settings, key.split("."), value, where)
     if fields.get("kind") == "job":
         settings["name"] = JobMeasurement.NAME
-    return _MEASUREMENT.validate_python(fields)
+    try:
+        return parse_config(_Place, yaml.safe_dump({"cell": fields}), name=where).cell
+    except ConfigError as error:
+        # The lines are those of the text above, which nobody wrote: the place is the cell.
+        lines = [line.replace("cell.job.", "", 1).replace("cell.", "", 1) for line in str(error).splitlines()]
+        raise ConfigError("\n".join(re.sub(rf"^({re.escape(where)}):\d+:", r"\1:", line) for line in lines)) from None
 
 
-def _change(fields: dict[str, Any], path: list[str], value: Any) -> None:
+def _change(fields: dict[str, Any], path: list[str], value: Any, where: str) -> None:
     """Sections on the way that are not there are made; what then does not fit is for the model to refuse."""
     *sections, last = path
     for section in sections:
         inner = fields.setdefault(section, {})
         if not isinstance(inner, dict):
-            raise ConfigError(f"{'.'.join(path)}: {section} is {inner!r}, no section to change something in")
+            raise ConfigError(f"{where}: {'.'.join(path)}: {section} is {inner!r}, no section to change something in")
         fields = inner
     if value is None:
         fields.pop(last, None)  # `null` leaves a setting out

@@ -74,13 +74,15 @@ def hollow(epochs: dict[int, float]) -> list[int]:
 
 
 def mark_break_even(axes: Axes, formula: Formula, unit: float) -> None:
-    """Circles where ours becomes the cheaper one, named in the corner that growing curves leave free."""
-    evens = {other: even for other in formula if other != OURS and (even := break_even(formula, other))}
-    for n, (other, even) in enumerate((other, even) for other, even in evens.items() if even > 1):
+    """Circles where ours becomes the cheaper one, each with its epoch."""
+    evens = {even for other in formula if other != OURS and (even := break_even(formula, other)) and even > 1}
+    for even in sorted(evens):
         place = (even, formula[OURS][even] / unit)
         axes.plot(*place, marker="o", markersize=15, fillstyle="none", color="black")
-        axes.annotate(f"break-even with {other}: epoch {even}", place, (0.02, 0.97 - 0.09 * n), va="top", fontsize=9.5,
-                      textcoords="axes fraction", arrowprops={"arrowstyle": "-", "color": figures.GREY})  # fmt: skip
+        axes.annotate(f"epoch {even}", place, (0, -14), va="top", ha="center", textcoords="offset points", fontsize=9.5)
+    if evens:
+        axes.plot([], [], marker="o", markersize=11, fillstyle="none", color="black", linestyle="none",
+                  label="one scheme more is dearer\nthan ours from here on")  # fmt: skip
 
 
 def message(formula: Formula, counted: Counted) -> str:
@@ -93,10 +95,10 @@ def message(formula: Formula, counted: Counted) -> str:
     parts = []
     for other in (scheme for scheme in formula if scheme != OURS and last in formula[scheme]):
         even = break_even(formula, other)
-        since = "never dearer" if even is None else "dearer at once" if even == 1 else f"dearer from epoch {even}"
-        parts.append(f"{other} {wording.size(formula[other][last])} ({since})")
+        since = "" if even is None else " (dearer at once)" if even == 1 else f" (dearer from epoch {even})"
+        parts.append(f"{other} {wording.size(formula[other][last])}{since}")
     ours = wording.size(formula[OURS].get(last, 0.0))
-    return f"One encrypted sum, then {last} epochs: {ours}; {', '.join(parts)}"
+    return f"{last} epochs: {ours} with one encrypted sum; {', '.join(parts)}"
 
 
 def quality(

@@ -87,6 +87,8 @@ def test_null_leaves_a_setting_out(tmp_path: Path) -> None:
         ("name: trial", "name: trial\nchapter: poetry", "poetry"),
         ("{privacy.epsilon: [6, 12]}", "[6, 12]", "expected `path: [values]`"),
         ("{privacy.epsilon: [6, 12]}", "{seed: [6, 12]}", "an axis changes `seed`"),
+        ("      epsilon:", "      silo:", "vary has an axis silo, which is a column"),
+        ("privacy.epsilon: [6, 12]", "privacy.epsilom: [6]", "did you mean epsilon?"),
         ("{privacy.epsilon: [6, 12]}", "{schedule.batch: [6, 12]}", "are the same measurement"),
         (
             "{privacy.epsilon: [6, 12]}",
