@@ -59,7 +59,7 @@ def require_data(cells: Sequence[Cell]) -> None:
     jobs = [cell.measurement.job for cell in cells if isinstance(cell.measurement, JobMeasurement)]
     for source in {job.data.model_dump_json(): job.data for job in jobs}.values():
         if (path := place(source)) is not None and not path.exists():
-            raise DataError(f"{path} is not there, but a job of this comparison reads it; correct its `data`")
+            raise DataError(f"{path} is not there, but a job of this comparison reads it: {source}; correct its `data`")
 
 
 def compare(files: Sequence[Path], out: Path, *, workers: int, console: Console) -> Outcome:
@@ -90,6 +90,9 @@ def compare(files: Sequence[Path], out: Path, *, workers: int, console: Console)
                     seconds=sum(cell.value("cell_seconds") for cell in drawn),
                 )
             )
+        chapters = [
+            _with_failures(chapter, of_it, finished) for chapter, (_, of_it) in zip(chapters, comparisons, strict=True)
+        ]
         there = [cell for cell in cells if cell.digest in finished.rows]
         if others := by_other_programs(out, there):
             found = len(finished.rows)
@@ -99,6 +102,13 @@ def compare(files: Sequence[Path], out: Path, *, workers: int, console: Console)
         table, _ = write_table(out, measured(cells, finished))
         report = write_report(out, chapters)
     return _outcome(cells, finished, report, table)
+
+
+def _with_failures(chapter: Chapter, cells: Sequence[Cell], finished: Finished) -> Chapter:
+    """What is not in the pictures is said below them."""
+    failed = {cell.title: finished.failed[cell.digest] for cell in cells if cell.digest in finished.failed}
+    notes = tuple(f"Not measured: {title} failed ({words})." for title, words in failed.items())
+    return replace(chapter, notes=(*notes, *chapter.notes))
 
 
 def _outcome(cells: Sequence[Cell], finished: Finished, report: Path, table: Path) -> Outcome:

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 from statistics import fmean
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from experiments.comparison.measurements.sums import require_admitted
 from experiments.comparison.rows import Row
 from experiments.sum_table import Table
 from federation.config.mechanisms import MechanismConfig, SplitConfig
@@ -31,6 +32,16 @@ class NoiseMeasurement(Section):
     silos: int = Field(default=20, ge=2, le=1000, description="who take part")
     length: int = Field(default=1000, ge=1, le=1_000_000, description="entries of a vector")
     seed: int = Field(default=0, ge=0, description="of the vectors; never of noise")
+
+    @model_validator(mode="after")
+    def _noise_is_hidden(self) -> Self:
+        if isinstance(self.mechanism, SplitConfig) and not self.secure_sum.build().hides_contributions:
+            raise ValueError(
+                f"mechanism.kind is {self.mechanism.kind}, which splits the noise over the silos, but secure_sum.kind "
+                f"is {self.secure_sum.kind}, which shows the aggregator each silo's part; choose a sum that hides"
+            )
+        require_admitted(self.secure_sum, self.length, self.silos)
+        return self
 
     def run(self, folder: Path) -> list[Row]:
         """One release."""

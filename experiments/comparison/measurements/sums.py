@@ -1,17 +1,17 @@
 """One secure sum as a measurement: the real protocol among real sides, every message counted and every side timed."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from experiments.comparison.memory import forget_peak, peak_bytes
 from experiments.comparison.rows import Row
 from experiments.sum_table import Table
 from federation.config.section import Section
 from federation.config.sums import SecureSumConfig
-from federation.errors import ProtocolError, RunError
+from federation.errors import DomainError, ProtocolError, RunError
 from federation.secure_sum import SecureSum, Sum
 from federation.session import RealDomain, Vector
 
@@ -31,6 +31,11 @@ class SumMeasurement(Section):
     length: int = Field(default=10_000, ge=1, le=10_000_000, description="entries of a vector")
     dropouts: bool = Field(default=True, description="also try a silo that falls silent before, and after, its upload")
     seed: int = Field(default=0, ge=0, description="of the vectors; never of keys, masks or noise")
+
+    @model_validator(mode="after")
+    def _can_be(self) -> Self:
+        require_admitted(self.secure_sum, self.length, self.silos)
+        return self
 
     def run(self, folder: Path) -> list[Row]:
         """The sum with everyone, then with a silent silo."""
@@ -52,6 +57,14 @@ class SumMeasurement(Section):
             for name, leaves in (("dropout_before_upload", upload), ("dropout_after_upload", upload + 1)):
                 rows.append(Row(measure=name, value=float(_survives(scheme, vectors, leaves))))
         return rows
+
+
+def require_admitted(config: SecureSumConfig, length: int, silos: int) -> None:
+    """`ValueError` for a sum that so many silos cannot have: before a grid begins, and not in the middle of it."""
+    try:
+        config.build().admit(RealDomain(length, BOUND), silos)
+    except DomainError as error:
+        raise ValueError(f"secure_sum.kind is {config.kind}, but {error}") from error
 
 
 def _survives(scheme: SecureSum, vectors: Vectors, leaves: int) -> bool:

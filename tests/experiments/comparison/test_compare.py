@@ -98,14 +98,14 @@ def _cells_at_work(folder: Path) -> list[str]:
 
 
 def test_a_cell_that_fails_is_named_and_stops_no_other(tmp_path: Path) -> None:
-    text = GRID.replace("{kind: additive}", "{kind: ckks, threshold: 7}").replace("[0, 1]", "[0]")
-    found = compare(tmp_path, text)
-    assert (found.ran, found.found) == (1, 0)
+    noise = "{kind: noise, mechanism: {kind: ddg, bits: 2}, epsilon: 1, secure_sum: {kind: secagg}, silos: 3}"
+    found = compare(tmp_path, GRID.replace("[0, 1]", "[0]") + f"  - measure: {noise}\n")
+    assert (found.ran, found.found) == (2, 0)
     ((title, words),) = found.failed.items()
-    assert "additive" in title
-    assert "threshold" in words
-    assert (tmp_path / "out" / "report.html").exists()
-    with pytest.raises(RunError, match=r"threshold[\s\S]*1 of 2 cells failed; the same command tries them again"):
+    assert title == "trial, seed 0"
+    assert "bits" in words
+    assert "Not measured: trial, seed 0 failed" in (tmp_path / "out" / "report.html").read_text()
+    with pytest.raises(RunError, match=r"bits[\s\S]*1 of 3 cells failed; the same command tries them again"):
         comparing.require_complete(found)
 
 
