@@ -76,10 +76,7 @@ def demo(out: Out = None, as_json: Json = False, quiet: Quiet = False) -> None:
 @app.command()
 def run(config: Config, out: Out = None, as_json: Json = False, quiet: Quiet = False) -> None:
     """Run a job, or continue it where it was interrupted, and write its folder with the report."""
-    from federation.config.job import Job
-    from federation.config.loading import load_config
-
-    _run(load_config(Job, config), out, as_json, quiet)
+    _run(_load_job(config), out, as_json, quiet)
 
 
 @app.command()
@@ -87,8 +84,6 @@ def plan(config: Config, as_json: Json = False) -> None:
     """Show what a job would do and cost, before anything runs: steps, epsilon, bytes, memory, time."""
     import torch
 
-    from federation.config.job import Job
-    from federation.config.loading import load_config
     from silo.data.loading import load
     from siloseal.plan import make_plan
     from siloseal.plan_table import print_plan
@@ -96,7 +91,7 @@ def plan(config: Config, as_json: Json = False) -> None:
     from siloseal.scoring import require_tasks
     from siloseal.simulation import deal
 
-    job = load_config(Job, config)
+    job = _load_job(config)
     torch.set_num_threads(1)  # as in the run: the parallelism is between silos
     train, held_out = load(job.data)
     require_tasks(job, held_out)
@@ -126,6 +121,19 @@ def report(run_dir: Annotated[Path, typer.Argument(help="A run's folder.", metav
 
     check_ledgers(run_dir)
     print(write_report(run_dir))
+
+
+def _load_job(path: Path) -> "Job":
+    """The file; one that is a comparison is told so, and not what all it lacks."""
+    from federation.config.job import Job
+    from federation.config.loading import load_config
+
+    try:
+        return load_config(Job, path)
+    except ConfigError as error:
+        if "grids is not a known key" in str(error):
+            raise ConfigError(f"{path}: is a comparison, and no job; run it with `siloseal compare`") from None
+        raise
 
 
 def _run(job: "Job", out: Path | None, as_json: bool, quiet: bool, *, as_processes: bool = False) -> None:

@@ -6,6 +6,7 @@ from federation.accounting import RENYI, epsilon_text, tightest_epsilon
 from federation.config.job import Job
 from federation.config.privacy import NoPrivacy, SiloLevel
 from federation.config.schedule import FedAvg, TwoPhase
+from federation.config.sums import opens_what_it_is_given
 from federation.config.warm_start import KernelMeanStart, LeaderStart
 from federation.contributions import model_domain, model_scheme, sketch_domain, sketch_scheme
 from federation.mechanism import NoisySum
@@ -24,6 +25,17 @@ from siloseal.metrics import ProtectionMetric, phase_title
 
 Ledgers = Mapping[str, Ledger | None]
 Parts = Mapping[str, LabelledImages]
+
+
+def one_key_warnings(job: Job) -> list[str]:
+    """Of sums that are here to be compared with: what they do not protect from."""
+    sums = [job.secure_sum, *([job.schedule.tuning_sum] if isinstance(job.schedule, TwoPhase) else [])]
+    kinds = sorted({config.kind for config in sums if opens_what_it_is_given(config)})
+    return [
+        f"{kind} is a baseline: every silo holds the whole key, one of them and the aggregator read every upload, and "
+        "so does an aggregator that lies."
+        for kind in kinds
+    ]
 
 
 def protection(job: Job, finished: Finished) -> list[ProtectionMetric]:

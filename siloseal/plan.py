@@ -4,6 +4,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -72,7 +73,7 @@ def make_plan(job: Job, parts: dict[str, LabelledImages], *, workers: int) -> Pl
     if isinstance(job.warm_start, PublicStart):  # it is read now, so that what is wrong with it is said now
         features = feature_map(job, job.warm_start, first.image_shape, first.classes)
         public_sum(job.warm_start, features, own=job.data)
-    uploads, downloads = _traffic(job, first, model.size)
+    uploads, downloads, in_sums = _traffic(job, first, model.size)
     return Plan(
         silos=silos,
         tightest_epsilon=_tightest(job, silos),
@@ -80,7 +81,7 @@ def make_plan(job: Job, parts: dict[str, LabelledImages], *, workers: int) -> Pl
         upload_bytes=uploads,
         download_bytes=downloads,
         memory_bytes=_memory(parts, model.size),
-        seconds=_seconds(job, parts, silos, model, workers),
+        seconds=_seconds(job, parts, silos, model, in_sums, workers),
     )
 
 
@@ -101,32 +102,46 @@ def _tightest(job: Job, silos: list[SiloCost]) -> float | None:
     return None if how == RENYI else epsilon
 
 
-def _traffic(job: Job, data: LabelledImages, parameters: int) -> tuple[dict[str, int], dict[str, int]]:
-    """Bytes of one silo that takes part in everything."""
+def _traffic(
+    job: Job, data: LabelledImages, parameters: int
+) -> tuple[dict[str, int], dict[str, int], dict[str, float]]:
+    """Bytes of one silo that takes part in everything, and the seconds of all silos' sums, one after the other."""
     model_bytes = 4 * parameters
     up, down, last = Counter[str](), Counter[str](), WARM_START
+    seconds = dict[str, float]()
     if isinstance(job.warm_start, KernelMeanStart):
         length = feature_map(job, job.warm_start, data.image_shape, data.classes).length
         domain = sketch_domain(job, length)
-        up[WARM_START], down[WARM_START] = _sum_bytes(sketch_scheme(job, length), domain, len(job.silos.names))
+        cost = _sum_cost(sketch_scheme(job, length), domain, len(job.silos.names))
+        up[WARM_START], down[WARM_START], seconds[WARM_START] = cost
     if isinstance(job.warm_start, LeaderStart):
-        up[WARM_START], asked = _sum_bytes(model_scheme(job, WARM_START, parameters), model_domain(job, parameters), 1)
-        down[WARM_START] = model_bytes + asked
+        one = _sum_cost(model_scheme(job, WARM_START, parameters), model_domain(job, parameters), 1)
+        up[WARM_START], down[WARM_START] = one.sent, model_bytes + one.received
     rounds = {PHASE_1: 1, PHASE_2: job.schedule.tuning_rounds} if isinstance(job.schedule, TwoPhase) else {}
     if isinstance(job.schedule, FedAvg):
         rounds = {FEDAVG: job.schedule.rounds}
     for phase, count in rounds.items():
         if count:
             crowd = job.schedule.crowd(len(job.silos.names))
-            sent, asked = _sum_bytes(model_scheme(job, phase, parameters), model_domain(job, parameters), crowd)
-            up[phase], down[phase] = count * sent, count * (model_bytes + asked)
+            cost = _sum_cost(model_scheme(job, phase, parameters), model_domain(job, parameters), crowd)
+            up[phase], down[phase] = count * cost.sent, count * (model_bytes + cost.received)
+            seconds[phase] = count * cost.seconds
             last = phase
     down[last] += model_bytes  # the final model goes to everyone
-    return dict(up), dict(down)
+    return dict(up), dict(down), seconds
 
 
-def _sum_bytes(scheme: SecureSum, domain: RealDomain, silos: int) -> tuple[int, int]:
-    """Bytes that the first silo sends and receives in one sum: the real protocol, run on zeros. None has more."""
+class SumCost(NamedTuple):
+    """Of one sum: bytes that the first silo sends and receives, and seconds of all parties one after the other."""
+
+    sent: int
+    received: int
+    seconds: float
+
+
+def _sum_cost(scheme: SecureSum, domain: RealDomain, silos: int) -> SumCost:
+    """The real protocol, run on zeros."""
+    began = time.perf_counter()
     roster = tuple(f"silo{number}" for number in range(silos))
     identities = [Identity.create(name) for name in roster]
     session = Session(bytes(32), roster, domain, scheme.name, silos, tuple(identity.public for identity in identities))
@@ -144,7 +159,7 @@ def _sum_bytes(scheme: SecureSum, domain: RealDomain, silos: int) -> tuple[int, 
         return replies
 
     run_sum(scheme, session, ask)
-    return sent, received
+    return SumCost(sent, received, time.perf_counter() - began)
 
 
 def _memory(parts: dict[str, LabelledImages], parameters: int) -> int:
@@ -154,15 +169,22 @@ def _memory(parts: dict[str, LabelledImages], parameters: int) -> int:
 
 
 def _seconds(
-    job: Job, parts: dict[str, LabelledImages], silos: list[SiloCost], model: Model, workers: int
+    job: Job,
+    parts: dict[str, LabelledImages],
+    silos: list[SiloCost],
+    model: Model,
+    in_sums: Mapping[str, float],
+    workers: int,
 ) -> dict[str, float]:
-    """A few steps measured here, times the steps that are planned."""
+    """A few steps measured here, times the steps that are planned; and a sum measured here, times the sums."""
     part = max(parts.values(), key=len)
     step_seconds = _step_seconds(job, part)
     seconds: defaultdict[str, float] = defaultdict(float)
     for cost in silos:
         for phase, steps in cost.plan.steps.items():
             seconds[phase] += steps * step_seconds / min(workers, len(parts))
+    for phase, spent in in_sums.items():
+        seconds[phase] += spent / min(workers, len(parts))
     match job.warm_start:
         case KernelMeanStart() | PublicStart() as start:
             seconds[WARM_START] += start.fit_steps * _fit_seconds(job, start, part, model)

@@ -10,6 +10,7 @@ from federation.config.job import Job
 from federation.config.privacy import NoPrivacy
 from silo.promises import promise_of
 from siloseal import wording
+from siloseal.guarantees import one_key_warnings
 from siloseal.metrics import phase_title
 from siloseal.plan import Plan
 
@@ -31,6 +32,8 @@ def print_plan(job: Job, plan: Plan, *, as_json: bool) -> None:
         terminal.print(f"         {tightest} by privacy loss distributions, which are tighter")
     if not isinstance(privacy, NoPrivacy):
         terminal.print(f"noise    {promise_of(job).noise}")
+    for warning in one_key_warnings(job):
+        terminal.print(f"sums     {warning}")
     terminal.print(f"model    {plan.parameters:,} shared parameters")
     terminal.print(f"memory   about {wording.size(plan.memory_bytes)}")
     terminal.print(f"time     about {wording.duration(sum(plan.seconds.values()))} on this machine, evaluation aside")

@@ -56,7 +56,9 @@ class Silos(Section):
     def _numbered(cls, values: Any) -> Any:
         """`count: 100` stands for a hundred names."""
         match values:
-            case {"count": count, **others} if "names" not in others:
+            case {"count": _, "names": _}:
+                raise ValueError("names and count are both given; keep one of them")
+            case {"count": count, **others}:
                 if type(count) is not int or not 1 <= count <= MOST_SILOS:
                     raise ValueError(f"count is {count!r}, expected how many silos there are, 1 to {MOST_SILOS}")
                 return {**others, "names": [f"silo-{number}" for number in range(1, count + 1)]}

@@ -211,6 +211,8 @@ def test_plan_refuses_public_data_of_another_shape(
         (("sample", "--model", "MODEL", "--out", "/proc/a.png"), ["/proc/a.png", "cannot be written"]),
         (("sample", "--model", "JUNK", "--out", "a.png"), ["junk.safetensors", "damaged"]),
         (("run", "BAD"), ["bad.yaml:1", "name"]),
+        (("run", "GRIDS"), ["grids.yaml: is a comparison, and no job", "siloseal compare"]),
+        (("compare", "BAD"), ["bad.yaml:1", "grids is missing"]),
         (("frobnicate",), ["frobnicate"]),
     ],
     ids=lambda value: " ".join(value)[:40],
@@ -220,7 +222,13 @@ def test_bad_input_gets_a_sentence_and_no_traceback(
 ) -> None:
     (tmp_path / "junk.safetensors").write_bytes(b"\xff" * 1000)
     (tmp_path / "bad.yaml").write_text("nmae: small\n")
-    given = {"MODEL": finished / "global.safetensors", "JUNK": "junk.safetensors", "BAD": "bad.yaml"}
+    (tmp_path / "grids.yaml").write_text("name: trial\ngrids: []\n")
+    given = {
+        "MODEL": finished / "global.safetensors",
+        "JUNK": "junk.safetensors",
+        "BAD": "bad.yaml",
+        "GRIDS": "grids.yaml",
+    }
     ran = here(*(given.get(argument, argument) for argument in arguments))
     assert ran.returncode in (1, 2)
     assert "Traceback" not in ran.stderr

@@ -7,8 +7,10 @@ import pytest
 
 from federation.config.job import Job
 from federation.planning import SiloPlan
-from siloseal.plan import Plan, SiloCost
+from silo.data.loading import load
+from siloseal.plan import Plan, SiloCost, make_plan
 from siloseal.plan_table import print_plan
+from siloseal.simulation import deal
 
 FEW_SHOT = {"data": {"kind": "strokes"}, "evaluation": {"silo_alone": False}, "privacy": {"kind": "none"}}
 
@@ -26,6 +28,18 @@ def test_tasks_stand_beside_examples(small_job: Callable[..., Job], capsys: pyte
     head, north = row(job, capsys)
     assert head == "┃ silo ┃ examples ┃ tasks ┃ sampling rate ┃ step noise ┃"
     assert north == "│ north │ 1,600 │ 1,053 │ 0.2500 │ none │"
+
+
+def test_a_sum_under_one_key_is_warned_of_and_its_time_is_counted(
+    small_job: Callable[..., Job], capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = small_job(secure_sum={"kind": "ckks_one_key"})
+    plan = make_plan(job, deal(job, load(job.data)[0]), workers=2)
+    print_plan(job, plan, as_json=False)
+    told = " ".join(capsys.readouterr().out.split())
+    assert "ckks_one_key is a baseline: every silo holds the whole key" in told
+    plain = make_plan(small_job(), deal(job, load(job.data)[0]), workers=2)
+    assert plan.seconds["phase_1"] > plain.seconds["phase_1"] > 0
 
 
 @pytest.mark.parametrize("sections", [{}, {"learner": {"kind": "embedding"}, **FEW_SHOT}])
