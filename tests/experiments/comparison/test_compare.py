@@ -2,10 +2,13 @@
 
 import csv
 import json
+import os
+import select
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -71,8 +74,8 @@ def test_an_interrupted_grid_goes_on_without_repeating_finished_cells(tmp_path: 
     (tmp_path / "compare.yaml").write_text(GRID)
     running = subprocess.Popen(command(tmp_path, "--workers", "1"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 60
-    while len(written(tmp_path)) < 2 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    while not (len(written(tmp_path)) >= 2 and _pids_of_cells(tmp_path)) and time.monotonic() < deadline:
+        time.sleep(0.01)  # two are finished, and a third is at work
     running.send_signal(blow)
     _, errors = running.communicate()
     assert running.returncode == (130 if blow == signal.SIGINT else -signal.SIGKILL), errors
@@ -84,17 +87,29 @@ def test_an_interrupted_grid_goes_on_without_repeating_finished_cells(tmp_path: 
     assert {cell: when for cell, when in written(tmp_path).items() if cell in finished} == finished
 
 
-def _cells_at_work(folder: Path) -> list[str]:
-    """Processes that an interrupted comparison left behind."""
-    time.sleep(0.2)
-    lines = list[str]()
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
+def _cells_at_work(folder: Path) -> list[int]:
+    """Processes that an interrupted comparison leaves behind: those that do not end with it, but go on."""
+    left = list[int]()
+    for pid in _pids_of_cells(folder):
         try:
-            words = process.read_bytes().replace(b"\0", b" ").decode()
+            descriptor = os.pidfd_open(pid)
         except OSError:  # it has ended in the meantime
             continue
-        lines += [words] if str(folder / "out" / "cells") in words else []
-    return lines
+        ended, _, _ = select.select([descriptor], [], [], 0.5)  # a cell takes longer
+        os.close(descriptor)
+        left += [] if ended else [pid]
+    return left
+
+
+def _pids_of_cells(folder: Path) -> list[int]:
+    """Of those that have not written their rows."""
+    cells, pids = os.fsencode(folder / "out" / "cells"), list[int]()
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # one that ends while it is looked at
+            words = process.read_bytes().rstrip(b"\0").split(b"\0")
+            at_work = words[-1].startswith(cells) and Path(os.fsdecode(words[-1])).name not in written(folder)
+            pids += [int(process.parent.name)] if at_work else []
+    return pids
 
 
 def test_a_cell_that_fails_is_named_and_stops_no_other(tmp_path: Path) -> None:
