@@ -13,7 +13,8 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: Seq
     """Cells are HTML already; `numbers` are the columns that align to the right."""
 
     def cell(tag: str, index: int, content: str) -> str:
-        return f"<{tag}{' class=number' if index in numbers else ''}>{content}</{tag}>"
+        scope = " scope=col" if tag == "th" else ""
+        return f"<{tag}{scope}{' class=number' if index in numbers else ''}>{content}</{tag}>"
 
     head = "".join(cell("th", index, escape(column)) for index, column in enumerate(columns))
     lines = "".join(f"<tr>{''.join(cell('td', n, content) for n, content in enumerate(row))}</tr>" for row in rows)

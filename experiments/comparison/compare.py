@@ -52,14 +52,16 @@ def list_cells(files: Sequence[Path], out: Path) -> list[tuple[Cell, bool]]:
 
 def require_data(cells: Sequence[Cell]) -> None:
     """`DataError` before the first cell runs, and not after hours, where the data of a later one are not there."""
-    from silo.data.loading import (
-        place,
-    )  # here, for it imports torch
+    from silo.data.loading import place  # here, for it imports torch
 
     jobs = [cell.measurement.job for cell in cells if isinstance(cell.measurement, JobMeasurement)]
     for source in {job.data.model_dump_json(): job.data for job in jobs}.values():
         if (path := place(source)) is not None and not path.exists():
-            raise DataError(f"{path} is not there, but a job of this comparison reads it: {source}; correct its `data`")
+            written = source.model_dump_json(include={"folder", "path"})
+            raise DataError(
+                f"{path} is not there, but a job of this comparison reads it: data {written}; "
+                "correct it, or the environment variable in it"
+            )
 
 
 def compare(files: Sequence[Path], out: Path, *, workers: int, console: Console) -> Outcome:

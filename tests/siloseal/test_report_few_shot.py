@@ -291,7 +291,7 @@ def test_tasks_are_counted_where_a_run_has_them(tmp_path: Path, shown: Show) -> 
     page = write(tmp_path, summary)
     assert sizes in page
     assert "<td class=number>70.0 %</td><td class=number>71.0 %</td>" in page
-    assert "<th class=number>Tasks</th>" in page
+    assert "<th scope=col class=number>Tasks</th>" in page
     assert "Tasks</th>" not in write(tmp_path, without)
 
 
