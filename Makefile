@@ -4,7 +4,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test slow lint bench notebooks clean
+.PHONY: demo test slow lint bench results notebooks clean
 
 demo: $(VENV)/installed
 	$(BIN)/siloseal demo
@@ -27,6 +27,18 @@ bench: $(VENV)/installed
 	$(BIN)/python benchmarks/masked_sums.py
 	$(BIN)/python benchmarks/mechanisms.py
 	$(BIN)/python benchmarks/transport.py
+
+# Every measured table and figure of the README, and docs/results: an hour, and needs SILOSEAL_DATA.
+results: $(VENV)/installed runs/results/demo/summary.json
+	$(BIN)/python -m experiments.report.demo runs/results/demo runs/results/shown
+	$(BIN)/siloseal compare configs/compare-*.yaml --out runs/compare
+	rm -rf docs/results && mkdir -p docs/results/figures
+	cp runs/compare/report.md docs/results/README.md
+	cp runs/results/shown/report.md docs/results/demo.md
+	cp runs/compare/figures/*.png runs/results/shown/figures/*.png docs/results/figures/
+
+runs/results/demo/summary.json: | $(VENV)/installed
+	$(BIN)/siloseal demo --out runs/results/demo
 
 notebooks: $(VENV)/installed
 	$(BIN)/python -m nbconvert --execute --to html --output-dir notebooks/html notebooks/*.ipynb

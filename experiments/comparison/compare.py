@@ -10,6 +10,7 @@ from experiments.comparison.measurements import JobMeasurement
 from experiments.comparison.runner import Finished, by_other_programs, folder_of, measured, read_rows, run_cells
 from experiments.comparison.table import write_table
 from experiments.report.chapter import Chapter
+from experiments.report.markdown import write_markdown
 from experiments.report.page import write_report
 from federation.errors import DataError, RunError
 from federation.storage import locked, make_folder
@@ -102,6 +103,7 @@ def compare(files: Sequence[Path], out: Path, *, workers: int, console: Console)
             console.say(f"{note} Remove {out / 'cells'}, and the same command measures them anew.")
             chapters = [replace(chapter, notes=(*chapter.notes, note)) for chapter in chapters]
         table, _ = write_table(out, measured(cells, finished))
+        write_markdown(out, chapters)
         report = write_report(out, chapters)
     return _outcome(cells, finished, report, table)
 

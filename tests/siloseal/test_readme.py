@@ -20,6 +20,40 @@ def test_the_commands_of_a_deployment_start_every_silo_of_the_job() -> None:
     assert started == list(job.silos.names)
 
 
+def test_every_picture_is_there() -> None:
+    shown = re.findall(r'!\[[^]]*\]\(([^)]*)\)|<img src="([^"]*)"', README.read_text(encoding="utf-8"))
+    assert len(shown) >= 10
+    assert [path for pair in shown for path in pair if path and not (README.parent / path).is_file()] == []
+
+
+def test_the_numbers_of_the_comparisons_are_those_of_the_run() -> None:
+    """docs/results is written by the program; the README quotes it."""
+    _, section = README.read_text(encoding="utf-8").split("\n### What came out\n")
+    said, _ = section.split("\n**Notebooks**")
+    quoted = re.findall(r"\d[\d.,]* (?:kB|MB|GB|ms|dB)\b|\d\.\d+ ± \d\.\d+", " ".join(said.split()))
+    assert len(quoted) > 35
+    written = (README.parent / "docs/results/README.md").read_text(encoding="utf-8")
+    assert [number for number in quoted if number not in written and number.removesuffix(" dB") not in written] == []
+
+
+def test_the_table_of_the_demo_is_that_of_a_run() -> None:
+    _, section = README.read_text(encoding="utf-8").split("It ends with tables")
+    table = re.findall(r"^\| (.*) \| (0\.\d+) \|$", section.split("![")[0], re.MULTILINE)
+    written = dict(
+        re.findall(
+            r"^\| (.*) \| (0\.\d+) \|$", (README.parent / "docs/results/demo.md").read_text("utf-8"), re.MULTILINE
+        )
+    )
+    stages = (
+        "Warm start",
+        "Phase 1 average",
+        "Final",
+        "Best silo alone, at the same epsilon",
+        "Real data instead of generated",
+    )
+    assert [value for _, value in table] == [written[stage] for stage in stages]
+
+
 EXAMPLES = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
 
 

@@ -1,5 +1,6 @@
 """A whole job as a measurement: quality, privacy, traffic and time, as its run folder tells them."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -18,6 +19,8 @@ class JobMeasurement(Section):
 
     NAME: ClassVar[str] = "cell"
     """All cells' jobs have one name, so that it makes no difference."""
+    RUN: ClassVar[str] = "run"
+    """The run's folder, in the cell's."""
 
     kind: Literal["job"]
     job: Job
@@ -26,10 +29,15 @@ class JobMeasurement(Section):
         """One silo computes at a time: other cells run beside this one."""
         from siloseal.runs import run_job  # here: torch takes seconds to import, and cells of other kinds need none
 
-        run_dir = folder / "run"
+        run_dir = folder / self.RUN
         with Console(quiet=True, json=False) as console:
             run_job(self.job, run_dir, console, workers=1)
         return rows_of(self.job, read_run(run_dir))
+
+    def shed(self, folder: Path) -> None:
+        """Removes what only a run that goes on reads, once the cell is finished: a grid's would fill gigabytes."""
+        for part in ("aggregator", "alone", "silos"):
+            shutil.rmtree(folder / self.RUN / part, ignore_errors=True)
 
 
 def rows_of(job: Job, run: Run) -> list[Row]:

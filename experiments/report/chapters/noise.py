@@ -78,10 +78,11 @@ def by_noise(cells: Sequence[Measured], pick: Pick) -> Curves:
     return curves
 
 
-def drawn(axes: Axes, curves: Curves) -> str:
-    """Draws them over epsilon, and says what their bands are."""
-    for index, (kind, points) in enumerate(curves.items()):
-        figures.curve(axes, points, figures.look(index), kind)
+def drawn(axes: Axes, curves: Curves, cells: Sequence[Measured]) -> str:
+    """Draws them over epsilon, a kind of noise alike in every picture, and says what their bands are."""
+    kinds = [text_of(kind) for kind in choices(cells, "noise")]
+    for kind, points in curves.items():
+        figures.curve(axes, points, figures.look(kinds.index(kind)), kind)
     figures.logarithmic(axes, "x")
     figures.ticks_at(axes.xaxis, [epsilon for points in curves.values() for epsilon, _ in points])
     axes.set_xlabel("epsilon (privacy loss; smaller protects more)")
@@ -98,7 +99,7 @@ def common(curves: Curves) -> tuple[float, dict[str, Mean]]:
 def accuracies(curves: Curves, cells: Sequence[Measured], album: Album) -> Figure:
     """Accuracy against epsilon."""
     picture, (axes,) = figures.panels(1, height=4.0)
-    sentence = drawn(axes, curves)
+    sentence = drawn(axes, curves, cells)
     figures.measured_in(axes, ACCURACY)
     figures.legend(picture)
     epsilon, means = common(curves)
@@ -110,16 +111,16 @@ def accuracies(curves: Curves, cells: Sequence[Measured], album: Album) -> Figur
 def errors(curves: Curves, cells: Sequence[Measured], album: Album) -> Figure:
     """Error against epsilon, relative to the least that any noise could have."""
     picture, (axes,) = figures.panels(1, height=4.0)
-    sentence = drawn(axes, curves)
+    sentence = drawn(axes, curves, cells)
     axes.axhline(1.0, color=figures.GREY, linewidth=1)
     figures.logarithmic(axes, "y")
     figures.measured_in(axes, "error of the sum (times the central Gaussian's)")
     figures.legend(picture)
     epsilon, means = common(curves)
-    *_, (best, least) = ranked(means)
-    worst, most = ranked(means)[0]
-    message = f"At epsilon {epsilon:g} {best} is off by {least.value:.3g} times the central Gaussian's error"
-    message += f", {worst} by {most.value:.3g} times{doubt(least, most)}" if len(means) > 1 else ""
+    least_first = ranked(means)[::-1]
+    told = ", ".join(f"{kind} {error.value:.2f}" for kind, error in least_first)
+    message = f"A sum at epsilon {epsilon:g} is off by so many errors of the central Gaussian: {told}"
+    message += doubt(least_first[0][1], least_first[-1][1]) if len(means) > 1 else ""
     caption = "Root mean squared error of an entry of the sum, over that of the central Gaussian."
     caption += f"{at_delta(cells, 'rmse')} {sentence}"
     return album.keep(picture, "error", message=message, caption=caption)

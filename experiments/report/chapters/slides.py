@@ -55,8 +55,10 @@ def slides(formula: Mapping[str, Mapping[int, float]], model: str, album: Album)
         f"{slide.other / slide.ours:.2g})"
         for slide, ratio in here
     )
+    reports = ", ".join(f"{one.ours:g} against {one.other:,.0f} GB at {one.epochs} epochs" for one, _ in here)
     caption = (f"Ours is by formula, for the model “{model}”. " if model else "") + (
-        "Hatched: reported in slides, not reproduced; how they were counted is not known, so only ratios compare. "
+        f"Hatched: reported in slides ({reports}), not reproduced; how they were counted is not known, so only ratios "
+        "compare. "
         "The schemes named are ours that come nearest to what was compared there."
     )
     return album.keep(picture, "slides", message=said, caption=caption)

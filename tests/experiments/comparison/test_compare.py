@@ -67,6 +67,7 @@ def test_a_changed_config_reruns_only_what_changed(tmp_path: Path) -> None:
     tidy = [json.loads(line) for line in (tmp_path / "out" / "table.jsonl").read_text().splitlines()]
     assert len(tidy) == len(lines)
     assert (tmp_path / "out" / "report.html").read_text().count("<html") == 1
+    assert "compare.yaml" in (tmp_path / "out" / "report.md").read_text()
 
 
 @pytest.mark.parametrize("blow", [signal.SIGINT, signal.SIGKILL])

@@ -2,20 +2,25 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
+from experiments.comparison import cell
+from experiments.comparison.measurements.jobs import JobMeasurement
 from experiments.comparison.measurements.noise import NoiseMeasurement
 from experiments.comparison.measurements.sums import SumMeasurement, _rows
 from experiments.comparison.measurements.traffic import TrafficMeasurement
 from experiments.comparison.rows import Measured, Row
 from experiments.sum_table import Table
+from federation.config.job import Job
 from federation.config.sums import SecureSumConfig
 from federation.ring.ring_sum import RingSumConfig
 from federation.session import RealDomain
+from siloseal.summary import read_run
 
 SUM: TypeAdapter[SecureSumConfig] = TypeAdapter(SecureSumConfig)
 
@@ -34,6 +39,25 @@ def test_a_silent_silo_ends_the_sums_that_need_everyone(tmp_path: Path, kind: st
     assert found.value("dropout_before_upload") == before
     assert found.value("dropout_after_upload") == after
     assert found.value("error") < 1e-5
+
+
+def test_a_cell_of_a_job_tells_what_its_run_says_and_keeps_what_people_read(
+    tmp_path: Path, small_job: Callable[..., Job]
+) -> None:
+    schedule = {"kind": "two_phase", "batch": 16, "local_steps": 4, "tuning_rounds": 1, "tuning_steps": 2}
+    job = small_job(schedule=schedule, evaluation={"classifiers": ["logistic"], "samples": 100})
+    (tmp_path / cell.SETTINGS).write_text(JobMeasurement(kind="job", job=job).model_dump_json())
+    cell.main(tmp_path)
+    rows = [Row.model_validate_json(line) for line in (tmp_path / cell.ROWS).read_text().splitlines()]
+    run = read_run(tmp_path / "run")
+    finals = [row.value for row in rows if (row.measure, row.stage, row.silo) == ("accuracy", "final", "")]
+    assert finals == [run.summary.final_accuracy]
+    assert [row.value for row in rows if row.measure == "steps"] == [0, 4, 6]
+    assert sum(row.value for row in rows if row.unit == "B" and row.silo) == run.summary.bytes
+    spent = {row.silo: row.value for row in rows if row.measure == "epsilon" and row.stage == "total"}
+    assert spent == {silo.name: silo.epsilon for silo in run.summary.silos}
+    assert {path.name for path in (tmp_path / "run").iterdir() if path.is_dir()} == {"samples"}
+    assert (tmp_path / "run" / "report.html").is_file()
 
 
 def test_a_silos_seconds_are_those_of_the_mean_silo() -> None:

@@ -154,8 +154,8 @@ def test_starts_are_ordered_by_their_ends() -> None:
 def test_of_two_noises_the_smaller_error_is_the_better(tmp_path: Path) -> None:
     curves = {"local": [(1.0, Mean(4.5, 0.1, 3))], "DDG": [(1.0, Mean(1.01, 0.01, 3))]}
     rows = (Row(measure="rmse", value=1.0), Row(measure="delta", value=1e-5))
-    drawn = noise.errors(curves, [cell(*rows)], Album(tmp_path, "noise", 20))
-    assert drawn.message == ("At epsilon 1 DDG is off by 1.01 times the central Gaussian's error, local by 4.5 times")
+    drawn = noise.errors(curves, [cell(*rows, noise=kind) for kind in curves], Album(tmp_path, "noise", 20))
+    assert drawn.message == "A sum at epsilon 1 is off by so many errors of the central Gaussian: DDG 1.01, local 4.50"
     assert "Epsilons are at delta 1e-5." in drawn.caption
 
 
@@ -168,7 +168,10 @@ def test_a_sigma_without_a_recorded_epsilon_does_not_count_as_private() -> None:
         )
         for name, value in zip(("DP-Adam", "DP-SGD"), values, strict=True)
     ]
-    assert optimizers.message(cells) == "At sigma 5 DP-Adam reaches 0.60, DP-SGD 0.50 (no intervals)"
+    assert optimizers.message(cells) == (
+        "At sigma 5 DP-Adam reaches 0.60, DP-SGD 0.50 (no intervals); without a meaningful guarantee, "
+        "at sigma 0.1 DP-Adam reaches 0.90, DP-SGD 0.10 (no intervals)"
+    )
 
 
 def test_traffic_names_the_best_accuracy_and_its_price(tmp_path: Path) -> None:
