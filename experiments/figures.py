@@ -34,7 +34,7 @@ DASHES = ("solid", (0, (5, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (1.5, 1.5)), (0, (8
 HATCHES = ("", "///", "...", "xx", "\\\\\\", "++")
 
 STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none", "svg.hashsalt": "siloseal", "font.family": "sans-serif",
+    "text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "siloseal", "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "Helvetica", "sans-serif"],
     "font.size": 10.0, "axes.labelsize": 10.0, "axes.titlesize": 10.0, "figure.titlesize": 11.0,
     "xtick.labelsize": 9.5, "ytick.labelsize": 9.5, "legend.fontsize": 9.5, "hatch.linewidth": 0.6,
@@ -85,6 +85,12 @@ def curve(axes: Axes, points: Sequence[tuple[float, Mean]], shown: Look, label: 
               linestyle=shown.dash, markeredgecolor="white", markeredgewidth=0.5)  # fmt: skip
     axes.fill_between(xs, [mean.low for _, mean in points], [mean.high for _, mean in points],
                       color=shown.colour, alpha=0.16, linewidth=0)  # fmt: skip
+
+
+def level(axes: Axes, mean: Mean, shown: Look, label: str) -> None:
+    """A mean that does not depend on what runs to the right, with the band of its confidence interval."""
+    axes.axhline(mean.value, label=label, color=shown.colour, linestyle=shown.dash)
+    axes.axhspan(mean.low, mean.high, color=shown.colour, alpha=0.16, linewidth=0)
 
 
 def dots(axes: Axes, points: Sequence[tuple[float, Mean]], shown: Look, label: str, *, across: bool = False) -> None:

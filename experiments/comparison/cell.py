@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from experiments.comparison.measurements import JobMeasurement, Measurement
+from experiments.comparison.measurements import Measurement
 from experiments.comparison.memory import peak_bytes
 from experiments.comparison.rows import Row
 from federation.errors import SiloSealError
@@ -32,8 +32,6 @@ def main(folder: Path) -> None:
     rows.append(Row(measure="cell_seconds", value=time.monotonic() - began, unit="s"))
     rows.append(Row(measure=LAST, value=peak_bytes(), unit="B"))
     write_atomically(folder / ROWS, "".join(row.model_dump_json() + "\n" for row in rows).encode())
-    if isinstance(measurement, JobMeasurement):
-        measurement.shed(folder)
 
 
 if __name__ == "__main__":

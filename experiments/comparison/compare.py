@@ -103,9 +103,17 @@ def compare(files: Sequence[Path], out: Path, *, workers: int, console: Console)
             console.say(f"{note} Remove {out / 'cells'}, and the same command measures them anew.")
             chapters = [replace(chapter, notes=(*chapter.notes, note)) for chapter in chapters]
         table, _ = write_table(out, measured(cells, finished))
+        _drop_others(out / "figures", chapters)
         write_markdown(out, chapters)
         report = write_report(out, chapters)
     return _outcome(cells, finished, report, table)
+
+
+def _drop_others(folder: Path, chapters: Sequence[Chapter]) -> None:
+    """Pictures of an earlier command: the folder shows what the report does."""
+    shown = {path for chapter in chapters for figure in chapter.figures for path in (figure.png, figure.svg)}
+    for path in [path for kind in ("png", "svg") for path in folder.glob(f"*.{kind}") if path not in shown]:
+        path.unlink()
 
 
 def _with_failures(chapter: Chapter, cells: Sequence[Cell], finished: Finished) -> Chapter:

@@ -9,12 +9,13 @@ from federation.config.data import DataSource
 from federation.errors import DataError
 from silo.data.paths import expand
 
-PACKAGES = ("aggregator", "federation", "models", "silo", "siloseal")
+PACKAGES = (
+    "aggregator", "federation", "models", "silo", "siloseal",
+    "experiments/comparison/measurements", "experiments/sum_table.py", "experiments/traffic.py",
+)  # fmt: skip
 ATTACKS = "experiments/attacks"
 LIBRARIES = ("dp-accounting", "gmpy2", "numpy", "tenseal", "torch")
 ROOT = Path(__file__).parents[2]
-EDGE_BYTES = 2**16
-"""Of both ends of a file: enough to tell one data set from another without reading all of it."""
 
 
 def fingerprint(source: DataSource) -> str:
@@ -34,9 +35,7 @@ def _of_files(place: Path) -> str:
         if path.exists():
             digest.update(f"{path.relative_to(place)} {path.stat().st_size}\n".encode())
             with path.open("rb") as file:
-                digest.update(file.read(EDGE_BYTES))
-                file.seek(max(0, path.stat().st_size - EDGE_BYTES))
-                digest.update(file.read())
+                digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
 
 
@@ -45,6 +44,10 @@ def program(*, attacks: bool) -> str:
     """Of the sources that compute, those of the attacks only where they do, and of the libraries below them."""
     digest = hashlib.sha256(" ".join(f"{name} {version(name)}" for name in LIBRARIES).encode())
     packages = (*PACKAGES, ATTACKS) if attacks else PACKAGES
-    for path in sorted(path for package in packages for path in (ROOT / package).rglob("*.py")):
+    for path in sorted(path for package in packages for path in _sources(ROOT / package)):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _sources(place: Path) -> list[Path]:
+    return [place] if place.is_file() else list(place.rglob("*.py"))

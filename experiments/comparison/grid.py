@@ -59,6 +59,14 @@ class Cell:
         return fingerprint(self.measurement.job.data) if isinstance(self.measurement, JobMeasurement) else ""
 
     @property
+    def kinds(self) -> dict[str, str]:
+        """Of the sum and the noise that it is about."""
+        settings = self.measurement.model_dump(mode="json")
+        settings = settings.get("job", settings)
+        found = {name: settings[name] for name in ("secure_sum", "mechanism") if settings.get(name)}
+        return {name: one["kind"] if isinstance(one, dict) else str(one) for name, one in found.items()}
+
+    @property
     def title(self) -> str:
         """For people."""
         point = [f"{axis} {choice}" for axis, choice in self.labels.items()]

@@ -30,6 +30,8 @@ class Measured(Shape):
     labels: dict[str, Label] = Field(default_factory=dict)
     """The point of the grid: axis to choice, the order of the config."""
     seed: int = 0
+    kinds: dict[str, str] = Field(default_factory=dict)
+    """Of `secure_sum` and `mechanism`, as the settings have them: labels are free text."""
     rows: tuple[Row, ...]
 
     def find(self, measure: str, **where: str) -> list[Row]:

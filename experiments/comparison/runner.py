@@ -19,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from experiments.comparison.cell import LAST, PROGRAM, ROWS, SETTINGS
 from experiments.comparison.grid import Cell
+from experiments.comparison.measurements.jobs import shed
 from experiments.comparison.rows import Measured, Row
 from federation.storage import make_folder, write_atomically
 from siloseal.processes import die_with_parent
@@ -70,6 +71,8 @@ def run_cells(cells: Sequence[Cell], out: Path, *, workers: int, watcher: Watche
     """Run what is not there yet."""
     unique = {cell.digest: cell for cell in cells}
     rows = {digest: found for digest in unique if (found := read_rows(out, digest)) is not None}
+    for digest in rows:
+        shed(folder_of(out, digest))  # of cells that were interrupted before they came to it
     batch = _Batch(out, [cell for digest, cell in unique.items() if digest not in rows], rows)
     try:
         while batch.busy:
@@ -122,8 +125,9 @@ class _Batch:
             if process.poll() is None:
                 continue
             del self._running[digest]
-            if process.returncode == 0 and read_rows(self._out, digest) is not None:
+            if read_rows(self._out, digest) is not None:  # which are written last, however the process ended
                 self.seconds[digest] = time.monotonic() - began
+                shed(folder_of(self._out, digest))
             else:
                 self.failed[digest] = _last_words(self._out, digest, process.returncode)
 
@@ -182,7 +186,14 @@ def _last_words(out: Path, digest: str, code: int) -> str:
 def measured(cells: Sequence[Cell], finished: Finished) -> list[Measured]:
     """The finished cells as the report takes them."""
     return [
-        Measured(comparison=cell.comparison, cell=cell.digest, labels=cell.labels, seed=cell.seed, rows=rows)
+        Measured(
+            comparison=cell.comparison,
+            cell=cell.digest,
+            labels=cell.labels,
+            seed=cell.seed,
+            kinds=cell.kinds,
+            rows=rows,
+        )
         for cell in cells
         if (rows := finished.rows.get(cell.digest)) is not None
     ]

@@ -74,6 +74,12 @@ def at(cells: Iterable[Measured], **labels: Label) -> list[Measured]:
     return [cell for cell in cells if all(cell.labels.get(axis) == label for axis, label in labels.items())]
 
 
+def kind_of(cells: Iterable[Measured], setting: str) -> str:
+    """The kind that all these cells have; empty where they have none, and where a label stands for several."""
+    kinds = {cell.kinds.get(setting, "") for cell in cells}
+    return kinds.pop() if len(kinds) == 1 else ""
+
+
 def chosen(cells: Sequence[Measured], axis: str, label: Label) -> list[Measured]:
     """The cells with one choice of an axis; all for the empty one, which stands for a grid without that axis."""
     return at(cells, **{axis: label}) if label != "" else list(cells)

@@ -9,6 +9,8 @@ ChapterKind = Literal[
 ]
 """How a comparison is drawn: `overview` suits any, the others know what they compare."""
 
+TITLE = "What was compared, and what came out"
+
 
 @dataclass(frozen=True)
 class Figure:

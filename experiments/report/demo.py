@@ -15,7 +15,7 @@ from experiments.report.chapters.draft import Album
 from experiments.report.markdown import write_markdown
 from federation.errors import RunError, SiloSealError
 from siloseal import wording
-from siloseal.images import Images, Labels, paste, read_npz
+from siloseal.images import GAP, Images, Labels, paste, read_npz
 from siloseal.metrics import stage_title
 from siloseal.summary import Run, read_run
 
@@ -29,37 +29,50 @@ def chapter(run: Run, folder: Path, *, dpi: int = figures.DPI) -> Chapter:
         picture = _digits(run, Album(folder, "demo", dpi))
     return Chapter(
         name="demo",
-        title="Four hospitals, each with five of ten digits",
+        title="What the demo draws",
         lead=f"Accuracy is that of a small classifier ({run.summary.classifier}) which saw generated images only, on "
         f"real held-out ones. Each silo spends epsilon {wording.epsilon(run.summary.epsilon)} at most, at delta "
         f"{wording.delta(run.summary.delta)}.",
         figures=(picture,),
         tables=(_accuracies(run),),
-        notes=(f"One run, of {wording.duration(run.summary.seconds)}; the noise differs from run to run.",),
-        command="siloseal demo",
+        notes=(
+            f"One run, of {wording.duration(run.summary.seconds)}; the noise differs from run to run.",
+            "The test images are of all digits: a silo that has half of them cannot name more than half of the images.",
+        ),
+        command="siloseal demo --out RUN && python -m experiments.report.demo RUN OUT",
     )
 
 
 def _digits(run: Run, album: Album) -> Figure:
-    owners: list[str | None] = [silo.name for silo in run.summary.silos]
-    wanted = [*((OWN, name) for name in owners), ("final", None)]
-    if missing := [stage for stage, silo in wanted if (stage, silo) not in run.samples]:
-        raise RunError(f"{run.directory} has no samples of {missing[0]}; run the demo again, and let it finish")
-    drawn = [read_npz(run.samples[key]) for key in wanted]
-    classes = np.unique(drawn[-1][1])
-    picture, panels = figures.panels(len(drawn), columns=len(drawn), height=3.0)
-    for axes, (images, labels), (_, silo) in zip(panels, drawn, wanted, strict=True):
+    samples = samples_of(run)
+    *own, (_, together) = samples.values()
+    classes = np.unique(together)
+    picture, panels = figures.panels(len(samples), columns=len(samples), height=3.0)
+    for axes, (title, (images, labels)) in zip(panels, samples.items(), strict=True):
         axes.imshow(class_rows_of(images, labels, classes)[0], cmap="gray_r", vmin=0, vmax=255, interpolation="nearest")
-        axes.set_title("federation" if silo is None else f"{silo} alone")
-        axes.set_axis_off()
-    most = max(len(np.unique(labels)) for _, labels in drawn[:-1])
+        axes.set_title(title)
+        axes.set_xticks([])
+        axes.set_yticks([(images.shape[2] + GAP) * (row + 0.5) for row in range(len(classes))], classes)
+        axes.tick_params(length=0, labelleft=axes is panels[0])
+        axes.grid(visible=False)
+        axes.spines[:].set_visible(False)
+    panels[0].set_ylabel("digit asked for")
+    most = max(len(np.unique(labels)) for _, labels in own)
     reached, alone = (wording.share(value) for value in (run.summary.final_accuracy, run.summary.best_silo_accuracy))
     message = (
-        f"Alone, no silo draws more than {most} of the {len(classes)} digits; together they draw all "
+        f"A silo alone can draw {most} of the {len(classes)} digits at most, the federation all of them "
         f"(accuracy {reached}, best silo alone {alone})"
     )
     caption = "Generated digits, one row a class, at the same epsilon; a row is empty where a silo has no such images."
     return album.keep(picture, "digits", message=message, caption=caption)
+
+
+def samples_of(run: Run) -> dict[str, tuple[Images, Labels]]:
+    """What each silo's own model draws, and last what the federation's does, by the title of its panel."""
+    found = {f"{silo.name} alone": (OWN, silo.name) for silo in run.summary.silos} | {"federation": ("final", None)}
+    if missing := [title for title, key in found.items() if key not in run.samples]:
+        raise RunError(f"{run.directory} has no samples of {missing[0]}; run the demo again, and let it finish")
+    return {title: read_npz(run.samples[key]) for title, key in found.items()}
 
 
 def class_rows_of(images: Images, labels: Labels, classes: Labels) -> Images:

@@ -6,7 +6,7 @@ from html import escape
 from importlib import resources
 from pathlib import Path
 
-from experiments.report.chapter import Chapter, Figure, Table
+from experiments.report.chapter import TITLE, Chapter, Figure, Table
 from federation.storage import write_atomically
 from siloseal import wording
 from siloseal.report import POLICY
@@ -48,7 +48,7 @@ def page(chapters: Sequence[Chapter]) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
         f"<title>SiloSeal comparison</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
-        '<header><p class="eyebrow">SiloSeal comparison</p><h1>What was compared, and what came out</h1></header>\n'
+        f'<header><p class="eyebrow">SiloSeal comparison</p><h1>{TITLE}</h1></header>\n'
         f"{body}\n<footer>SiloSeal</footer>\n</main>\n</body>\n</html>\n"
     )
 

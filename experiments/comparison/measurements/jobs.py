@@ -13,14 +13,16 @@ from siloseal.console import Console
 from siloseal.metrics import PrivacyMetric, QualityMetric, TimingMetric, TrafficMetric
 from siloseal.summary import Run, read_run
 
+RUN = "run"
+STATE = ("aggregator", "alone", "silos")
+"""What the parties of a run keep: journals, checkpoints, keys, ledgers. A grid's would fill gigabytes."""
+
 
 class JobMeasurement(Section):
     """Runs a job with silos in this process."""
 
     NAME: ClassVar[str] = "cell"
     """All cells' jobs have one name, so that it makes no difference."""
-    RUN: ClassVar[str] = "run"
-    """The run's folder, in the cell's."""
 
     kind: Literal["job"]
     job: Job
@@ -29,15 +31,17 @@ class JobMeasurement(Section):
         """One silo computes at a time: other cells run beside this one."""
         from siloseal.runs import run_job  # here: torch takes seconds to import, and cells of other kinds need none
 
-        run_dir = folder / self.RUN
+        run_dir = folder / RUN
         with Console(quiet=True, json=False) as console:
             run_job(self.job, run_dir, console, workers=1)
         return rows_of(self.job, read_run(run_dir))
 
-    def shed(self, folder: Path) -> None:
-        """Removes what only a run that goes on reads, once the cell is finished: a grid's would fill gigabytes."""
-        for part in ("aggregator", "alone", "silos"):
-            shutil.rmtree(folder / self.RUN / part, ignore_errors=True)
+
+def shed(folder: Path) -> None:
+    """Removes the parties' state from a finished cell, whose run never goes on. Its report has what ledgers said."""
+    for part in STATE:
+        if (path := folder / RUN / part).exists():
+            shutil.rmtree(path)
 
 
 def rows_of(job: Job, run: Run) -> list[Row]:

@@ -6,10 +6,10 @@ from matplotlib.axes import Axes
 
 from experiments import figures
 from experiments.comparison.rows import Measured
-from experiments.report.averages import Mean, accuracy, at, bands, choices, headline, is_number, mean, numbers
+from experiments.report.averages import Mean, accuracy, at, bands, choices, headline, is_number, kind_of, mean, numbers
 from experiments.report.chapter import Figure, Table
 from experiments.report.chapters.draft import Album, Draft, Part
-from experiments.report.chapters.words import ACCURACY, doubt, missing, ranked, ranking, text_of
+from experiments.report.chapters.words import ACCURACY, doubts, missing, ranked, ranking, text_of
 from siloseal import wording
 
 LEAD = (
@@ -20,17 +20,19 @@ NOTES = (
     "An epsilon counts for its unit: a job protects one example, unless its file says otherwise; a single sum protects "
     "a silo's whole vector. So the epsilons of the two pictures are not the same promise.",
     "The noise of DDG, Skellam and binomial sums protects only under a sum that hides single silos.",
+    "Poisson-binomial noise (PBM) protects whole vectors of silos and no single examples, so no job here has it.",
+    "Noise in the training steps goes with another job than noise on a sum, see the comparison's file: what differs "
+    "between them is more than the noise.",
 )
 LOCAL = ("each silo, all that it needs", "nobody", "n times")
 CENTRAL = ("the aggregator", "the aggregator, with the exact sum", "once")
 SPLIT = ("each silo a part, in integers, under a sum that hides parts", "h honest silos of those that stay")
+IN_TRAINING = ("each silo, in every training step", "nobody", "no noise on the sum itself")
 TRUST = {
-    "DP-Adam in training": ("each silo, in every training step", "nobody", "no noise on the sum itself"),
-    "each silo (local)": LOCAL, "local": LOCAL,
-    "aggregator (central)": CENTRAL, "central": CENTRAL,
-    "DDG": (*SPLIT, "n / h times"), "Skellam": (*SPLIT, "n / h times"),
+    "gaussian_local": LOCAL, "gaussian_central": CENTRAL,
+    "ddg": (*SPLIT, "n / h times"), "skellam": (*SPLIT, "n / h times"),
     "binomial": (*SPLIT, "more, by a looser theorem and composition"),
-    "PBM": ("the coins that carry the values", SPLIT[1], "5.7 times that of a Gaussian, both against exchange"),
+    "pbm": ("the coins that carry the values", SPLIT[1], "5.7 times that of a Gaussian, both against exchange"),
 }  # fmt: skip
 
 Curves = dict[str, list[tuple[float, Mean]]]
@@ -119,8 +121,8 @@ def errors(curves: Curves, cells: Sequence[Measured], album: Album) -> Figure:
     epsilon, means = common(curves)
     least_first = ranked(means)[::-1]
     told = ", ".join(f"{kind} {error.value:.2f}" for kind, error in least_first)
-    message = f"A sum at epsilon {epsilon:g} is off by so many errors of the central Gaussian: {told}"
-    message += doubt(least_first[0][1], least_first[-1][1]) if len(means) > 1 else ""
+    message = f"Error of a sum at epsilon {epsilon:g}, relative to the central Gaussian's: {told}"
+    message += doubts(least_first[0][1], dict(least_first[1:]))
     caption = "Root mean squared error of an entry of the sum, over that of the central Gaussian."
     caption += f"{at_delta(cells, 'rmse')} {sentence}"
     return album.keep(picture, "error", message=message, caption=caption)
@@ -154,7 +156,8 @@ def table(cells: Sequence[Measured]) -> Table:
         of = at(cells, noise=kind)
         bits = [sum(row.value for row in cell.find("sent_bytes")) for cell in of if cell.find("rmse")]
         sent = mean([value for value in bits if value])
-        trust = TRUST.get(text_of(kind), ("not described here",) * 3)
+        of_a_job = all(cell.find("accuracy") and "mechanism" not in cell.kinds for cell in of)
+        trust = IN_TRAINING if of_a_job else TRUST.get(kind_of(of, "mechanism"), ("not described here",) * 3)
         rows.append((text_of(kind), *trust, wording.size(sent.value) if sent else "not measured"))
     columns = (
         "noise",

@@ -30,6 +30,7 @@ def draft(cells: Sequence[Measured], album: Album) -> Draft:
         parts += [picture(means, axes, shown, album), table(means, axes, shown)]
         if len(lines(means, axes)) > most_shown(means, axes):
             parts.append(f"The picture has the first {most_shown(means, axes)} only; the table has all combinations.")
+        parts += absent(cells, axes, means)
     parts.append("One measure is shown; all that was measured is in the table beside this report.")
     lead = "Every combination of the grid, averaged over its seeds."
     return Draft("Overview", lead, tuple(axes), parts)
@@ -52,6 +53,13 @@ def averaged(cells: Sequence[Measured], axes: Sequence[str], shown: Row) -> dict
         if found is not None:
             means[point] = found
     return means
+
+
+def absent(cells: Sequence[Measured], axes: Sequence[str], means: dict[Point, Mean]) -> list[str]:
+    """The note on combinations that ran and did not measure what is shown."""
+    ran = dict.fromkeys(tuple(cell.labels[axis] for axis in axes) for cell in cells if set(axes) <= cell.labels.keys())
+    lacking = ["/".join(map(text_of, point)) for point in ran if point not in means]
+    return [f"Not shown, for these did not measure it: {', '.join(lacking)}."] if lacking else []
 
 
 def abscissa(means: dict[Point, Mean], axes: Sequence[str]) -> int | None:
@@ -131,6 +139,14 @@ def message(means: dict[Point, Mean], axes: Sequence[str], shown: Row) -> str:
 
 def table(means: dict[Point, Mean], axes: Sequence[str], shown: Row) -> Table:
     """All combinations."""
-    rows = tuple((*map(text_of, point), value.text(), str(value.count)) for point, value in means.items())
+    rows = tuple((*map(text_of, point), written(value, shown), str(value.count)) for point, value in means.items())
     caption = f"{named(shown)[:1].upper()}{named(shown)[1:]}: mean ± half the width of its 95 % confidence interval"
     return Table(caption, (*axes, shown.measure.replace("_", " "), "seeds"), rows, (len(axes), len(axes) + 1))
+
+
+def written(mean: Mean, shown: Row) -> str:
+    """Accuracies with three places, other numbers with three digits and their unit."""
+    if shown.measure == "accuracy":
+        return mean.text()
+    value, half = (None if one is None else figures.plain(float(f"{one:.3g}")) for one in (mean.value, mean.half_width))
+    return f"{value}{'' if half is None else f' ± {half}'} {shown.unit}".rstrip()

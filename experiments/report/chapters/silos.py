@@ -7,7 +7,7 @@ from experiments.comparison.rows import Label, Measured
 from experiments.report.averages import Mean, accuracy, at, bands, choices, chosen, headline, is_number, mean, numbers
 from experiments.report.chapter import Figure, Table
 from experiments.report.chapters.draft import Album, Draft, Part
-from experiments.report.chapters.words import ACCURACY, doubt, missing, text_of
+from experiments.report.chapters.words import ACCURACY, missing, text_of
 
 LEAD = (
     "The same images dealt to more and more silos: what the federation reaches, what the mean silo reaches alone, and "
@@ -16,9 +16,14 @@ LEAD = (
 NOTES = (
     "A silo alone trains at the same epsilon on its own images. Its accuracy is the mean over the silos that were "
     "measured, seed by seed: silos of one name hold other images under another seed.",
-    "Pooled is a reference that the consortium cannot have: it needs all data in one place.",
+    "The test images are of all classes. Where silos lack some, as under label skew, a silo alone cannot name those, "
+    "however well it learns: with half of the classes it names about half of the images at most.",
+    "Pooled is a reference that the consortium cannot have: it needs all data in one place. Its steps take as many "
+    "images as the comparison's file says, whatever the number of silos beside it.",
 )
 KINDS = ("federation", "mean silo alone", "pooled")
+GAIN = "gain by federating"
+"""Of the federation over the mean silo, seed by seed: what both have in common, the data and the start, cancels."""
 
 Kinds = dict[str, list[tuple[float, Mean]]]
 """By kind of model: points over the number of silos."""
@@ -44,14 +49,19 @@ def alone(cells: Sequence[Measured]) -> Mean | None:
     return mean(numbers(cells, "accuracy", stage="silo_alone", detail=headline(cells)))
 
 
+def gained(cells: Sequence[Measured]) -> Mean | None:
+    """Over seeds, and over the silos that were measured."""
+    pairs = [(accuracy([cell], "final"), alone([cell])) for cell in cells]
+    return mean([together.value - single.value for together, single in pairs if together and single])
+
+
 def curves(cells: Sequence[Measured], pooled: Mean | None) -> Kinds:
     """What is there of the three. Pooled data may be a stage of these cells, or a cell of its own for all of them."""
     found: Kinds = {}
     for silos in choices(cells, "silos"):
         there = at(cells, silos=silos)
-        for kind, one in zip(
-            KINDS, (accuracy(there, "final"), alone(there), accuracy(there, "pooled") or pooled), strict=True
-        ):
+        values = (accuracy(there, "final"), alone(there), accuracy(there, "pooled") or pooled, gained(there))
+        for kind, one in zip((*KINDS, GAIN), values, strict=True):
             if one is not None:
                 found.setdefault(kind, []).append((float(silos), one))
     return found
@@ -62,32 +72,49 @@ def picture(dealt: dict[Label, Kinds], cells: Sequence[Measured], album: Album) 
     drawn, panels = figures.panels(len(dealt), columns=2, height=3.4, share=True)
     for (data, found), panel in zip(dealt.items(), panels, strict=True):
         for index, kind in enumerate(KINDS):
-            if kind in found:
+            if kind in found and len({one for _, one in found[kind]}) == 1:
+                figures.level(panel, found[kind][0][1], figures.look(index), kind)
+            elif kind in found:
                 figures.curve(panel, found[kind], figures.look(index), kind)
         figures.logarithmic(panel, "x")
         figures.ticks_at(panel.xaxis, [silos for points in found.values() for silos, _ in points])
         panel.set_xlabel("silos (count)")
         figures.measured_in(panel, ACCURACY, text_of(data))
     figures.legend(drawn)
-    means = [one for found in dealt.values() for points in found.values() for _, one in points]
-    caption = f"Accuracy of the {headline(cells)} classifier. {bands(means)}"
+    means = [one for found in dealt.values() for kind in KINDS for _, one in found.get(kind, [])]
+    caption = f"Accuracy of the {headline(cells)} classifier. {bands(means)}{measured_alone(cells)}"
     return album.keep(drawn, "federating", message=message(dealt), caption=caption)
+
+
+def measured_alone(cells: Sequence[Measured]) -> str:
+    """Of how many silos the mean one is the mean."""
+    counts = sorted(
+        {len({row.silo for row in rows}) for cell in cells if (rows := cell.find("accuracy", stage="silo_alone"))}
+    )
+    if not counts:
+        return ""
+    number = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    return f" The mean silo alone is that of {number} silos of each seed."
 
 
 def message(dealt: dict[Label, Kinds]) -> str:
     """What a silo gains where most silos share the data."""
     parts = []
     for data, found in dealt.items():
-        together, single = dict(found.get("federation", [])), dict(found.get("mean silo alone", []))
-        shared = sorted(together.keys() & single.keys())
         where = f" ({text_of(data)})" if data != "" else ""
-        if shared:
-            silos = shared[-1]
-            gain = together[silos].value - single[silos].value
-            parts.append(f"{gain:+.2f} among {silos:g} silos{where}{doubt(together[silos], single[silos])}")
+        if gains := found.get(GAIN):
+            silos, gain = gains[-1]
+            parts.append(f"{gain.value:+.2f}{margin(gain)} among {silos:g} silos{where}")
     if parts:
-        return f"What federating changes in the mean silo's accuracy: {', '.join(parts)}"
+        return f"What federating adds to the mean silo's accuracy: {', '.join(parts)}"
     return "Accuracy by number of silos"
+
+
+def margin(gain: Mean) -> str:
+    """With what it is worth where zero is within it."""
+    if gain.half_width is None:
+        return " (no interval)"
+    return f" ± {gain.half_width:.2f}" + ("" if gain.low > 0 or gain.high < 0 else ", may be chance,")
 
 
 def table(dealt: dict[Label, Kinds]) -> Table:
@@ -95,7 +122,7 @@ def table(dealt: dict[Label, Kinds]) -> Table:
     rows = []
     for data, found in dealt.items():
         for silos in sorted({place for points in found.values() for place, _ in points}):
-            values = [dict(found.get(kind, [])).get(silos) for kind in KINDS]
+            values = [dict(found.get(kind, [])).get(silos) for kind in (*KINDS, GAIN)]
             rows.append((text_of(data), f"{silos:g}", *(one.text() if one else "not measured" for one in values)))
     caption = "Accuracy, mean ± half the width of its 95 % confidence interval over seeds"
-    return Table(caption, ("data", "silos", *KINDS), tuple(rows), (1, 2, 3, 4))
+    return Table(caption, ("data", "silos", *KINDS, f"{GAIN}, seed by seed"), tuple(rows), (1, 2, 3, 4, 5))

@@ -4,12 +4,12 @@ import statistics
 from collections.abc import Callable, Sequence
 
 from experiments.comparison.rows import Label, Measured
-from experiments.report.averages import a_silo, at, choices, is_number, numbers, totals
+from experiments.report.averages import a_silo, at, choices, is_number, kind_of, numbers, totals
 from experiments.report.chapter import Table
 from experiments.report.chapters import sums_figures
 from experiments.report.chapters.draft import Album, Draft, Part
 from experiments.report.chapters.sums_words import KNOWS, NOT_KNOWN
-from experiments.report.chapters.words import missing, text_of
+from experiments.report.chapters.words import BYTES, missing, text_of
 from siloseal import wording
 
 LEAD = (
@@ -19,6 +19,7 @@ LEAD = (
 NOTES = (
     "Seconds are processor time of one thread. Memory is what the process of all parties grew by, so it holds every "
     "silo's side and the aggregator's.",
+    "Among more silos than a curve reaches its scheme was not measured.",
     "Who learns what follows from the schemes and is not measured; the dropout columns are.",
 )
 
@@ -31,6 +32,7 @@ def draft(cells: Sequence[Measured], album: Album) -> Draft:
     parts: list[Part] = [
         sums_figures.phases(jobs, album) if jobs else missing("bytes by phase", "whole jobs with label `sum`")
     ]
+    parts += [by_silo(jobs)] if jobs else []
     if single:
         drawn = [cell for cell in single if is_number(cell.labels.get("silos", ""))]
         parts += [sums_figures.upload(drawn, album), sums_figures.work(drawn, album), sums_figures.memory(drawn, album)]
@@ -39,6 +41,18 @@ def draft(cells: Sequence[Measured], album: Album) -> Draft:
         parts.append(missing("what a single sum costs", "cells of `kind: sum` with labels `sum` and `silos`"))
     parts += [knowledge(known)] if known else []
     return Draft("Secure sums", LEAD, ("sum", "silos"), [*parts, *NOTES])
+
+
+def by_silo(cells: Sequence[Measured]) -> Table:
+    """Whole jobs: the silos of some sums do not all send alike."""
+    rows = []
+    for scheme in choices(cells, "sum"):
+        there = at(cells, sum=scheme)
+        names = dict.fromkeys(row.silo for cell in there for row in cell.find("sent_bytes"))
+        for silo in names:
+            counts = [totals(there, [measure], silo=silo) for measure in BYTES]
+            rows.append((text_of(scheme), silo, *(shown(values, wording.size) for values in counts)))
+    return Table("Bytes of each silo in a whole job", ("sum", "silo", "sends", "receives"), tuple(rows), (2, 3))
 
 
 def costs(cells: Sequence[Measured]) -> Table:
@@ -58,14 +72,15 @@ def cost_line(cells: Sequence[Measured]) -> tuple[str, ...]:
     sent, received = a_silo(cells, ["sent_bytes"]), a_silo(cells, ["received_bytes"])
     silo, aggregator = totals(cells, ["silo_seconds"]), totals(cells, ["aggregator_seconds"])
     memory, errors = numbers(cells, "peak_bytes"), numbers(cells, "error")
-
-    def shown(values: Sequence[float], write: Callable[[float], str]) -> str:
-        return write(statistics.fmean(values)) if values else "not measured"
-
     return (
         shown(sent, wording.size), shown(received, wording.size), shown(silo, seconds), shown(aggregator, seconds),
         shown(memory, wording.size), shown([max(errors)] if errors else [], lambda value: f"{value:.1e}"),
     )  # fmt: skip
+
+
+def shown(values: Sequence[float], write: Callable[[float], str]) -> str:
+    """Their mean."""
+    return write(statistics.fmean(values)) if values else "not measured"
 
 
 def seconds(value: float) -> str:
@@ -77,7 +92,7 @@ def knowledge(cells: Sequence[Measured]) -> Table:
     """Who learns what, and what was seen to happen without a silo."""
     rows = []
     for scheme in choices(cells, "sum"):
-        knows = KNOWS.get(text_of(scheme), NOT_KNOWN)
+        knows = KNOWS.get(kind_of(at(cells, sum=scheme), "secure_sum"), NOT_KNOWN)
         outcomes = [outcome(cells, scheme, f"dropout_{when}_upload") for when in ("before", "after")]
         rows.append((text_of(scheme), knows.aggregator, knows.pooled, *outcomes))
     columns = ("sum", "the aggregator learns", "who may pool what they see and learn no more",

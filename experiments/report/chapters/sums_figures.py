@@ -56,7 +56,8 @@ def phases(cells: Sequence[Measured], album: Album) -> Figure:
     )
     caption = (
         "Bytes that the mean silo sends and receives in a whole job: the share of each phase, and the total on a "
-        f"logarithmic scale. {bands(one for one in found.values() if one)}"
+        f"logarithmic scale. In the later rounds models travel by the job's `tuning_sum`, in clear unless it says "
+        f"otherwise. {bands(one for one in found.values() if one)}"
     )
     return album.keep(picture, "phases", message=message, caption=caption)
 
@@ -158,7 +159,7 @@ def work(cells: Sequence[Measured], album: Album) -> Figure | str:
     if not drawn:
         return missing("work", "rows `silo_seconds`")
     figures.legend(picture)
-    silos, said = extremes(drawn, lambda value: f"{value:.2g} s")
+    silos, said = extremes(drawn, lambda value: f"{1000 * value:.2g} ms")
     caption = f"Processor time of one sum, both axes logarithmic. {seeds_of(drawn)}"
     return album.keep(picture, "work", message=f"Among {silos} silos a sum takes a silo {said}", caption=caption)
 

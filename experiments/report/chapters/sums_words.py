@@ -17,15 +17,15 @@ KNOWS = {
     "plain": Knows("every vector", "nobody: the aggregator alone reads all"),
     "additive": Knows("the sum", "the aggregator, lying or not, and n - 2 silos"),
     "ring": Knows("the sum", "nobody: the two neighbours of a silo see its vector"),
-    "SecAgg": Knows("the sum", SHARED),
-    "SecAgg+": Knows("the sum", "the aggregator, lying or not, and the agreed share of corrupt silos, but with 2^-40"),
-    "CKKS shared key": Knows(
-        "the sum", f"{SHARED}, as long as these follow the protocol; one that breaks it can open uploads"
+    "secagg": Knows("the sum", SHARED),
+    "secagg_plus": Knows(
+        "the sum", "the aggregator, lying or not, and the agreed share of corrupt silos, but with 2^-40"
     ),
-    "CKKS one key": Knows(
+    "ckks": Knows("the sum", f"{SHARED}, as long as these follow the protocol; one that breaks it can open uploads"),
+    "ckks_one_key": Knows(
         "every vector, without a lie: the sum that it is told carries the noise, which gives the key away", HELD_BY_ALL
     ),
-    "Paillier": Knows(
+    "paillier": Knows(
         "the sum; but if it lies, every vector: each upload is opened by another silo as if it were the sum",
         HELD_BY_ALL,
     ),

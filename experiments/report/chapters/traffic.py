@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from experiments.comparison.rows import Measured
-from experiments.report.averages import at, choices, chosen, is_number, mean
+from experiments.report.averages import accuracy, at, choices, chosen, is_number, mean
 from experiments.report.chapter import Table
 from experiments.report.chapters.draft import Album, Draft, Part
 from experiments.report.chapters.slides import REPORTED, slides
@@ -22,6 +22,8 @@ LEAD = (
 NOTES = (
     "Filled markers are bytes that runs counted. Dashed lines extend them by the formula of each scheme: what a round "
     "costs times the rounds, plus what is paid once.",
+    "The schemes do not protect alike: with one encrypted sum the aggregator reads every silo's model of the later "
+    "rounds, which differential privacy alone protects; and where every round is in clear, that of the first, too.",
     "The figures from the slides are quoted as they were reported. How they were counted is not known, so they were "
     "not reproduced, and only their ratios can be set beside ours.",
 )
@@ -41,7 +43,7 @@ def draft(cells: Sequence[Measured], album: Album) -> Draft:
                  or missing("the slides' figures beside ours", f"`predicted_bytes` at {REPORTED} epochs"))  # fmt: skip
     drawn = [found for model, there in models.items() if (found := quality(there, all_bytes, model, album))]
     parts += drawn or [missing("accuracy against traffic", "rows of final accuracy and bytes")]
-    parts += [table(formulas, counts)] if any(counts.values()) else []
+    parts += [table(formulas, counts, models)] if any(counts.values()) else []
     return Draft("Traffic over epochs", LEAD, ("scheme", "rounds", "model"), [*parts, *NOTES])
 
 
@@ -85,14 +87,16 @@ def all_bytes(cells: Sequence[Measured]) -> list[float]:
     return counts
 
 
-def table(formulas: dict[str, Formula], counts: dict[str, Counted]) -> Table:
-    """Counted and computed bytes at the same number of rounds: how good the formulas are."""
+def table(formulas: dict[str, Formula], counts: dict[str, Counted], cells: dict[str, list[Measured]]) -> Table:
+    """Counted and computed bytes at the same number of rounds, how good the formulas are, and what the bytes bought."""
     rows = []
     for model, counted in counts.items():
         for scheme, points in counted.items():
             for rounds, one in points:
                 computed = formulas[model].get(scheme, {}).get(int(rounds))
                 told = ("no formula", "") if not computed else (wording.size(computed), f"{one.value / computed:.3f}")
-                rows.append((scheme, model, f"{rounds:g}", wording.size(one.value), *told))
-    columns = ("scheme", "model", "rounds", "counted", "by formula", "counted / formula")
-    return Table("What runs counted, and what the formula says of them", columns, tuple(rows), (2, 3, 4, 5))
+                reached = accuracy(at(cells[model], scheme=scheme, rounds=rounds), "final")
+                bought = reached.text() if reached else "not measured"
+                rows.append((scheme, model, f"{rounds:g}", wording.size(one.value), *told, bought))
+    columns = ("scheme", "model", "rounds", "counted", "by formula", "counted / formula", "accuracy")
+    return Table("What runs counted, and what the formula says of them", columns, tuple(rows), (2, 3, 4, 5, 6))

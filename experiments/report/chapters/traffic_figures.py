@@ -63,7 +63,7 @@ def growth(formula: Formula, counted: Counted, model: str, album: Album) -> Figu
     caption += (
         bands(one for points in counted.values() for _, one in points) if counted else "Nothing here was measured."
     )
-    said = f"{model}: {message(formula, counted)}" if model else message(formula, counted)
+    said = f"{model}, {message(formula, counted)}" if model else message(formula, counted)
     return album.keep(picture, named("growth", model), message=said, caption=caption)
 
 

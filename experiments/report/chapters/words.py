@@ -40,17 +40,11 @@ def doubts(best: Mean, others: Mapping[str, Mean]) -> str:
     """Whose interval meets that of the best; and who has none, of whom nothing can be said."""
     alone = [name for name, one in others.items() if None in (best.half_width, one.half_width)]
     close = [name for name, one in others.items() if name not in alone and not best.apart(one)]
-    said = [f"the first cannot be told from {', '.join(close)}"] if close else []
+    whom = "the others" if len(close) == len(others) > 1 else ", ".join(close)
+    said = [f"the first cannot be told from {whom}"] if close else []
     if alone:
         said.append("no intervals" if len(alone) == len(others) else f"no interval to compare with {', '.join(alone)}")
     return f" ({'; '.join(said)})" if said else ""
-
-
-def doubt(one: Mean, other: Mean) -> str:
-    """Of a difference: nothing where the intervals lie apart."""
-    if None in (one.half_width, other.half_width):
-        return " (no intervals)"
-    return "" if one.apart(other) else " (intervals overlap)"
 
 
 def byte_unit(values: Sequence[float]) -> tuple[float, str]:

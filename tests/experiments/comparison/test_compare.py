@@ -8,14 +8,19 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from experiments.comparison import compare as comparing
+from experiments.comparison import runner
 from experiments.comparison.compare import Outcome
+from experiments.comparison.grid import Cell
 from experiments.comparison.runner import read_rows
+from federation.config.job import Job
+from federation.config.loading import to_yaml
 from federation.errors import DataError, RunError
 from federation.storage import locked
 from siloseal.console import Console
@@ -147,6 +152,50 @@ def test_a_damaged_cell_is_measured_anew_and_one_of_another_program_is_named(tmp
     assert (
         "1 of 2 cells of this report were measured by another state" in (tmp_path / "out" / "report.html").read_text()
     )
+
+
+def test_a_finished_cell_keeps_what_people_read_and_not_what_the_parties_kept(
+    tmp_path: Path, small_job: Callable[..., Job]
+) -> None:
+    schedule = {"kind": "two_phase", "batch": 16, "local_steps": 1, "tuning_rounds": 0}
+    job = small_job(schedule=schedule, evaluation={"classifiers": ["logistic"], "samples": 100})
+    (tmp_path / "job.yaml").write_text(to_yaml(job))
+    text = "name: jobs\ngrids:\n  - measure: {kind: job, job: job.yaml}\n"
+    assert compare(tmp_path, text).failed == {}
+    (run,) = (tmp_path / "out" / "cells").glob("*/run")
+    assert {path.name for path in run.iterdir() if path.is_dir()} == {"samples"}
+    assert (run / "report.html").is_file()
+    (run / "silos" / "north").mkdir(parents=True)  # as if it had been killed before it came to that
+    assert compare(tmp_path, text).found == 1
+    assert not (run / "silos").exists()
+
+
+def test_a_cell_that_dies_after_its_rows_were_written_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = GRID.replace("[0, 1]", "[0]")
+    compare(tmp_path, text)
+    kept = {path: path.read_bytes() for path in (tmp_path / "out" / "cells").glob("*/rows.jsonl")}
+    for path in kept:
+        path.unlink()
+
+    def dies_at_the_end(out: Path, cell: Cell) -> subprocess.Popen[bytes]:
+        path = out / "cells" / cell.digest / "rows.jsonl"
+        path.write_bytes(kept[path])
+        return subprocess.Popen(["sh", "-c", "kill -9 $$"])
+
+    monkeypatch.setattr(runner, "_start", dies_at_the_end)
+    again = compare(tmp_path, text)
+    assert (again.ran, again.failed) == (2, {})
+
+
+def test_pictures_of_an_earlier_command_do_not_stay_among_those_of_this_one(tmp_path: Path) -> None:
+    compare(tmp_path)
+    (tmp_path / "out" / "figures" / "other-picture.svg").write_text("<svg/>")
+    compare(tmp_path)
+    names = {path.name for path in (tmp_path / "out" / "figures").iterdir()}
+    assert names
+    assert "other-picture.svg" not in names
 
 
 @pytest.mark.parametrize("left", ["", "{", '{"measure": "x", "value": 1}\n'])

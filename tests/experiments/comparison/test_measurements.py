@@ -41,9 +41,7 @@ def test_a_silent_silo_ends_the_sums_that_need_everyone(tmp_path: Path, kind: st
     assert found.value("error") < 1e-5
 
 
-def test_a_cell_of_a_job_tells_what_its_run_says_and_keeps_what_people_read(
-    tmp_path: Path, small_job: Callable[..., Job]
-) -> None:
+def test_a_cell_of_a_job_tells_what_its_run_says(tmp_path: Path, small_job: Callable[..., Job]) -> None:
     schedule = {"kind": "two_phase", "batch": 16, "local_steps": 4, "tuning_rounds": 1, "tuning_steps": 2}
     job = small_job(schedule=schedule, evaluation={"classifiers": ["logistic"], "samples": 100})
     (tmp_path / cell.SETTINGS).write_text(JobMeasurement(kind="job", job=job).model_dump_json())
@@ -56,8 +54,6 @@ def test_a_cell_of_a_job_tells_what_its_run_says_and_keeps_what_people_read(
     assert sum(row.value for row in rows if row.unit == "B" and row.silo) == run.summary.bytes
     spent = {row.silo: row.value for row in rows if row.measure == "epsilon" and row.stage == "total"}
     assert spent == {silo.name: silo.epsilon for silo in run.summary.silos}
-    assert {path.name for path in (tmp_path / "run").iterdir() if path.is_dir()} == {"samples"}
-    assert (tmp_path / "run" / "report.html").is_file()
 
 
 def test_a_silos_seconds_are_those_of_the_mean_silo() -> None:

@@ -15,6 +15,12 @@ SUMS = {"plain": 8.0, "additive": 8.4, "ring": 8.2, "SecAgg": 5.2, "SecAgg+": 5.
         "CKKS one key": 28.0, "Paillier": 61.0}  # fmt: skip
 NOISES = {"DP-Adam in training": 0.60, "each silo (local)": 0.45, "aggregator (central)": 0.78, "DDG": 0.775,
           "Skellam": 0.776, "binomial": 0.70}  # fmt: skip
+KINDS: dict[Label, str] = {
+    "plain": "plain", "additive": "additive", "ring": "ring", "SecAgg": "secagg", "SecAgg+": "secagg_plus",
+    "CKKS shared key": "ckks", "CKKS one key": "ckks_one_key", "Paillier": "paillier",
+    "each silo (local)": "gaussian_local", "aggregator (central)": "gaussian_central", "DDG": "ddg",
+    "Skellam": "skellam", "binomial": "binomial", "PBM": "pbm",
+}  # fmt: skip
 SILOS = ("north", "east")
 OURS = "one encrypted sum, then DP tuning"
 EVERY = {OURS: (9e6, 0.4e6), "CKKS every round": (0.2e6, 6.1e6), "BatchCrypt every round": (0.2e6, 19e6),
@@ -30,7 +36,9 @@ def noisy(value: float) -> float:
 
 def cell(rows: Sequence[Row], *, seed: int = 0, **labels: Label) -> Measured:
     name = "".join(letter if letter.isalnum() else "-" for letter in f"{labels}{seed}")
-    return Measured(comparison="synthetic", cell=name, labels=labels, seed=seed, rows=tuple(rows))
+    kinds = {setting: KINDS[labels[axis]] for setting, axis in (("secure_sum", "sum"), ("mechanism", "noise"))
+             if labels.get(axis) in KINDS}  # fmt: skip
+    return Measured(comparison="synthetic", cell=name, labels=labels, seed=seed, kinds=kinds, rows=tuple(rows))
 
 
 def scored(stage: str, value: float, silo: str = "") -> Row:

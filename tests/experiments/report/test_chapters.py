@@ -126,11 +126,9 @@ def test_messages_say_what_was_measured(chapters: dict[ChapterKind, Chapter]) ->
         "noise off in 16 of 16, noise halved in 0 of 16, sampling ignored in 2 of 2"
     )
     assert "CKKS every round 1.53 GB (dearer from epoch 2)" in first["traffic"]
-    assert chapters["traffic"].figures[1].message.startswith("published prototype: ")
+    assert chapters["traffic"].figures[1].message.startswith("published prototype, 250 epochs: ")
     assert "11.7 times as much" in first["sums"]
-    assert first["optimizers"].startswith(
-        "At sigma 5, where they differ most clearly, "
-    )  # the first two sigmas protect nobody
+    assert first["optimizers"].startswith("At sigma 5 ")  # the first two sigmas protect nobody
 
 
 def test_sigmas_that_protect_nobody_say_so_over_their_panel(chapters: dict[ChapterKind, Chapter]) -> None:

@@ -10,28 +10,37 @@ from experiments.report import demo
 from federation.config.job import Job
 from federation.errors import RunError
 from siloseal.console import Console
+from siloseal.images import read_npz
 from siloseal.runs import run_job
 from siloseal.summary import read_run
 
 
 def test_the_picture_and_the_table_are_the_runs(tmp_path: Path, small_job: Callable[..., Job]) -> None:
     schedule = {"kind": "two_phase", "batch": 16, "local_steps": 2, "tuning_rounds": 0}
-    dealt = {"names": ["north", "east"], "partition": {"kind": "by_class", "classes_per_silo": 5}}
+    dealt = {"names": ["north", "east"], "partition": {"kind": "by_class", "classes_per_silo": 6}}
     job = small_job(
         silos=dealt, schedule=schedule, evaluation={"classifiers": ["logistic"], "samples": 100, "silo_alone": True}
     )
     with Console(quiet=True, json=False) as console:
         summary = run_job(job, tmp_path / "run", console, workers=1)
-    drawn = demo.chapter(read_run(tmp_path / "run"), tmp_path / "figures", dpi=100)
+    run = read_run(tmp_path / "run")
+    drawn = demo.chapter(run, tmp_path / "figures", dpi=100)
     assert drawn.figures[0].message == (
-        f"Alone, no silo draws more than 5 of the 10 digits; together they draw all (accuracy "
+        "A silo alone can draw 6 of the 10 digits at most, the federation all of them (accuracy "
         f"{summary.final_accuracy:.3f}, best silo alone {summary.best_silo_accuracy:.3f})"
     )
-    assert drawn.tables[0].rows[-2:] == (
-        ("Best silo alone, at the same epsilon", f"{summary.best_silo_accuracy:.3f}"),
-        ("Real data instead of generated", f"{summary.real_data_accuracy:.3f}"),
-    )
     assert drawn.figures[0].png.is_file()
+    stages = [f"{value:.3f}" for value in summary.accuracy.values()]
+    others = [f"{value:.3f}" for value in (summary.best_silo_accuracy, summary.real_data_accuracy)]
+    assert [value for _, value in drawn.tables[0].rows] == [*stages, *others]
+    assert f"epsilon {summary.epsilon:.2f} at most" in drawn.lead
+    samples = demo.samples_of(run)
+    assert list(samples) == ["north alone", "east alone", "federation"]
+    for silo in summary.silos:
+        images, labels = samples[f"{silo.name} alone"]
+        assert sorted(set(labels.tolist())) == silo.labels
+        assert np.array_equal(images, read_npz(tmp_path / "run" / "samples" / f"silo_alone.{silo.name}.npz")[0])
+    assert set(samples["federation"][1].tolist()) == set(range(10))
 
 
 def test_a_class_that_a_silo_does_not_have_is_an_empty_row() -> None:
@@ -45,5 +54,5 @@ def test_a_run_without_the_silos_own_pictures_is_refused(tmp_path: Path, small_j
     job = small_job(schedule=schedule, evaluation={"classifiers": ["logistic"], "samples": 100, "silo_alone": False})
     with Console(quiet=True, json=False) as console:
         run_job(job, tmp_path / "run", console, workers=1)
-    with pytest.raises(RunError, match="no samples of silo_alone"):
+    with pytest.raises(RunError, match="no samples of north alone"):
         demo.chapter(read_run(tmp_path / "run"), tmp_path / "figures")

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from experiments.report.chapter import Chapter, ChapterKind, Figure, Table
 from experiments.report.markdown import write_markdown
 
@@ -22,11 +24,19 @@ def test_every_figure_table_and_command_is_there(tmp_path: Path, chapters: dict[
 
 
 def test_words_are_text_and_never_markup(tmp_path: Path) -> None:
-    evil = "<b> | `x` [y](z)\n# w"
+    evil = r"<b> | `x` [y](z) \| *s* _u_ ~t~ $m$ &amp; !" + "\n# w"
     picture = tmp_path / "figures" / "one.png"
     figure = Figure("one", evil, evil, picture, picture)
     table = Table(evil, (evil, "n"), ((evil, "1"),), numbers=(1,))
     text = write_markdown(tmp_path, [Chapter("c", evil, evil, (figure,), (table,), (evil,))]).read_text("utf-8")
-    harmless = r"\<b\> \| \`x\` \[y\](z) \# w"
+    harmless = r"\<b\> \| \`x\` \[y\](z) \\\| \*s\* \_u\_ \~t\~ \$m\$ \&amp; \! \# w"
     assert text.count(harmless) == 8
     assert f"| {harmless} | n |\n| --- | ---: |\n| {harmless} | 1 |" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "written"), [("- x", r"\- x"), ("2. x", r"2\. x"), ("2.5 dB", "2.5 dB"), ("+ y", r"\+ y")]
+)
+def test_words_that_look_like_a_list_are_none(tmp_path: Path, words: str, written: str) -> None:
+    text = write_markdown(tmp_path, [Chapter("c", "t", words, (), (), (words,))]).read_text("utf-8")
+    assert text.splitlines()[4:] == [written, "", f"- {written}"]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments import figures
 from experiments.comparison.rows import Label, Measured, Row
 from experiments.report.averages import Mean, numbers
 from experiments.report.chapters import (
@@ -15,6 +16,7 @@ from experiments.report.chapters import (
     noise,
     optimizers,
     silos,
+    slides,
     starts,
     sums,
     words,
@@ -46,6 +48,10 @@ def test_a_number_of_a_cell_is_the_mean_of_its_rows() -> None:
         (
             {"A": Mean(0.62, 0.01, 3), "B": Mean(0.6, 0.005, 3), "C": Mean(0.55, 0.2, 3), "D": Mean(0.1, None, 1)},
             "A reaches 0.62, B 0.60, C 0.55, D 0.10 (the first cannot be told from C; no interval to compare with D)",
+        ),
+        (
+            {"A": Mean(0.62, 0.1, 3), "B": Mean(0.6, 0.1, 3), "C": Mean(0.55, 0.1, 3)},
+            "A reaches 0.62, B 0.60, C 0.55 (the first cannot be told from the others)",
         ),
         ({"A": Mean(0.62, None, 1)}, "A reaches 0.62"),
     ],
@@ -122,17 +128,28 @@ def test_a_silo_alone_is_averaged_over_silos_first_and_then_over_seeds() -> None
     assert (alone.value, alone.count) == (pytest.approx(0.4), 2)
 
 
-@pytest.mark.parametrize(("spread", "doubt"), [(0.001, ""), (0.2, " (intervals overlap)"), (None, " (no intervals)")])
-def test_a_gain_that_may_be_chance_says_so(spread: float | None, doubt: str) -> None:
-    dealt: dict[Label, silos.Kinds] = {
-        "IID": {
-            "federation": [(5.0, Mean(0.6, spread, 3))],
-            "mean silo alone": [(5.0, Mean(0.5, spread, 3))],
-        }
-    }
+@pytest.mark.parametrize(
+    ("spread", "said"), [(0.04, " ± 0.04"), (0.2, " ± 0.20, may be chance,"), (None, " (no interval)")]
+)
+def test_a_gain_that_may_be_chance_says_so(spread: float | None, said: str) -> None:
+    dealt: dict[Label, silos.Kinds] = {"IID": {silos.GAIN: [(5.0, Mean(0.1, spread, 3))]}}
     assert silos.message(dealt) == (
-        f"What federating changes in the mean silo's accuracy: +0.10 among 5 silos (IID){doubt}"
+        f"What federating adds to the mean silo's accuracy: +0.10{said} among 5 silos (IID)"
     )
+
+
+def test_a_gain_is_taken_seed_by_seed() -> None:
+    """The seeds differ by 0.3, the gain by nothing."""
+    cells = [
+        cell(
+            scored(0.6 + luck), scored(0.5 + luck, "silo_alone", "a"), scored(0.3 + luck, "silo_alone", "b"), seed=seed
+        )
+        for seed, luck in enumerate((0.0, 0.1, 0.3))
+    ]
+    gain = silos.gained(cells)
+    assert gain is not None
+    assert (gain.value, gain.half_width) == (pytest.approx(0.2), pytest.approx(0, abs=1e-9))
+    assert silos.measured_alone(cells) == " The mean silo alone is that of 2 silos of each seed."
 
 
 def test_the_best_silo_is_the_best_of_each_seed() -> None:
@@ -155,8 +172,14 @@ def test_of_two_noises_the_smaller_error_is_the_better(tmp_path: Path) -> None:
     curves = {"local": [(1.0, Mean(4.5, 0.1, 3))], "DDG": [(1.0, Mean(1.01, 0.01, 3))]}
     rows = (Row(measure="rmse", value=1.0), Row(measure="delta", value=1e-5))
     drawn = noise.errors(curves, [cell(*rows, noise=kind) for kind in curves], Album(tmp_path, "noise", 20))
-    assert drawn.message == "A sum at epsilon 1 is off by so many errors of the central Gaussian: DDG 1.01, local 4.50"
+    assert drawn.message == "Error of a sum at epsilon 1, relative to the central Gaussian's: DDG 1.01, local 4.50"
     assert "Epsilons are at delta 1e-5." in drawn.caption
+
+
+def test_a_gap_that_is_sure_comes_before_a_wider_one() -> None:
+    surer = {"A": Mean(0.6, 0.01, 3), "B": Mean(0.5, 0.01, 3)}
+    wider = {"A": Mean(0.7, 0.3, 3), "B": Mean(0.5, 0.3, 3)}
+    assert optimizers.most_apart({1: wider, 2: surer}, [1, 2]) == "at sigma 2 A reaches 0.60, B 0.50"
 
 
 def test_a_sigma_without_a_recorded_epsilon_does_not_count_as_private() -> None:
@@ -235,3 +258,62 @@ def test_an_axis_that_is_not_shown_is_named(tmp_path: Path) -> None:
     ]
     chapter = draw("audit", "audit", varied, tmp_path, dpi=20)
     assert chapter.notes[0] == "This grid also varies batch, which nothing in this chapter tells apart."
+
+
+def test_a_kind_of_noise_looks_alike_in_every_picture() -> None:
+    cells = [cell(noise=kind) for kind in ("DP-Adam", "local", "DDG")]
+    looks = []
+    for kinds in (("DP-Adam", "local", "DDG"), ("local", "DDG")):
+        _, (axes,) = figures.panels(1)
+        noise.drawn(axes, {kind: [(1.0, Mean(1.0, 0.1, 3))] for kind in kinds}, cells)
+        looks.append({line.get_label(): (line.get_color(), line.get_marker()) for line in axes.get_lines()})
+    assert looks[1] == {kind: looks[0][kind] for kind in ("local", "DDG")}
+    assert len(set(looks[0].values())) == 3
+
+
+def test_the_slides_stand_beside_both_ways_to_count_batchcrypt(tmp_path: Path) -> None:
+    formula = {
+        slides.OURS: {100: 2e9, 250: 4e9},
+        slides.NEAREST[0]: {100: 5e9, 250: 9e9},
+        slides.NEAREST[1]: {100: 3e9, 250: 5e9},
+    }
+    drawn = slides.slides(formula, "prototype", Album(tmp_path, "traffic", 20))
+    assert drawn is not None
+    assert drawn.message == (
+        "Traffic, in times of ours: at 250 epochs BatchCrypt every round 2.25, BatchCrypt as published 1.25 (slides: 2.9); "
+        "at 100 epochs BatchCrypt every round 2.50, BatchCrypt as published 1.50 (slides: 12.1)"
+    )
+    assert "73 against 211 GB at 250 epochs, 90 against 1,090 GB at 100 epochs" in drawn.caption
+
+
+def test_the_bytes_of_each_silo_are_told() -> None:
+    rows = [Row(measure=f"{way}_bytes", value=value, stage=stage, silo=silo)
+            for way, stage, silo, value in (("sent", "phase_1", "a", 1000), ("sent", "phase_2", "a", 500),
+                                            ("sent", "phase_1", "b", 2000), ("received", "phase_1", "a", 10))]  # fmt: skip
+    assert sums.by_silo([cell(*rows, sum="ring")]).rows == (
+        ("ring", "a", "1.5 kB", "10 bytes"), ("ring", "b", "2 kB", "not measured")
+    )  # fmt: skip
+
+
+def test_who_learns_what_goes_by_the_scheme_and_not_by_its_label() -> None:
+    liar = cell(sum="SecAgg").model_copy(update={"kinds": {"secure_sum": "plain"}})
+    assert sums.knowledge([liar]).rows[0][:2] == ("SecAgg", "every vector")
+    other = cell(sum="SecAgg", seed=1).model_copy(update={"kinds": {"secure_sum": "secagg"}})
+    assert sums.knowledge([liar, other]).rows[0][:2] == ("SecAgg", "not described here")
+    central = cell(noise="DDG").model_copy(update={"kinds": {"mechanism": "gaussian_central"}})
+    assert noise.table([central]).rows[0][:2] == ("DDG", "the aggregator")
+
+
+def test_an_overview_names_the_combinations_that_it_cannot_show(tmp_path: Path) -> None:
+    shown = [
+        cell(Row(measure="seconds", value=0.00032123, unit="s"), judge="a"),
+        cell(Row(measure="other", value=1), judge="b"),
+    ]
+    drawn = draw("overview", "mine", shown, tmp_path, dpi=20)
+    assert drawn.tables[0].rows == (("a", "3.2e-4 s", "1"),)
+    assert "Not shown, for these did not measure it: b." in drawn.notes
+
+
+def test_a_label_with_dollars_is_text_in_a_picture(tmp_path: Path) -> None:
+    cells = [cell(scored(0.5), start="a $x b"), cell(scored(0.6), start=r"$\frac{$")]
+    assert draw("overview", "mine", cells, tmp_path, dpi=20).figures[0].png.is_file()
