@@ -159,7 +159,7 @@ def work(cells: Sequence[Measured], album: Album) -> Figure | str:
     if not drawn:
         return missing("work", "rows `silo_seconds`")
     figures.legend(picture)
-    silos, said = extremes(drawn, lambda value: f"{1000 * value:.2g} ms")
+    silos, said = extremes(drawn, lambda value: f"{figures.plain(float(f'{1000 * value:.2g}'))} ms")
     caption = f"Processor time of one sum, both axes logarithmic. {seeds_of(drawn)}"
     return album.keep(picture, "work", message=f"Among {silos} silos a sum takes a silo {said}", caption=caption)
 
