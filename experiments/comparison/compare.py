@@ -47,8 +47,15 @@ class _Bar:
 
 def list_cells(files: Sequence[Path], out: Path) -> list[tuple[Cell, bool]]:
     """Every cell, and whether it is finished."""
+    require_folder(out)
     cells = [cell for _, cells in load_comparisons(files) for cell in cells]
     return [(cell, read_rows(out, cell.digest) is not None) for cell in cells]
+
+
+def require_folder(out: Path) -> None:
+    """`RunError` where a file is in the way."""
+    if files := [path for path in (out, *out.parents) if path.exists() and not path.is_dir()]:
+        raise RunError(f"{files[0]} is a file, expected a folder for the comparison; choose another with --out")
 
 
 def require_data(cells: Sequence[Cell]) -> None:
@@ -69,8 +76,7 @@ def compare(files: Sequence[Path], out: Path, *, workers: int, console: Console)
     """All of it. A cell that fails does not stop the others; the same call again tries it anew."""
     comparisons = load_comparisons(files)
     cells = [cell for _, cells in comparisons for cell in cells]
-    if out.exists() and not out.is_dir():
-        raise RunError(f"{out} is a file, expected a folder for the comparison; choose another with --out")
+    require_folder(out)
     require_data([cell for cell in cells if read_rows(out, cell.digest) is None])
     from experiments.report.chapters import draw  # here: matplotlib takes seconds to import, and mistakes come first
 

@@ -133,6 +133,10 @@ def _base(grid: Grid, path: Path, number: int) -> dict[str, Any]:
     match grid.measure:
         case {"kind": "job", "job": str(file), **others} if not others:
             job = placed(file, path)
+            if not job.is_file():
+                raise ConfigError(
+                    f"{path}: grids.{number}.measure: found no file {job}; name a job's, seen from this one"
+                )
             load_config(Job, job)  # the file by itself must be right, and says where it is not
             return {"kind": "job", "job": yaml.safe_load(job.read_text(encoding="utf-8"))}
         case {"kind": "job"}:

@@ -139,6 +139,16 @@ def test_data_that_are_not_there_are_missed_before_anything_runs(tmp_path: Path,
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("place", ["taken", "taken/out"])
+def test_a_file_in_the_way_is_named(tmp_path: Path, place: str) -> None:
+    (tmp_path / "compare.yaml").write_text(GRID)
+    (tmp_path / "taken").touch()
+    with Console(quiet=True, json=False) as console, pytest.raises(RunError, match="taken is a file"):
+        comparing.compare([tmp_path / "compare.yaml"], tmp_path / place, workers=1, console=console)
+    with pytest.raises(RunError, match="taken is a file"):
+        comparing.list_cells([tmp_path / "compare.yaml"], tmp_path / place)
+
+
 def test_a_damaged_cell_is_measured_anew_and_one_of_another_program_is_named(tmp_path: Path) -> None:
     text = GRID.replace("[0, 1]", "[0]")
     compare(tmp_path, text)

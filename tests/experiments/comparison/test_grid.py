@@ -82,7 +82,7 @@ def test_null_leaves_a_setting_out(tmp_path: Path) -> None:
         ("{kind: dp_adam}", "{kind: dp_adamw}", "dp_adamw"),
         ("[0, 1, 2]", "[0, 1, 1]", "seeds lists a number twice"),
         ("[0, 1, 2]", "[]", "seeds"),
-        ("job.yaml", "gone.yaml", "gone.yaml: cannot be read"),
+        ("job.yaml", "gone.yaml", "grids.0.measure: found no file"),
         ("{kind: job, job: job.yaml}", "{kind: job, jobs: job.yaml}", "expected `kind: job` and `job: FILE`"),
         ("{kind: job, job: job.yaml}", "{kind: magic}", "magic"),
         ("name: trial", "name: trial\nchapter: poetry", "poetry"),
