@@ -37,23 +37,26 @@ def slides(formula: Mapping[str, Mapping[int, float]], model: str, album: Album)
     shown = [slide for slide in SLIDES if slide.epochs in ours and all(slide.epochs in formula[one] for one in others)]
     if not shown or not others:
         return None
+    times = {
+        (slide, scheme): formula[scheme][slide.epochs] / ours[slide.epochs] for slide in shown for scheme in others
+    }
     picture, (axes,) = figures.panels(1, height=1.5 + 0.5 * len(shown) * (1 + len(others)))
     for place, slide in enumerate(shown):
         axes.barh(place - HEIGHT, slide.other / slide.ours, height=HEIGHT, color="#d9d9d9", edgecolor=figures.GREY,
                   hatch="///", label="reported in slides, not reproduced")  # fmt: skip
         beside(axes, slide.other / slide.ours, place - HEIGHT, f"{slide.other:,.0f} GB against {slide.ours:g} GB")
         for number, scheme in enumerate(others):
-            ratio, at = formula[scheme][slide.epochs] / ours[slide.epochs], place + number * HEIGHT
+            ratio, at = times[slide, scheme], place + number * HEIGHT
             axes.barh(at, ratio, height=HEIGHT, color=figures.COLOURS[number], edgecolor="white",
                       label=f"{scheme}, by formula")  # fmt: skip
             beside(axes, ratio, at, " against ".join(wording.size(of[slide.epochs]) for of in (formula[scheme], ours)))
     figures.name_rows(axes, [f"{slide.epochs} epochs" for slide in shown], width=18)
-    axes.set_xlim(0, 1.85 * max(slide.other / slide.ours for slide in SLIDES))
+    axes.set_xlim(0, 1.85 * max(*times.values(), *(slide.other / slide.ours for slide in SLIDES)))
     axes.set_xlabel("traffic (times ours, at the same number of epochs)")
     figures.legend(picture)
     said = "; ".join(
         f"at {slide.epochs} epochs "
-        + ", ".join(f"{scheme} {formula[scheme][slide.epochs] / ours[slide.epochs]:.2f}" for scheme in others)
+        + ", ".join(f"{scheme} {times[slide, scheme]:.2f}" for scheme in others)
         + f" (slides: {slide.other / slide.ours:.1f})"
         for slide in shown
     )

@@ -23,6 +23,9 @@ NOTES = (
     "Who learns what follows from the schemes and is not measured; the dropout columns are.",
 )
 
+MOST_SILOS = 8
+"""Of a job, that are told one by one."""
+
 
 def draft(cells: Sequence[Measured], album: Album) -> Draft:
     """Jobs are told from single sums by their phases."""
@@ -49,10 +52,12 @@ def by_silo(cells: Sequence[Measured]) -> Table:
     for scheme in choices(cells, "sum"):
         there = at(cells, sum=scheme)
         names = dict.fromkeys(row.silo for cell in there for row in cell.find("sent_bytes"))
-        for silo in names:
+        sends = sorted(names, key=lambda silo: sum(totals(there, ["sent_bytes"], silo=silo)))
+        for silo in names if len(names) <= MOST_SILOS else dict.fromkeys((sends[0], sends[-1])):
             counts = [totals(there, [measure], silo=silo) for measure in BYTES]
             rows.append((text_of(scheme), silo, *(shown(values, wording.size) for values in counts)))
-    return Table("Bytes of each silo in a whole job", ("sum", "silo", "sends", "receives"), tuple(rows), (2, 3))
+    caption = f"Bytes of each silo in a whole job; of more than {MOST_SILOS}, those that send least and most"
+    return Table(caption, ("sum", "silo", "sends", "receives"), tuple(rows), (2, 3))
 
 
 def costs(cells: Sequence[Measured]) -> Table:

@@ -293,6 +293,8 @@ def test_the_bytes_of_each_silo_are_told() -> None:
     assert sums.by_silo([cell(*rows, sum="ring")]).rows == (
         ("ring", "a", "1.5 kB", "10 bytes"), ("ring", "b", "2 kB", "not measured")
     )  # fmt: skip
+    many = [Row(measure="sent_bytes", value=1000 + (n * 7) % 20, stage="phase_1", silo=f"s{n}") for n in range(20)]
+    assert [row[1:3] for row in sums.by_silo([cell(*many, sum="ring")]).rows] == [("s0", "1 kB"), ("s17", "1.02 kB")]
 
 
 def test_who_learns_what_goes_by_the_scheme_and_not_by_its_label() -> None:
