@@ -2,8 +2,8 @@
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from scipy import special
 
@@ -19,6 +19,8 @@ class Mean:
     value: float
     half_width: float | None
     count: int
+    by_seed: Mapping[int, float] = field(default_factory=dict, compare=False, repr=False)
+    """What it is the mean of, where each seed has one number."""
 
     @property
     def low(self) -> float:
@@ -31,7 +33,14 @@ class Mean:
         return self.value + (self.half_width or 0.0)
 
     def apart(self, other: "Mean") -> bool:
-        """Whether both have an interval and these do not meet. Stricter than a test of the difference."""
+        """Whether they differ beyond chance, at 95 %.
+
+        Of the same seeds, by their difference seed by seed: what a seed gives to both, data and start, cancels. Else by
+        intervals that do not meet, which is stricter than need be.
+        """
+        if len(self.by_seed) > 1 and self.by_seed.keys() == other.by_seed.keys():
+            gap = mean([value - other.by_seed[seed] for seed, value in self.by_seed.items()])
+            return gap is not None and gap.half_width is not None and abs(gap.value) > gap.half_width
         known = self.half_width is not None and other.half_width is not None
         return known and (self.low > other.high or other.low > self.high)
 
@@ -114,7 +123,11 @@ def headline(cells: Iterable[Measured]) -> str:
 
 def accuracy(cells: Sequence[Measured], stage: str) -> Mean | None:
     """Of the global model, or of what the stage names, with the headline's classifier."""
-    return mean(numbers(cells, "accuracy", stage=stage, silo="", detail=headline(cells)))
+    where = {"stage": stage, "silo": "", "detail": headline(cells)}
+    found = [(cell.seed, value) for cell in cells for value in numbers([cell], "accuracy", **where)]
+    average = mean([value for _, value in found])
+    unique = dict(found) if len(dict(found)) == len(found) else {}
+    return None if average is None else replace(average, by_seed=unique)
 
 
 def bands(means: Iterable[Mean], over: str = "seeds") -> str:

@@ -36,6 +36,22 @@ def test_one_seed_has_no_interval_and_the_caption_says_so() -> None:
     assert mean([]) is None
 
 
+def test_the_same_seeds_are_compared_seed_by_seed() -> None:
+    """The seeds differ by 0.3, and hide a difference of 0.02 from intervals that are looked at apart."""
+
+    def measured(values: tuple[float, ...], first: int = 0) -> Mean:
+        rows = [Row(measure="accuracy", value=value, stage="final", detail="cnn") for value in values]
+        found = accuracy([cell(first + number, row) for number, row in enumerate(rows)], "final")
+        assert found is not None
+        return found
+
+    lower, higher = measured((0.5, 0.6, 0.8)), measured((0.521, 0.62, 0.819))
+    assert higher.apart(lower)
+    assert lower.apart(higher)
+    assert not measured((0.521, 0.62, 0.819), first=7).apart(lower)  # other seeds have nothing in common
+    assert not measured((0.55, 0.58, 0.82)).apart(lower)  # +0.05, -0.02, +0.02
+
+
 def test_intervals_that_meet_are_not_apart() -> None:
     assert Mean(0.6, 0.02, 3).apart(Mean(0.5, 0.07, 3))
     assert not Mean(0.6, 0.02, 3).apart(Mean(0.5, 0.09, 3))
