@@ -57,9 +57,12 @@ def averaged(cells: Sequence[Measured], axes: Sequence[str], shown: Row) -> dict
 
 def absent(cells: Sequence[Measured], axes: Sequence[str], means: dict[Point, Mean]) -> list[str]:
     """The note on combinations that ran and did not measure what is shown."""
-    ran = dict.fromkeys(tuple(cell.labels[axis] for axis in axes) for cell in cells if set(axes) <= cell.labels.keys())
-    lacking = ["/".join(map(text_of, point)) for point in ran if point not in means]
-    return [f"Not shown, for these did not measure it: {', '.join(lacking)}."] if lacking else []
+    lacking = dict.fromkeys(
+        ", ".join(f"{axis} {text_of(label)}" for axis, label in cell.labels.items())
+        for cell in cells
+        if tuple(cell.labels.get(axis) for axis in axes) not in means
+    )
+    return [f"Not shown, for these did not measure it: {'; '.join(lacking)}."] if lacking else []
 
 
 def abscissa(means: dict[Point, Mean], axes: Sequence[str]) -> int | None:
@@ -148,5 +151,5 @@ def written(mean: Mean, shown: Row) -> str:
     """Accuracies with three places, other numbers with three digits and their unit."""
     if shown.measure == "accuracy":
         return mean.text()
-    value, half = (None if one is None else figures.plain(float(f"{one:.3g}")) for one in (mean.value, mean.half_width))
-    return f"{value}{'' if half is None else f' ± {half}'} {shown.unit}".rstrip()
+    half = "" if mean.half_width is None else f" ± {mean.half_width:,.3g}"
+    return f"{mean.value:,.3g}{half} {shown.unit}".rstrip()

@@ -21,7 +21,8 @@ NOTES = (
     "Pooled is a reference that the consortium cannot have: it needs all data in one place. Its steps take as many "
     "images as the comparison's file says, whatever the number of silos beside it.",
 )
-KINDS = ("federation", "mean silo alone", "pooled")
+POOLED = "pooled"
+KINDS = ("federation", "mean silo alone", POOLED)
 GAIN = "gain by federating"
 """Of the federation over the mean silo, seed by seed: what both have in common, the data and the start, cancels."""
 
@@ -72,7 +73,7 @@ def picture(dealt: dict[Label, Kinds], cells: Sequence[Measured], album: Album) 
     drawn, panels = figures.panels(len(dealt), columns=2, height=3.4, share=True)
     for (data, found), panel in zip(dealt.items(), panels, strict=True):
         for index, kind in enumerate(KINDS):
-            if kind in found and len({one for _, one in found[kind]}) == 1:
+            if kind == POOLED and len({one for _, one in found.get(kind, [])}) == 1:
                 figures.level(panel, found[kind][0][1], figures.look(index), kind)
             elif kind in found:
                 figures.curve(panel, found[kind], figures.look(index), kind)
