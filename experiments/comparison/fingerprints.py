@@ -43,11 +43,12 @@ def _of_files(place: Path) -> str:
 def program(*, attacks: bool) -> str:
     """Of the sources that compute, those of the attacks only where they do, and of the libraries below them."""
     digest = hashlib.sha256(" ".join(f"{name} {version(name)}" for name in LIBRARIES).encode())
-    packages = (*PACKAGES, ATTACKS) if attacks else PACKAGES
-    for path in sorted(path for package in packages for path in _sources(ROOT / package)):
+    for path in sources(attacks=attacks):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def _sources(place: Path) -> list[Path]:
-    return [place] if place.is_file() else list(place.rglob("*.py"))
+def sources(*, attacks: bool) -> list[Path]:
+    """What numbers are computed by; figures and words are not among it."""
+    places = [ROOT / name for name in ((*PACKAGES, ATTACKS) if attacks else PACKAGES)]
+    return sorted(path for place in places for path in ([place] if place.is_file() else place.rglob("*.py")))

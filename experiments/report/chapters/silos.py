@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from matplotlib.axes import Axes
+
 from experiments import figures
 from experiments.comparison.rows import Label, Measured
 from experiments.report.averages import Mean, accuracy, at, bands, choices, chosen, headline, is_number, mean, numbers
@@ -72,11 +74,7 @@ def picture(dealt: dict[Label, Kinds], cells: Sequence[Measured], album: Album) 
     """Three curves a panel."""
     drawn, panels = figures.panels(len(dealt), columns=2, height=3.4, share=True)
     for (data, found), panel in zip(dealt.items(), panels, strict=True):
-        for index, kind in enumerate(KINDS):
-            if kind == POOLED and len({one for _, one in found.get(kind, [])}) == 1:
-                figures.level(panel, found[kind][0][1], figures.look(index), kind)
-            elif kind in found:
-                figures.curve(panel, found[kind], figures.look(index), kind)
+        draw_kinds(panel, found)
         figures.logarithmic(panel, "x")
         figures.ticks_at(panel.xaxis, [silos for points in found.values() for silos, _ in points])
         panel.set_xlabel("silos (count)")
@@ -85,6 +83,15 @@ def picture(dealt: dict[Label, Kinds], cells: Sequence[Measured], album: Album) 
     means = [one for found in dealt.values() for kind in KINDS for _, one in found.get(kind, [])]
     caption = f"Accuracy of the {headline(cells)} classifier. {bands(means)}{measured_alone(cells)}"
     return album.keep(drawn, "federating", message=message(dealt), caption=caption)
+
+
+def draw_kinds(panel: Axes, found: Kinds) -> None:
+    """Curves; pooled data that were measured once, whatever the number of silos, are a level."""
+    for index, kind in enumerate(KINDS):
+        if kind == POOLED and len({one for _, one in found.get(kind, [])}) == 1:
+            figures.level(panel, found[kind][0][1], figures.look(index), kind)
+        elif kind in found:
+            figures.curve(panel, found[kind], figures.look(index), kind)
 
 
 def measured_alone(cells: Sequence[Measured]) -> str:

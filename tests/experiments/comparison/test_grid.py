@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from experiments.comparison.fingerprints import sources
 from experiments.comparison.grid import Cell, load_comparisons
+from experiments.comparison.rows import Row
+from experiments.comparison.runner import Finished, measured
 from federation.errors import ConfigError
 
 ROOT = Path(__file__).parents[3]
@@ -141,3 +144,21 @@ def test_every_shipped_comparison_is_a_grid_of_valid_cells(monkeypatch: pytest.M
         "optimizers", "sums", "noise", "traffic", "silos", "inversion", "audit", "cheating",
     }  # fmt: skip
     assert all(cells for _, cells in loaded)
+
+
+def test_a_cell_knows_its_sum_and_noise_by_their_settings(tmp_path: Path) -> None:
+    job = JOB + "\nmechanism: {kind: skellam}\n"
+    grid = "name: x\ngrids:\n  - measure: {kind: cheating, secure_sum: ring}\n  - measure: {kind: job, job: job.yaml}\n"
+    cheat, run = cells_of(tmp_path, grid, job)
+    assert cheat.kinds == {"secure_sum": "ring"}
+    assert run.kinds == {"secure_sum": "ckks", "mechanism": "skellam"}
+    done = Finished({cheat.digest: (Row(measure="x", value=1),)}, ())
+    assert [cell.kinds for cell in measured([cheat, run], done)] == [cheat.kinds]
+
+
+def test_the_state_of_the_program_covers_what_computes_and_not_what_draws() -> None:
+    found = {path.relative_to(ROOT).as_posix() for path in sources(attacks=False)}
+    assert {"experiments/traffic.py", "experiments/sum_table.py", "experiments/comparison/measurements/jobs.py",
+            "federation/ckks/ckks_sum.py"} <= found  # fmt: skip
+    assert not any(name.startswith(("experiments/report", "experiments/attacks")) for name in found)
+    assert any(path.relative_to(ROOT).as_posix().startswith("experiments/attacks") for path in sources(attacks=True))

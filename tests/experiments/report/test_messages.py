@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments import figures
 from experiments.comparison.rows import Label, Measured, Row
 from experiments.report.averages import Mean, numbers
 from experiments.report.chapters import (
@@ -145,6 +146,13 @@ def test_a_gain_is_taken_seed_by_seed() -> None:
     assert gain is not None
     assert (gain.value, gain.half_width) == (pytest.approx(0.2), pytest.approx(0, abs=1e-9))
     assert silos.measured_alone(cells) == " The mean silo alone is that of 2 silos of each seed."
+
+
+def test_only_pooled_data_are_a_level_where_one_number_of_silos_was_measured() -> None:
+    _, (axes,) = figures.panels(1)
+    silos.draw_kinds(axes, {kind: [(5.0, Mean(0.5, 0.1, 3))] for kind in silos.KINDS})
+    markers = {line.get_label(): line.get_marker() for line in axes.get_lines()}
+    assert markers == {"federation": "o", "mean silo alone": "s", "pooled": "None"}
 
 
 def test_the_best_silo_is_the_best_of_each_seed() -> None:
