@@ -219,7 +219,11 @@ def test_deliveries_that_say_nothing_take_nobody_elses_place(
         over.wait(PATIENCE_SECONDS)
         yield from ()
 
+    replaced = threading.Semaphore(0)
     ended = [north.begin_delivery(silence()) for _ in range(30)]
+    for call in ended:
+        call.add_done_callback(lambda _: replaced.release())
+    assert all(replaced.acquire(timeout=PATIENCE_SECONDS) for _ in ended[1:])  # so that all have come, and one is left
     assert operator.status().request == 1
     with Caller(consortium, Pair.of(consortium.kits / "east")) as east:
         assert east.offer().run_id == north.run_id
