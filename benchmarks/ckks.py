@@ -1,34 +1,35 @@
-"""Cost of a secure sum under shared CKKS keys, against stock TenSEAL on the same vectors in the same run.
+"""Cost of an encrypted sum, against stock TenSEAL and against SecAgg on the same vectors in the same run.
 
   python benchmarks/ckks.py [--json] [--params N] [--silos N] [--precision-bits B] [--repeats N] [--scaling] [--memory]
 
 Stock is `ts.ckks_vector` under one context with one secret key: degree 8192, primes of 60, 40 and 40 bits, scale 2^40,
-pieces of 4096 entries. Both take turns on one silo's vector after the other, on one thread. Seconds are medians:
+pieces of 4096 entries. All take turns on one silo's vector after the other, on one thread. Seconds are medians:
 
-  encrypt_s         one silo's vector: rounding to the grid, encryption, and turning the ciphertext into bytes
-  stock_encrypt_s   the same vector, given as lists of floats; without the bytes, which are stock_serialize_s
-  open_s            partial_decrypt_s (one silo's part and its bytes) + fuse_s (adding one such part, decoding the sum)
-  stock_decrypt_s   the sum of all silos' ciphertexts, the whole vector of it
+  encrypt_s              one silo's vector: encryption under its key share, and turning the ciphertext into bytes
+  stock_encrypt_s        the same vector, given as lists of floats; without the bytes, which are stock_serialize_s
+  silo_s                 one silo's whole work: rounding the vector, drawing keys, and its answer in every round
+  secagg_silo_s          the same in SecAgg, at the same precision
+  aggregator_s_per_silo  the aggregator's whole work, divided by the number of silos: checking, adding, opening
+  ring_s                 SEAL's tables, once in a process, not in the others
 
-In these, one share is the whole key: it has the sizes and takes the steps of one silo's. All else is the real protocol,
-every silo present, in one process. silo_<round>_round_s is one silo's answer: in `open` it checks all silos' hashes,
-re-adds their halves and opens. aggregator_<round>_round_s deals with all answers: in `upload` it checks and adds them,
-in `open` it adds the openings and decodes the sum. silo_s is silo_setup_s (deriving the sizes, rounding the vector) and
-all rounds; whole_protocol_s is everyone's, one after the other. bytes_per_param is one silo's upload as sent, stock's
-its ciphertexts serialised; sent_ and received_ are all rounds of one silo. Errors are the largest of all entries.
---scaling adds other sizes, without stock. --memory adds the peak of an aggregator of 10,000,000 parameters, imports
-and a round's replies included, and its 8 silos in another process.
+Everything but encrypt_s and stock is the real protocol, every silo present, in one process.
+
+Bytes are all that one silo sends and receives in a run's messages: requests and replies with the session in every
+request, as they go into a connection. max_error is the largest of all entries, floor_bytes_per_param what n values of
+these bits take at least when they are added up.
+
+--scaling adds other sizes, without stock. --memory adds the peak of one process that is 30 silos and the aggregator of
+10,000,000 parameters, imports included, but for one silo's vector at a time, which it draws when it needs it.
 """
 
 import argparse
 import json
+import math
 import resource
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from multiprocessing import Pipe, get_context
-from multiprocessing.connection import Connection
 from statistics import median
 
 import numpy as np
@@ -37,22 +38,21 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from federation.ckks.ckks_sum import CkksSum
-from federation.ckks.encryption import decode_sum, encrypt, largest_value, to_total, to_values
-from federation.ckks.keys import SecretShare
-from federation.ckks.ring import ring_of
-from federation.ckks.sampling import expand_uniform
-from federation.ckks.wire import add_bytes, from_bytes, to_bytes
+from federation.ckks.encryption import KeyShare
+from federation.ckks.values import to_values
+from federation.fixed_point import FixedPointSum, largest_point
 from federation.identity import Identity
 from federation.randomness import SecureRandomness
-from federation.secure_sum import SiloSide, Sum
+from federation.secagg.secagg_sum import SecAggSum
+from federation.secure_sum import SecureSum, SiloSide, Sum
 from federation.session import RealDomain, Session, Vector
+from federation.wire import messages_pb2 as pb
 
 Result = dict[str, float]
 Seconds = defaultdict[str, list[float]]  # of everything that was timed, by name
-ROUNDS = ("commit_key", "reveal_key", "commit_ciphertext", "upload", "open")
 SLOTS = 4096
-SCALING = ((100_000, 10), (1_000_000, 10), (10_000_000, 10), (1_000_000, 3), (1_000_000, 30))
-MEMORY = (10_000_000, 8)
+SCALING = ((1_000_000, 10, 28), (100_000, 10, 16), (100_000, 100, 16), (10_000_000, 10, 16), (1_000_000, 30, 16))
+MEMORY = (10_000_000, 30, 16)
 
 
 class Setting:
@@ -61,13 +61,20 @@ class Setting:
     def __init__(self, params: int, silos: int, precision_bits: int) -> None:
         self.params, self.silos, self.precision_bits = params, silos, precision_bits
         self.scheme, self.domain = CkksSum(precision_bits=precision_bits), RealDomain(length=params, bound=1.0)
+        self.secagg = FixedPointSum(SecAggSum(), precision_bits)
         self.sizes = self.scheme.parameters(self.domain, silos)
+        self.identities = [Identity.create(f"silo{number:04d}") for number in range(silos)]
 
     def vector(self, silo: int) -> NDArray[np.float64]:
         """What this silo contributes; drawn anew each time, so that never all of them are in memory."""
         return np.random.default_rng(silo).uniform(-1, 1, self.params)
 
-    def error_of(self, total: Vector, bound: float = float("inf")) -> float:
+    def session(self, scheme: SecureSum) -> Session:
+        """A session that needs every silo."""
+        roster, keys = tuple(me.name for me in self.identities), tuple(me.public for me in self.identities)
+        return Session(SecureRandomness().bits(32), roster, self.domain, scheme.name, self.silos, keys)
+
+    def error_of(self, total: Vector, bound: float = math.inf) -> float:
         """The largest, against the sum in double precision, which is itself wrong by less than 1e-13."""
         exact = np.zeros(self.params)
         for silo in range(self.silos):
@@ -75,18 +82,6 @@ class Setting:
         error = float(np.abs(total - exact).max())
         assert error <= bound, f"the sum is wrong by {error:g}, at most {bound:g} was promised"
         return error
-
-    def silo_sides(self, seconds: Seconds) -> tuple[Session, dict[str, SiloSide]]:
-        """A session that needs every silo, and their sides."""
-        identities = [Identity.create(f"silo{number:04d}") for number in range(self.silos)]
-        roster, keys = tuple(me.name for me in identities), tuple(me.public for me in identities)
-        session = Session(bytes(32), roster, self.domain, self.scheme.name, self.silos, keys)
-        sides = dict[str, SiloSide]()
-        for number, me in enumerate(identities):
-            vector = self.vector(number)
-            with timed(seconds, "silo_setup"):
-                sides[me.name] = self.scheme.silo(session, me, vector, SecureRandomness())
-        return session, sides
 
 
 @contextmanager
@@ -97,31 +92,22 @@ def timed(seconds: Seconds, name: str) -> Iterator[None]:
     seconds[name].append(time.perf_counter() - start)
 
 
-def time_steps(setting: Setting, vector: NDArray[np.float64], seconds: Seconds) -> None:
-    """Encrypt one vector under one share, open it and decode it: each step without the messages around it."""
-    sizes, domain, precision, randomness = setting.sizes, setting.domain, setting.precision_bits, SecureRandomness()
-    ring, share = ring_of(sizes.degree), SecretShare.draw(randomness)
-    common = expand_uniform(ring, bytes(32))
-    key = share.public_share(sizes, common, randomness)
+def time_encryption(setting: Setting, silo: int, seconds: Seconds) -> None:
+    """One silo's vector under one key share."""
+    randomness, session = SecureRandomness(), setting.session(setting.scheme)
+    values = to_values(setting.domain, setting.vector(silo), setting.precision_bits)
     with timed(seconds, "encrypt"):
-        upload = encrypt(sizes, key, common, to_values(domain, vector, precision), randomness)
-    c0, c1 = from_bytes(ring, upload.c0, divided=True), from_bytes(ring, upload.c1)
-    with timed(seconds, "partial_decrypt"):
-        opened = to_bytes(share.partial_decrypt(sizes, c1, randomness))
-    with timed(seconds, "fuse"):
-        add_bytes(ring, c0, opened, divided=True)
-        total, bound = to_total(domain, decode_sum(sizes, c0, largest_value(domain, precision)), 1, precision)
-    assert np.abs(total - vector).max() <= bound
+        KeyShare.draw(setting.sizes, randomness).encrypt(session, setting.sizes, values, randomness)
 
 
-def time_steps_and_stock(setting: Setting, seconds: Seconds) -> Result:
-    """The steps on every silo's vector, in turn with stock's, whose ciphertexts are added up and decrypted once."""
+def time_stock(setting: Setting, seconds: Seconds) -> Result:
+    """Encryption of every silo's vector in turn with ours; the sum of its ciphertexts is decrypted once."""
     context = ts.context(ts.SCHEME_TYPE.CKKS, poly_modulus_degree=2 * SLOTS, coeff_mod_bit_sizes=[60, 40, 40])
     context.global_scale = 2**40
     total = list[ts.CKKSVector]()
     for silo in range(setting.silos):
+        time_encryption(setting, silo, seconds)
         vector = setting.vector(silo)
-        time_steps(setting, vector, seconds)
         pieces = [vector[start : start + SLOTS].tolist() for start in range(0, setting.params, SLOTS)]
         with timed(seconds, "stock_encrypt"):
             ciphertexts = [ts.ckks_vector(context, piece) for piece in pieces]
@@ -133,94 +119,80 @@ def time_steps_and_stock(setting: Setting, seconds: Seconds) -> Result:
     return {"stock_bytes_per_param": size / setting.params, "stock_max_error": setting.error_of(np.concatenate(opened))}
 
 
-def drive(setting: Setting, session: Session, answer: Callable[[str, bytes], bytes], seconds: Seconds) -> Sum:
-    """One sum by its messages, wherever the silos are that answer them."""
-    aggregator, rounds = setting.scheme.aggregator(session), iter(ROUNDS)
+def time_protocol(setting: Setting, scheme: SecureSum, name: str, seconds: Seconds) -> Result:
+    """Both sides of one sum in this process: everyone's seconds, and the bytes of one silo."""
+    session, work = setting.session(scheme), defaultdict[str, float](float)
+    wire, spent = session.to_wire(), Seconds(list)
+    sides = dict[str, SiloSide]()
+    for number, me in enumerate(setting.identities):
+        vector = setting.vector(number)
+        with timed(spent, me.name):
+            sides[me.name] = scheme.silo(session, me, vector, SecureRandomness())
+    aggregator, first = scheme.aggregator(session), session.roster[0]
     step: Mapping[str, bytes] | Sum = aggregator.open()
     while not isinstance(step, Sum):
-        replies, name = dict[str, bytes](), next(rounds)
+        replies = dict[str, bytes]()
         for silo, message in step.items():
-            with timed(seconds, f"silo_{name}_round"):
-                replies[silo] = answer(silo, message)
-        with timed(seconds, f"aggregator_{name}_round"):
+            with timed(spent, silo):
+                replies[silo] = sides[silo].answer(message)
+        work["received"] += request_bytes(wire, step[first])
+        work["sent"] += reply_bytes(replies[first])
+        with timed(spent, "aggregator"):
+            for silo, reply in replies.items():
+                aggregator.check(silo, reply)
             step = aggregator.advance(replies)
-    return step
+    seconds[f"{name}silo"] += [sum(spent[silo]) for silo in session.roster]
+    seconds[f"{name}aggregator"].append(sum(spent["aggregator"]))
+    error = setting.error_of(step.total, step.error_bound)
+    return {
+        f"{name}sent_bytes_per_param": work["sent"] / setting.params,
+        f"{name}received_bytes": work["received"],
+        f"{name}max_error": error,
+        f"{name}error_bound": step.error_bound,
+    }
 
 
-def time_protocol(setting: Setting, seconds: Seconds) -> Result:
-    """Both sides of one sum in this process, and the bytes of one silo."""
-    session, sides = setting.silo_sides(seconds)
-    sent, received = list[int](), list[int]()  # by round, then by silo
-
-    def answer(silo: str, message: bytes) -> bytes:
-        reply = sides[silo].answer(message)
-        sent.append(len(reply))
-        received.append(len(message))
-        return reply
-
-    found = drive(setting, session, answer, seconds)
-    upload, first = ROUNDS.index("upload") * setting.silos, slice(None, None, setting.silos)
-    sizes = {"bytes": sent[upload], "sent_bytes": sum(sent[first]), "received_bytes": sum(received[first])}
-    result = {f"{name}_per_param": size / setting.params for name, size in sizes.items()}
-    return result | {"max_error": setting.error_of(found.total, found.error_bound), "error_bound": found.error_bound}
+def request_bytes(session: pb.SumSession, message: bytes) -> int:
+    """Size of a request that carries one message of a sum."""
+    request = pb.Request(
+        number=10, job_digest=bytes(32), run_id=bytes(32), sum=pb.Sum(session=session, message=message)
+    )
+    return len(request.SerializeToString())
 
 
-def medians(setting: Setting, seconds: Seconds) -> Result:
-    """Of everything that was timed, and what adds up from it."""
-    found = {f"{name}_s": median(times) for name, times in seconds.items()}
-    found["open_s"] = found["partial_decrypt_s"] + found["fuse_s"]
-    found["silo_s"] = found["silo_setup_s"] + sum(found[f"silo_{name}_round_s"] for name in ROUNDS)
-    found["aggregator_add_per_silo_s"] = found["aggregator_upload_round_s"] / setting.silos
-    found["aggregator_s"] = sum(found[f"aggregator_{name}_round_s"] for name in ROUNDS)
-    found["whole_protocol_s"] = found["aggregator_s"] + setting.silos * found["silo_s"]
-    return {name: round(value, 6) for name, value in found.items()}
+def reply_bytes(message: bytes) -> int:
+    """Size of a reply that carries one message of a sum."""
+    return len(pb.Reply(number=10, silo="silo0000", request_digest=bytes(32), sum=message).SerializeToString())
 
 
 def measure(setting: Setting, repeats: int, *, stock: bool) -> Result:
-    """One setting, in interleaved repeats: beside stock, or with the steps by themselves on one vector a repeat."""
+    """One setting, in interleaved repeats: beside stock and SecAgg, or alone."""
     seconds, sizes = Seconds(list), setting.sizes
+    with timed(seconds, "ring"):
+        bits = sizes.ring.modulus_bits
     found: Result = {name: getattr(setting, name) for name in ("params", "silos", "precision_bits")}
-    found |= {name: getattr(sizes, name) for name in ("degree", "keys", "statistical_distance_log2")}
-    found |= {"modulus_bits": ring_of(sizes.degree).modulus_bits, "values_per_coefficient": sizes.values}
+    found |= {name: getattr(sizes, name) for name in ("degree", "modulus_bits", "values", "key_bits")}
+    found |= {"seal_modulus_bits": bits, "upload_bytes_per_param": sizes.ciphertext_bytes / setting.params}
+    found["floor_bytes_per_param"] = math.log2(setting.silos * largest_point(setting.precision_bits) + 1) / 8
     for repeat in range(repeats):
         if stock:
-            found |= time_steps_and_stock(setting, seconds)
+            found |= time_stock(setting, seconds)
+            found |= time_protocol(setting, setting.secagg, "secagg_", seconds)
         else:
-            time_steps(setting, setting.vector(repeat), seconds)
-        found |= time_protocol(setting, seconds)
-    found |= medians(setting, seconds)
+            time_encryption(setting, repeat % setting.silos, seconds)
+        found |= time_protocol(setting, setting.scheme, "", seconds)
+    found |= {f"{name}_s": round(median(times), 6) for name, times in seconds.items()}
+    found["aggregator_s_per_silo"] = found["aggregator_s"] / setting.silos
     if stock:
-        found |= {f"{step}_ratio": found[f"{step}_s"] / found["stock_encrypt_s"] for step in ("encrypt", "open")}
-        found["open_to_stock_decrypt_ratio"] = found["open_s"] / found["stock_decrypt_s"]
+        found["silo_to_stock_encrypt_ratio"] = found["silo_s"] / found["stock_encrypt_s"]
+        found["silo_to_secagg_ratio"] = found["silo_s"] / found["secagg_silo_s"]
     return found
 
 
-def host_silos(setting: Setting, aggregator: Connection) -> None:
-    """The silos' process: it answers until it is asked for nobody."""
-    session, sides = setting.silo_sides(Seconds(list))
-    aggregator.send(session)
-    while silo := aggregator.recv():
-        aggregator.send_bytes(sides[silo].answer(aggregator.recv_bytes()))
-
-
-def aggregator_peak(setting: Setting) -> float:
-    """MiB that this process has needed at most, as an aggregator. To be called before it grows by anything else."""
-    silos, there = Pipe()
-    host = get_context("spawn").Process(target=host_silos, args=(setting, there))
-    host.start()
-    there.close()  # so that the end of the other process is noticed
-
-    def answer(silo: str, message: bytes) -> bytes:
-        silos.send(silo)
-        silos.send_bytes(message)
-        return silos.recv_bytes()
-
-    found = drive(setting, silos.recv(), answer, Seconds(list))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    silos.send("")
-    host.join()
-    setting.error_of(found.total, found.error_bound)
-    return peak
+def peak_of_everyone(setting: Setting) -> float:
+    """MiB that this process has needed at most, as all silos and the aggregator. To be called before anything else."""
+    time_protocol(setting, setting.scheme, "", Seconds(list))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main() -> None:
@@ -234,11 +206,11 @@ def main() -> None:
     bits = options.precision_bits
     if options.params < 1 or options.silos < 2 or options.repeats < 1 or not 8 <= bits <= 40:
         parser.exit(2, f"{parser.prog}: give at least 1 parameter, 2 silos and 1 repeat, and 8 to 40 bits\n")
-    memory = {"aggregator_peak_mib": aggregator_peak(Setting(*MEMORY, bits))} if options.memory else {}
     with threadpool_limits(1):
+        memory = {"all_parties_peak_mib": peak_of_everyone(Setting(*MEMORY))} if options.memory else {}
         result = measure(Setting(options.params, options.silos, bits), options.repeats, stock=True) | memory
         sizes = SCALING if options.scaling else ()
-        rows = [measure(Setting(*size, bits), options.repeats, stock=False) for size in sizes]
+        rows = [measure(Setting(*size), options.repeats, stock=False) for size in sizes]
     if options.json:
         print(json.dumps(result | ({"scaling": rows} if rows else {}), indent=1))
     else:

@@ -15,6 +15,7 @@
     │   ├── SealBroken          a sealed piece that does not open, or is missing
     │   ├── WrongContributors   a list of silos that the session does not allow
     │   ├── ShareReused         a second opening with one share of a key
+    │   ├── UploadCopied        an upload that another silo, or another session, has made
     │   ├── OpeningFailed       partial decryptions, shares or totals that do not fit together
     │   ├── TooManyMessages     more messages in a sparse sum than were announced
     │   ├── TableForged         a sum of tables that no messages give
@@ -93,6 +94,10 @@ class WrongContributors(ProtocolError):
 
 class ShareReused(ProtocolError):
     """A second opening with one share of a key; two answers would tell more than one sum."""
+
+
+class UploadCopied(ProtocolError):
+    """An upload that is not the sender's own for this session: another silo, or another session, has made it."""
 
 
 class OpeningFailed(ProtocolError):

@@ -16,7 +16,7 @@ def recovery_threshold(silos: int, asked: int | None) -> int:
 
 
 def may_pool(silos: int, threshold: int) -> int:
-    """So many silos may pool what they know with an aggregator that lies, and learn the sum only.
+    """Number of silos that may pool what they know with an aggregator that lies, and learn the sum only.
 
     An aggregator that tells two groups different things needs t answers of each; c silos on its side answer both.
     Honest silos answer once, so it gets both only with n - c + 2 c >= 2 t.
@@ -26,4 +26,4 @@ def may_pool(silos: int, threshold: int) -> int:
 
 def who_may_pool(silos: int, threshold: int) -> str:
     """The same for people."""
-    return f"the aggregator, lying or not, and {may_pool(silos, threshold)} of the silos if they follow the protocol"
+    return f"the aggregator and {may_pool(silos, threshold)} of the silos, lying or not"

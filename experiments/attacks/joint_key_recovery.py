@@ -1,19 +1,19 @@
-"""The same computation against SiloSeal's CKKS: openings divided by ciphertexts, as if nothing flooded them.
+"""The same computation against the joint-key sum: openings divided by ciphertexts, as if nothing flooded them.
 
 Each silo opens its share of -c1 s, plus flooding, divided by the last prime p and rounded. If it were not for both, the
 openings would add up to -c1 s / p, and s would be the quotient. What comes out instead is far from a key, whose
 coefficients are at most as large as there are silos. Either of the two stops this computation. That it fails is no
-proof; the bound on what a flooded opening tells is derived in `federation.ckks.parameters`.
+proof; the bound on what a flooded opening tells is derived in `federation.joint_key.parameters`.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.ckks.encryption import decode_sum
-from federation.ckks.parameters import Parameters
-from federation.ckks.ring import ring_of
 from federation.ckks.seal_codec import Residues
 from federation.errors import OpeningFailed
+from federation.joint_key.encryption import decode_sum
+from federation.joint_key.moduli import ring_of
+from federation.joint_key.parameters import Parameters
 
 
 def solve_for_joint_key(parameters: Parameters, c1: Residues, openings: Residues) -> NDArray[np.int64]:
@@ -26,7 +26,8 @@ def solve_for_joint_key(parameters: Parameters, c1: Residues, openings: Residues
     ]
     evaluated = np.zeros((1, len(ring.primes) - 1, ring.degree), dtype=np.uint64)
     evaluated[0, 0] = quotients
-    found = ring.interpolate_divided(evaluated, np.ones(len(ring.primes) - 1, dtype=np.uint64))[0, 0].astype(np.int64)
+    found = ring.interpolate(evaluated, np.ones(len(ring.primes) - 1, dtype=np.uint64), divided=True)[0, 0]
+    found = found.astype(np.int64)
     coefficients: NDArray[np.int64] = np.where(found > prime // 2, found - prime, found)
     if (largest := int(np.abs(coefficients).max())) > parameters.silos:
         raise OpeningFailed(

@@ -9,15 +9,19 @@ from experiments.attacks import joint_key_recovery, key_recovery
 from experiments.attacks.table import ROSTER, VICTIM, CheatersTable, DoesNotApply, Messages, Way
 from federation.ckks.aggregator_side import CkksAggregator
 from federation.ckks.ckks_sum import CkksSum
-from federation.ckks.encryption import largest_value, to_total
-from federation.ckks.ring import ring_of
-from federation.ckks.wire import from_bytes
+from federation.ckks.values import largest_value, to_total
+from federation.ckks.wire import rows
 from federation.fixed_point import FixedPointSum
+from federation.joint_key.aggregator_side import JointKeyAggregator
+from federation.joint_key.joint_key_sum import JointKeySum
+from federation.joint_key.moduli import ring_of
+from federation.joint_key.wire import from_bytes
 from federation.one_key.aggregator_side import OneKeyAggregator
 from federation.one_key.one_key_sum import PaillierSum, StockCkksSum
 from federation.one_key.statements import Round as OneKeyRound
 from federation.one_key.stock_parameters import SLOTS
 from federation.rounds import Bodies
+from federation.secagg.plan import Round as SecAggRound
 from federation.secure_sum import SecureSum, Sum
 from federation.session import RealDomain, Vector
 from federation.wire import messages_pb2 as pb
@@ -29,20 +33,23 @@ LONG = RealDomain(key_recovery.EQUATIONS * SLOTS, 8.0)
 
 def longer_domain(scheme: SecureSum) -> RealDomain | None:
     """What the silos sum where there is something to compute."""
-    return LONG if isinstance(scheme, StockCkksSum | CkksSum) else None
+    return LONG if isinstance(scheme, StockCkksSum | JointKeySum) else None
 
 
 def solves_for_key(table: CheatersTable) -> Iterator[Way]:
     """From the summed ciphertext and from what it was opened to, compute the secret key; then read the victim's upload.
 
-    Li and Micciancio (2021). Against the shared key the aggregator tries the same with the sum of all openings.
+    Li and Micciancio (2021). Against the joint key the aggregator tries the same with the sum of all openings. In the
+    key-additive sum it is given a key, that of the sum, and tries it on the victim's upload.
     """
     scheme = table.scheme.integers if isinstance(table.scheme, FixedPointSum) else table.scheme
     match scheme:
         case StockCkksSum():
             yield lambda: [_under_one_key(table, scheme)]
+        case JointKeySum():
+            yield lambda: [_under_a_joint_key(table, scheme)]
         case CkksSum():
-            yield lambda: [_under_a_shared_key(table, scheme)]
+            yield lambda: [_under_the_key_of_the_sum(table, scheme)]
         case PaillierSum():
             raise DoesNotApply("decryption is exact: what is told is the sum, and carries no noise")
         case _:
@@ -65,7 +72,7 @@ class OneKeyWatching(OneKeyAggregator):
         return self._ciphertext
 
 
-class CkksWatching(CkksAggregator):
+class JointKeyWatching(JointKeyAggregator):
     """Keeps the uploads, and their sum apart from the openings."""
 
     uploads: Bodies
@@ -83,15 +90,33 @@ class CkksWatching(CkksAggregator):
         return joint_key_recovery.solve_for_joint_key(self._parameters, self._c1[0], openings)
 
 
+class CkksWatching(CkksAggregator):
+    """Keeps the uploads as they are, and the key that it is given."""
+
+    uploads: Bodies
+
+    def _uploads(self, replies: Bodies) -> Messages:
+        self.uploads = self._bodies(SecAggRound.UPLOAD, replies)
+        return super()._uploads(replies)
+
+    def _unmask(self, replies: Bodies) -> Sum:
+        self._ciphertexts[:] = list(rows(self._parameters, decode(pb.CkksUpload, self.uploads[VICTIM]).ciphertext))
+        return super()._unmask(replies)
+
+
+def _under_the_key_of_the_sum(table: CheatersTable, scheme: CkksSum) -> Vector:
+    return table.drive(CkksWatching(scheme.setting(table.session))).total
+
+
 def _under_one_key(table: CheatersTable, scheme: StockCkksSum) -> Vector:
     cipher = scheme.cipher(table.domain, len(ROSTER))
     told = table.drive(side := OneKeyWatching(table.session, cipher)).total
     return key_recovery.decrypt(cipher, side.uploads[VICTIM], key_recovery.recover_key(cipher, side.summed, told))
 
 
-def _under_a_shared_key(table: CheatersTable, scheme: CkksSum) -> Vector:
+def _under_a_joint_key(table: CheatersTable, scheme: JointKeySum) -> Vector:
     parameters, bits = scheme.parameters(table.domain, len(ROSTER)), scheme.precision_bits
-    side = CkksWatching(table.session, parameters=parameters, precision_bits=bits, threshold=len(ROSTER))
+    side = JointKeyWatching(table.session, parameters=parameters, precision_bits=bits, threshold=len(ROSTER))
     table.drive(side)
     ring, upload = ring_of(parameters.degree), decode(pb.CiphertextUpload, side.uploads[VICTIM])
     c0, c1 = from_bytes(ring, upload.c0, divided=True)[0], from_bytes(ring, upload.c1)[0]

@@ -7,9 +7,10 @@ from typing import TypeVar
 from experiments.attacks.table import OTHERS, VICTIM, Messages
 from federation.additive.sides import AdditiveAggregator
 from federation.additive.sides import Round as AdditiveRound
-from federation.ckks import statements
 from federation.ckks.aggregator_side import CkksAggregator
 from federation.errors import QuorumLost
+from federation.joint_key import statements
+from federation.joint_key.aggregator_side import JointKeyAggregator
 from federation.one_key.aggregator_side import OneKeyAggregator
 from federation.one_key.statements import Round as OneKeyRound
 from federation.ring.sides import RingAggregator
@@ -46,7 +47,11 @@ class SecAggOfOne(SecAggAggregator):
         return {silo: share for silo, share in revealed.items() if silo != holder or silo == VICTIM}
 
 
-class CkksOfOne(CkksAggregator):
+class CkksOfOne(SecAggOfOne, CkksAggregator):
+    """The same, over key shares: what opens is the victim's ciphertext alone."""
+
+
+class JointKeyOfOne(JointKeyAggregator):
     """Hands out the victim's ciphertext as the sum, to everyone."""
 
     def _uploads(self, number: int, replies: Bodies) -> Messages:
@@ -113,7 +118,15 @@ class SecAggMixedLists(SecAggTwoLists):
         return (replies, _only(OTHERS, replies)) if mixed else super()._parts(number, replies)
 
 
-class CkksTwoLists(TwoLists, CkksAggregator):
+class CkksTwoLists(SecAggTwoLists, CkksAggregator):
+    """The same, over key shares."""
+
+
+class CkksMixedLists(SecAggMixedLists, CkksAggregator):
+    """The same, over key shares."""
+
+
+class JointKeyTwoLists(TwoLists, JointKeyAggregator):
     """Half of the silos open a sum without the victim. To each half, the other is said to be silent."""
 
     _fork = statements.UPLOAD

@@ -6,8 +6,11 @@ from typing import TypedDict
 
 from experiments.attacks.lying_aggregators import (
     AdditiveTwoLists,
+    CkksMixedLists,
     CkksOfOne,
     CkksTwoLists,
+    JointKeyOfOne,
+    JointKeyTwoLists,
     OneKeyTwoLists,
     RingTwoLists,
     SecAggMixedLists,
@@ -21,8 +24,9 @@ from federation.additive.additive_sum import AdditiveSum
 from federation.additive.sides import Round as AdditiveRound
 from federation.additive.sides import shared_ring
 from federation.ckks.ckks_sum import CkksSum
-from federation.ckks.parameters import Parameters
 from federation.fixed_point import FixedPointSum
+from federation.joint_key.joint_key_sum import JointKeySum
+from federation.joint_key.parameters import Parameters
 from federation.one_key.one_key_sum import OneKeySum
 from federation.ring.ring_sum import RingSum
 from federation.ring.sides import FIRST
@@ -35,7 +39,7 @@ from federation.wire.codec import unwrap, wrap
 
 
 class _Sizes(TypedDict):
-    """What an aggregator's side of CKKS takes."""
+    """What an aggregator's side of the joint-key sum takes."""
 
     parameters: Parameters
     precision_bits: int
@@ -49,7 +53,9 @@ def opens_one(table: CheatersTable) -> Iterator[Way]:
         case SecAggSum():
             yield lambda: [table.drive(unchecked(SecAggOfOne(session, scheme.plan(session)))).total]
         case CkksSum():
-            yield lambda: [table.drive(unchecked(CkksOfOne(session, **_sizes(scheme, table)))).total]
+            yield lambda: [table.drive(unchecked(CkksOfOne(scheme.setting(session)))).total]
+        case JointKeySum():
+            yield lambda: [table.drive(unchecked(JointKeyOfOne(session, **_sizes(scheme, table)))).total]
         case AdditiveSum():
             yield lambda: [_lonely_share(table)]
         case RingSum():
@@ -75,7 +81,11 @@ def two_lists(table: CheatersTable) -> Iterator[Way]:
             table.meet()
             yield lambda: _two_sums(table, SecAggMixedLists(table.session, scheme.plan(table.session)))
         case CkksSum():
-            yield lambda: _two_sums(table, CkksTwoLists(session, **_sizes(scheme, table)))
+            yield lambda: _two_sums(table, CkksTwoLists(scheme.setting(session)))
+            table.meet()
+            yield lambda: _two_sums(table, CkksMixedLists(scheme.setting(table.session)))
+        case JointKeySum():
+            yield lambda: _two_sums(table, JointKeyTwoLists(session, **_sizes(scheme, table)))
         case OneKeySum():
             yield lambda: _two_sums(table, OneKeyTwoLists(session, scheme.cipher(table.domain, len(ROSTER))))
         case AdditiveSum():
@@ -133,7 +143,7 @@ def _integers(scheme: SecureSum) -> SecureSum:
     return scheme.integers if isinstance(scheme, FixedPointSum) else scheme
 
 
-def _sizes(scheme: CkksSum, table: CheatersTable) -> _Sizes:
+def _sizes(scheme: JointKeySum, table: CheatersTable) -> _Sizes:
     silos = len(ROSTER)
     parameters, threshold = scheme.parameters(table.domain, silos), scheme.fewest(silos)
     return _Sizes(parameters=parameters, precision_bits=scheme.precision_bits, threshold=threshold)

@@ -1,7 +1,7 @@
 """What one silo's upload in a secure sum says to whoever takes it for the numbers themselves.
 
 Each upload is decoded as its scheme would decode it if it did not hide: masked words as points of the grid, a sealed
-total as if there were no seal, the c0 of a ciphertext as if it were the message. So the vector comes out where masks,
+total as if there were no seal, a ciphertext as if it were the message. So the vector comes out where masks,
 seal or key are missing, which `tests/experiments/attacks/test_uploads.py` sees to, and noise where they are there.
 """
 
@@ -13,13 +13,10 @@ from numpy.typing import NDArray
 from experiments.attacks.sessions import Reals, begin
 from federation.additive.additive_sum import AdditiveSumConfig
 from federation.additive.sides import Round as AdditiveRound
-from federation.ckks import statements
 from federation.ckks.ckks_sum import CkksSum, CkksSumConfig
-from federation.ckks.packing import crt_scale
 from federation.ckks.parameters import Parameters
-from federation.ckks.ring import ring_of
-from federation.ckks.seal_codec import Residues
-from federation.ckks.wire import from_bytes
+from federation.ckks.wide import crt_scale
+from federation.ckks.wire import rows
 from federation.engine import drive
 from federation.fixed_point import FixedPoint, from_points
 from federation.masked.words import ring_for
@@ -35,7 +32,7 @@ ReadableSum = PlainSumConfig | CkksSumConfig | SecAggConfig | SecAggPlusConfig |
 """Sums whose uploads are read here. The ciphers of the others pack in ways of their own, which would not come out."""
 
 SECAGG_UPLOAD = 2
-"""The round in which SecAgg's masked vectors go up: the third."""
+"""The round in which SecAgg's masked vectors go up, and ciphertexts: the third."""
 
 NONCE_BYTES, TAG_BYTES = 12, 16
 """Before and behind a sealed letter (ChaCha20-Poly1305)."""
@@ -67,8 +64,8 @@ def _points(
 ) -> NDArray[np.int64]:
     """Points of the grid, as far as anything of them is left."""
     if isinstance(config, CkksSumConfig):
-        upload = decode(pb.CiphertextUpload, said[statements.UPLOAD])
-        return _unpacked(CkksSum(precision_bits=config.precision_bits).parameters(domain, silos), upload.c0)
+        upload = decode(pb.CkksUpload, said[SECAGG_UPLOAD])
+        return _unpacked(CkksSum(precision_bits=config.precision_bits).parameters(domain, silos), upload.ciphertext)
     ring = ring_for(FixedPoint(config.precision_bits).domain(domain, silos), silos)
     match config:
         case RingSumConfig():
@@ -80,19 +77,14 @@ def _points(
     return ring.values(ring.unpack(packed))
 
 
-def _unpacked(parameters: Parameters, c0: bytes) -> NDArray[np.int64]:
+def _unpacked(parameters: Parameters, ciphertext: bytes) -> NDArray[np.int64]:
     """As `federation.ckks.packing.unpack` does it, in Python's integers and for any coefficient, sensible or not."""
-    ring = ring_of(parameters.degree)
-    scaled = ring.interpolate_divided(from_bytes(ring, c0, divided=True), crt_scale(parameters.degree))
-    values = [field for message in scaled for field in _fields(parameters, message)]
+    primes, scales = parameters.ring.primes.astype(object), crt_scale(parameters.ring.primes).astype(object)
+    product = int(np.prod(primes))
+    parts = [
+        row.astype(object) * scale % prime * (product // prime)
+        for row, scale, prime in zip(rows(parameters, ciphertext), scales, primes, strict=True)
+    ]
+    coefficients = (sum(parts) + parameters.floor // 2) % product // parameters.floor  # what noise there is rounds away
+    values = [coefficients // parameters.radix**place % parameters.radix for place in range(parameters.values)]
     return np.concatenate(values)[: parameters.length].astype(np.int64)
-
-
-def _fields(parameters: Parameters, scaled: Residues) -> list[NDArray[np.object_]]:
-    """The values of one message (primes, degree), one array for each place in a coefficient."""
-    primes = [int(prime) for prime in ring_of(parameters.degree).primes[:-1]]
-    product = int(np.prod(np.array(primes, dtype=object)))
-    parts = [row.astype(object) * (product // prime) for row, prime in zip(scaled, primes, strict=True)]
-    coefficients = (sum(parts) + (1 << (parameters.floor_bits - 1))) % product  # half the floor: noise rounds away
-    places = [parameters.floor_bits + index * parameters.width for index in range(parameters.values)]
-    return [(coefficients >> place) & ((1 << parameters.width) - 1) for place in places]

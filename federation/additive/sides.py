@@ -7,7 +7,7 @@ from federation.errors import MessageError
 from federation.identity import Identity
 from federation.masked.advertisement import ADVERTISEMENT_BYTES, check_advertisements
 from federation.masked.silo_side import SEAL_BYTES, MaskedSilo
-from federation.masked.words import WordRing, ring_for, to_total
+from federation.masked.words import WordRing, checked_integers, ring_for, to_total
 from federation.randomness import Randomness
 from federation.rounds import AggregatorRounds, Bodies, Step, pieces, read_pieces
 from federation.secure_sum import Sum
@@ -35,7 +35,7 @@ class AdditiveSilo(MaskedSilo):
 
     def __init__(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> None:
         ring = shared_ring(session.domain, len(session.roster))
-        super().__init__(session, me, contribution, randomness, ring)
+        super().__init__(session, me, checked_integers(session, contribution), randomness, ring)
 
     @property
     def _steps(self) -> Mapping[int, Step]:

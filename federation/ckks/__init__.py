@@ -1,1 +1,1 @@
-"""CKKS under additively shared keys: a sum that nobody can open alone."""
+"""CKKS under an additively shared key: every silo encrypts under its own share, and only the key of the sum opens."""

@@ -1,20 +1,18 @@
-"""CKKS under additively shared keys, as one more `SecureSum`.
+"""CKKS under an additively shared key: key-additive encryption (Bell et al. 2023, ACORN; Willow, eprint 2024/936).
 
-1. commit_key: every silo draws a share of the secret key and commits to its public half.
-2. reveal_key: it reveals the public half, signed, and seals Shamir shares of its seed to the others.
-3. commit_ciphertext: it joins the public key itself, encrypts under it, and signs hashes of the ciphertext.
-4. upload: ciphertexts go up once every hash is known, or a silo could cancel another's contribution.
-5. open: it re-adds what it is to open from the contributors' signed halves, and opens that, once.
+1. advertise, 2. share: as in SecAgg.
+3. upload: a silo draws its share of the key, encrypts its vector under it, and sends the ciphertext, and the share
+   under SecAgg's masks.
+4. confirm, 5. reveal: as in SecAgg. The aggregator learns the sum of the key shares over the one list that the silos
+   agreed on. That key opens the sum of their ciphertexts.
 
-Only where silos went silent after 2, and at least t are left:
+Nobody ever holds a key that opens more than the sum. No honest message depends on anybody's ciphertext, so that a silo
+that cheats, with the aggregator or without, learns nothing from what the others answer. It can falsify the sum.
 
-6. confirm: it signs who is silent, having seen that t silos opened the same sum.
-7. recover: it reveals its shares of the missing seeds, once t silos have signed the same list.
-
-The aggregator adds ciphertexts and learns the sum. It never holds all shares of the key, and neither does any silo.
+The masks cover one short polynomial instead of the vector, so that drop-outs cost the same however long the vector is.
+What key and error must be like for 128 bits is derived in security.py, all sizes in parameters.py.
 """
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -22,35 +20,37 @@ from pydantic import Field
 
 from federation.ckks.aggregator_side import CkksAggregator
 from federation.ckks.parameters import Parameters, derive
-from federation.ckks.ring import ring_of
+from federation.ckks.security import HARDNESS_DEVIATION, VARIANCE
+from federation.ckks.setting import Setting
 from federation.ckks.silo_side import CkksSilo
 from federation.config.precision import PrecisionBits
 from federation.config.section import Section
 from federation.fixed_point import grid_step
 from federation.identity import Identity
+from federation.masked.words import WordRing
 from federation.randomness import Randomness
+from federation.secagg.secagg_sum import SecAggSum
 from federation.secure_sum import AggregatorSide, SecureSum, SiloSide
 from federation.session import Domain, RealDomain, Session, Vector
 from federation.threshold import recovery_threshold, who_may_pool
 
 
 class CkksSumConfig(Section):
-    """CKKS under a key that exists only as shares, one a silo."""
+    """CKKS under a key that exists only as shares, one a silo, until the key of the sum opens the sum."""
 
-    kind: Literal["ckks"] = Field(description="encrypted under a key that nobody holds; the silos open the sum only")
-    precision_bits: PrecisionBits = 28
-    statistical_distance_bits: int = Field(
-        default=40, ge=40, le=60, description="an opening tells more than the sum with probability 2^-this at most"
+    kind: Literal["ckks"] = Field(
+        description="each silo encrypts under its own key share; only the key of the sum is ever put together"
     )
+    precision_bits: PrecisionBits = 28
     threshold: int | None = Field(
         default=None,
         ge=2,
-        description="silos that recover the key share of a silent one; more than half, two thirds and one if not given",
+        description="silos that stand in for one that dropped out; more than half, two thirds and one if not given",
     )
 
     def build(self) -> SecureSum:
         """The scheme."""
-        return CkksSum(self.precision_bits, self.statistical_distance_bits, self.threshold)
+        return CkksSum(self.precision_bits, self.threshold)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,6 @@ class CkksSum:
     """See the module's text."""
 
     precision_bits: int = 28
-    statistical_distance_bits: int = 40
     threshold: int | None = None
     hides_contributions: ClassVar[bool] = True
     sums_modulo: ClassVar[bool] = False
@@ -66,10 +65,7 @@ class CkksSum:
     @property
     def name(self) -> str:
         """Part of the session's digest."""
-        return (
-            f"ckks(precision_bits={self.precision_bits}, statistical_distance_bits={self.statistical_distance_bits}, "
-            f"threshold={self.threshold or 'two thirds'})"
-        )
+        return f"ckks(precision_bits={self.precision_bits}, threshold={self.threshold or 'two thirds'})"
 
     def admit(self, domain: Domain, silos: int) -> None:
         """At least two silos, a threshold above half of them, and room for their sum."""
@@ -78,28 +74,21 @@ class CkksSum:
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
         """The side of the silo with this identity."""
-        return CkksSilo(
-            session,
-            me,
-            contribution,
-            randomness,
-            parameters=self.parameters(session.domain, len(session.roster)),
-            precision_bits=self.precision_bits,
-            threshold=self.fewest(len(session.roster)),
-        )
+        return CkksSilo(self.setting(session), me, contribution, randomness)
 
     def aggregator(self, session: Session) -> AggregatorSide:
         """The aggregator's side."""
-        return CkksAggregator(
-            session,
-            parameters=self.parameters(session.domain, len(session.roster)),
-            precision_bits=self.precision_bits,
-            threshold=self.fewest(len(session.roster)),
-        )
+        return CkksAggregator(self.setting(session))
+
+    def setting(self, session: Session) -> Setting:
+        """What both sides compute from the session."""
+        parameters = self.parameters(session.domain, len(session.roster))
+        words = WordRing(parameters.degree, parameters.key_bits)
+        return Setting(session, parameters, self.precision_bits, SecAggSum(self.threshold).plan(session, words))
 
     def parameters(self, domain: Domain, silos: int) -> Parameters:
         """All sizes; the same for everyone who computes them."""
-        return derive(domain, silos, precision_bits=self.precision_bits, distance_bits=self.statistical_distance_bits)
+        return derive(domain, silos, precision_bits=self.precision_bits)
 
     def grid(self, domain: Domain) -> float:
         """Of the fixed-point values; integers are exact."""
@@ -108,20 +97,21 @@ class CkksSum:
     def describe(self, domain: Domain, silos: int) -> dict[str, str]:
         """What the security of a sum over this domain rests on."""
         sizes, threshold = self.parameters(domain, silos), self.fewest(silos)
-        ring = ring_of(sizes.degree)
-        noise = f"2^{math.log2(sizes.noise_bound):.1f}"
         rounded = f"{self.precision_bits} bits: an entry is rounded to multiples of {self.grid(domain):.2g}"
         return {
             "degree N": f"{sizes.degree:,}",
-            "log q": f"{ring.modulus_bits} bits, within SEAL's limit for 128-bit security",
-            "values a coefficient": f"{sizes.values} of {sizes.width} bits",
+            "log q": f"{sizes.modulus_bits} bits: 128-bit security or more by the lattice estimator, given the key and "
+            "the errors of the sum",
+            "key and errors": f"discrete Gaussians of variance {VARIANCE}; as hard, after what the sum shows of them, "
+            f"as deviation {HARDNESS_DEVIATION:.2f}",
+            "values a coefficient": f"{sizes.values}, each below {sizes.radix:,}",
             "precision": rounded if isinstance(domain, RealDomain) else "integers, which are exact",
-            "flooding": f"uniform in [-2^{sizes.flooding_bits}, 2^{sizes.flooding_bits}), over noise below {noise}",
-            "statistical distance": f"2^{sizes.statistical_distance_log2:.1f} over the whole opening",
-            "threshold": f"{threshold} of {silos}: {silos - threshold or 'none'} may go silent once the key is joined",
+            "masked key": f"{sizes.degree:,} entries modulo 2^{sizes.key_bits}, under SecAgg's masks",
+            "threshold": f"{threshold} of {silos}: {silos - threshold or 'none'} may fall silent at any step",
             "who may pool": who_may_pool(silos, threshold),
+            "what opens": "the key of the sum; nobody ever holds a key that opens more than the sum",
         }
 
     def fewest(self, silos: int) -> int:
-        """The threshold: so many recover the key shares of the others."""
+        """The threshold: so many reveal what removes the masks from the key of the sum."""
         return recovery_threshold(silos, self.threshold)

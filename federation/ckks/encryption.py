@@ -1,79 +1,110 @@
-"""From a vector to a ciphertext, and from opened sums back to a vector.
+"""From a vector to a ciphertext under one silo's key share, and from a sum of ciphertexts back to a vector.
 
-One ciphertext carries several messages: the public key is several polynomials over one common a, and all messages of
-a group share the random u, and so one c1 (the packing of Peikert, Vaikuntanathan and Waters 2008). It rests on ring-LWE
-with as many more samples.
+Of silo i and group g, c = a_g s_i + e + m, where a_g is public and follows from the session. (c, -a_g) is a CKKS
+ciphertext under s_i; ciphertexts added up are one under the sum of the key shares.
 """
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.ckks.packing import crt_scale, pack, unpack
+from federation.ckks.packing import pack, unpack
 from federation.ckks.parameters import Parameters
-from federation.ckks.ring import ring_of
-from federation.ckks.sampling import draw_errors, draw_ternary
+from federation.ckks.sampling import draw_short, expand_uniform
 from federation.ckks.seal_codec import Residues
+from federation.ckks.wide import crt_scale
 from federation.ckks.wire import to_bytes
-from federation.errors import OpeningFailed
-from federation.fixed_point import from_points, largest_point, to_points
+from federation.errors import OpeningFailed, ShareReused
 from federation.randomness import Randomness
-from federation.session import Domain, IntegerDomain, RealDomain, Vector
-from federation.wire import messages_pb2 as pb
+from federation.secret import Secret
+from federation.session import Session
 
-_BATCH = 8  # messages that are decoded together
-
-
-def encrypt(
-    parameters: Parameters, joint_key: Residues, common: Residues, values: NDArray[np.int64], randomness: Randomness
-) -> pb.CiphertextUpload:
-    """c1 of every group, and c0 of every message, divided. One group after the other is in memory."""
-    ring = ring_of(parameters.degree)
-    one_time = ring.evaluate(ring.small(draw_ternary(randomness, (parameters.groups, ring.degree))))
-    errors = ring.small(draw_errors(randomness, (parameters.groups, ring.degree)))
-    c1 = ring.multiply_add(one_time, common, errors)
-    capacity = ring.degree * parameters.values
-    messages = [values[start : start + capacity] for start in range(0, parameters.length, capacity)]
-    c0 = list[bytes]()
-    for group, secret in enumerate(one_time):
-        packed = [pack(parameters, part) for part in messages[group * parameters.keys : (group + 1) * parameters.keys]]
-        noised = np.stack(packed)
-        ring.add(noised, ring.small(draw_errors(randomness, (len(packed), ring.degree))))
-        c0.append(to_bytes(ring.multiply_add(joint_key[: len(packed)], secret, noised, divide=True)))
-    return pb.CiphertextUpload(c0=b"".join(c0), c1=to_bytes(c1))
+_BATCH = 8  # polynomials that are worked on together
 
 
-def decode_sum(parameters: Parameters, opened: Residues, largest: int) -> NDArray[np.int64]:
-    """The values of the sum, from c0 plus everyone's partial decryptions."""
-    ring, scale = ring_of(parameters.degree), crt_scale(parameters.degree)
-    values = [
-        unpack(parameters, message, largest)
-        for start in range(0, len(opened), _BATCH)
-        for message in ring.interpolate_divided(opened[start : start + _BATCH], scale)
-    ]
-    decoded = np.concatenate(values)
+class KeyShare(Secret):
+    """One silo's additive share of the key of the sum: a short polynomial. It encrypts one contribution."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, entries: NDArray[np.int64]) -> None:
+        self._entries: NDArray[np.int64] | None = entries
+
+    @classmethod
+    def draw(cls, parameters: Parameters, randomness: Randomness) -> "KeyShare":
+        """A fresh share."""
+        return cls(draw_short(randomness, parameters.degree))
+
+    def reduced(self, bits: int) -> NDArray[np.int64]:
+        """The entries modulo 2^bits, to be masked and added up."""
+        entries: NDArray[np.int64] = self._unspent() % 2**bits
+        return entries
+
+    def encrypt(
+        self, session: Session, parameters: Parameters, values: NDArray[np.integer], randomness: Randomness
+    ) -> bytes:
+        """The ciphertext of these values. The share is spent before the ciphertext exists."""
+        entries, self._entries = self._unspent(), None
+        return _encrypt(session, parameters, entries, values, randomness)
+
+    def _unspent(self) -> NDArray[np.int64]:
+        if self._entries is None:
+            raise ShareReused("this key share has encrypted one contribution already; a second one would leak both")
+        return self._entries
+
+
+def _encrypt(
+    session: Session,
+    parameters: Parameters,
+    key: NDArray[np.int64],
+    values: NDArray[np.integer],
+    randomness: Randomness,
+) -> bytes:
+    ring = parameters.ring
+    placed = np.zeros((parameters.values, parameters.coefficients), dtype=values.dtype)
+    placed.reshape(-1)[: values.size] = values
+    evaluated = ring.evaluate(ring.small(key[None]))[0]
+    coefficients = np.empty((len(ring.primes), parameters.coefficients), dtype=np.uint64)
+    for groups, places in _batches(parameters):
+        products = ring.multiply(common_polynomials(session, parameters, groups), evaluated)
+        for product, columns in zip(products, places, strict=True):
+            part = coefficients[:, columns]
+            part[:] = pack(parameters, placed[:, columns])
+            ring.add(part, ring.small(draw_short(randomness, part.shape[1])[None])[0])
+            ring.add(part, product[:, : part.shape[1]])
+    return to_bytes(parameters, coefficients)
+
+
+def open_sum(
+    session: Session, parameters: Parameters, total: Residues, key: NDArray[np.int64], contributors: int
+) -> NDArray[np.int64]:
+    """The values of the sum, from its coefficients (primes, coefficients) and the sum of its contributors' keys."""
+    ring, scale = parameters.ring, crt_scale(parameters.ring.primes)
+    negated = ring.evaluate(ring.small(-key[None]))[0]
+    values = np.empty((parameters.values, parameters.coefficients), dtype=np.int64)
+    for groups, places in _batches(parameters):
+        whole = np.zeros((len(groups), len(ring.primes), ring.degree), dtype=np.uint64)
+        for polynomial, columns in zip(whole, places, strict=True):
+            polynomial[:, : columns.stop - columns.start] = total[:, columns]
+        opened = ring.multiply_add(common_polynomials(session, parameters, groups), negated, whole)
+        for polynomial, columns in zip(ring.interpolate(opened, scale), places, strict=True):
+            values[:, columns] = unpack(parameters, polynomial[:, : columns.stop - columns.start], contributors)
+    decoded = values.reshape(-1)
     if decoded[parameters.length :].any():
-        raise OpeningFailed("a sum came out with values where nobody had put any: a silo opened or encrypted falsely")
+        raise OpeningFailed("a sum came out with values where nobody had put any: a silo encrypted falsely")
     return decoded[: parameters.length]
 
 
-def to_values(domain: Domain, vector: Vector, precision_bits: int) -> NDArray[np.int64]:
-    """A contribution as non-negative integers."""
-    match domain:
-        case RealDomain():
-            return to_points(domain, vector, precision_bits)
-        case IntegerDomain():
-            return vector.astype(np.int64)
+def common_polynomials(session: Session, parameters: Parameters, groups: range) -> Residues:
+    """a_g of these groups, evaluated: public, and nobody's choice, because they follow from the session's digest."""
+    seeds = [session.bind("common polynomial", group.to_bytes(8, "little")) for group in groups]
+    return np.stack([expand_uniform(parameters.ring, seed) for seed in seeds])
 
 
-def largest_value(domain: Domain, precision_bits: int) -> int:
-    """The largest that `to_values` gives."""
-    return largest_point(precision_bits) if isinstance(domain, RealDomain) else domain.modulus - 1
-
-
-def to_total(domain: Domain, values: NDArray[np.int64], contributors: int, precision_bits: int) -> tuple[Vector, float]:
-    """The total that a sum of values stands for, and the largest error of an entry."""
-    match domain:
-        case RealDomain():
-            return from_points(domain, values, contributors, precision_bits)
-        case IntegerDomain(modulus=modulus):
-            return values % modulus, 0.0
+def _batches(parameters: Parameters) -> Iterator[tuple[range, list[slice]]]:
+    """Groups that are worked on together, and which of all coefficients are each one's."""
+    for first in range(0, parameters.groups, _BATCH):
+        groups = range(first, min(first + _BATCH, parameters.groups))
+        starts = [group * parameters.degree for group in groups]
+        yield groups, [slice(start, min(start + parameters.degree, parameters.coefficients)) for start in starts]

@@ -4,12 +4,12 @@ A polynomial is its residues modulo each prime of q: an array of shape (primes, 
 operation are stacked in front: (polynomials, primes, degree). "Evaluated" means in NTT form, where products are
 element-wise.
 
-q is made of 60-bit primes, the last of which `divide` takes away. SEAL counts one more, small prime for key switching,
-which nothing here uses, in its check that degree and modulus give 128-bit security.
+SEAL counts one more, small prime for key switching, which nothing here uses, in its check that degree and modulus give
+128-bit security.
 """
 
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 from itertools import repeat
 from typing import Any
 
@@ -21,10 +21,6 @@ from federation.ckks import seal_codec
 from federation.ckks.seal_codec import Residues
 from federation.errors import ConfigError
 
-PRIME_BITS = 60
-PRIMES = {8192: 3, 16384: 7}
-"""Primes of q by degree: as many as SEAL's 128-bit security allows."""
-
 _SPECIAL_BITS = 18
 _MOST = 8  # polynomials in one SEAL ciphertext; it holds 2 to 16
 
@@ -32,29 +28,29 @@ _MOST = 8  # polynomials in one SEAL ciphertext; it holds 2 to 16
 class Ring:
     """One degree, its primes, and SEAL's operations on it. Get it from `ring_of`, which keeps its tables."""
 
-    def __init__(self, degree: int) -> None:
-        primes = PRIMES[degree]
-        self._moduli = sealapi.CoeffModulus.Create(degree, [PRIME_BITS] * primes + [_SPECIAL_BITS])
+    def __init__(self, degree: int, prime_bits: tuple[int, ...], *, divides: bool) -> None:
+        self._moduli = sealapi.CoeffModulus.Create(degree, [*prime_bits, _SPECIAL_BITS])
         parameters = sealapi.EncryptionParameters(sealapi.SCHEME_TYPE.CKKS)
         parameters.set_poly_modulus_degree(degree)
         parameters.set_coeff_modulus(self._moduli)
-        self._context = sealapi.SEALContext(parameters, True, sealapi.SEC_LEVEL_TYPE.TC128)
+        self._context = sealapi.SEALContext(parameters, divides, sealapi.SEC_LEVEL_TYPE.TC128)
         if not self._context.parameters_set():
             raise ConfigError(
-                f"SEAL refuses degree {degree} with {primes} primes of {PRIME_BITS} bits at 128-bit security "
+                f"SEAL refuses degree {degree} with primes of {prime_bits} bits at 128-bit security "
                 f"({self._context.parameters_error_message()}); install tenseal 0.3.18"
             )
         self._evaluator = sealapi.Evaluator(self._context)
-        whole = self._context.first_context_data()
-        self._whole_id, self._divided_id = (_bytes(data.parms_id()) for data in (whole, whole.next_context_data()))
-        self.degree = degree
-        self.primes: Residues = np.array([modulus.value() for modulus in self._moduli[:primes]], dtype=np.uint64)
+        self.degree, self.prime_bits = degree, prime_bits
+        self.primes: Residues = np.array([prime.value() for prime in self._moduli[: len(prime_bits)]], dtype=np.uint64)
         self.divisor = int(self.primes[-1])
         """The prime that `divide` divides by."""
+        whole = self._context.first_context_data()
+        self._whole_id = _bytes(whole.parms_id())
+        self._divided_id = _bytes(whole.next_context_data().parms_id()) if divides else b""
 
     @property
     def modulus_bits(self) -> int:
-        """What SEAL's security check counts, the unused prime included."""
+        """Bits of the modulus that SEAL's security check counts, the unused prime included."""
         return sum(modulus.bit_count() for modulus in self._moduli)
 
     def small(self, coefficients: NDArray[np.int64]) -> Residues:
@@ -67,6 +63,10 @@ class Ring:
         return np.concatenate([
             self._read(self._evaluated(part), len(self.primes))[:count] for part, count in _portions(polynomials)
         ])  # fmt: skip
+
+    def multiply(self, factors: Residues, by: Residues) -> Residues:
+        """The coefficients of `factors` times `by`, both evaluated."""
+        return self._multiply_and_interpolate(self._whole_id, factors, by)
 
     def multiply_add(self, factors: Residues, by: Residues, plus: Residues | None, *, divide: bool = False) -> Residues:
         """`factors` times `by`, both evaluated, plus the polynomials `plus`, if any, which are not; evaluated.
@@ -88,23 +88,26 @@ class Ring:
             results.append(self._read(result, len(self.primes) - divide)[:count])
         return np.concatenate(results)
 
-    def interpolate_divided(self, polynomials: Residues, scale: Residues) -> Residues:
-        """The coefficients of evaluated, divided polynomials, each residue times its prime's entry of `scale`."""
+    def interpolate(self, polynomials: Residues, scale: Residues, *, divided: bool = False) -> Residues:
+        """The coefficients of evaluated polynomials, each residue times its prime's entry of `scale`."""
         constant = np.repeat(scale[:, None], self.degree, axis=1)  # a constant is the same at every evaluation point
-        multiplier = seal_codec.plaintext(self._context, self._divided_id, constant)
-        results = list[Residues]()
-        for part, count in _portions(polynomials):
-            result = self._load(self._divided_id, part, ntt=True)
-            self._evaluator.multiply_plain_inplace(result, multiplier)
-            self._evaluator.transform_from_ntt_inplace(result)
-            results.append(self._read(result, len(self.primes) - 1)[:count])
-        return np.concatenate(results)
+        return self._multiply_and_interpolate(self._divided_id if divided else self._whole_id, polynomials, constant)
 
     def add(self, total: Residues, polynomials: Residues) -> None:
-        """Add to `total`, in place; both divided or both not."""
+        """Add to `total`, in place; both divided or both not. Rows, second to last, are primes."""
         primes = self.primes[: total.shape[-2], None]
         total += polynomials
         np.minimum(total, total - primes, out=total)  # below the prime, the difference wraps around and is larger
+
+    def _multiply_and_interpolate(self, parms_id: bytes, factors: Residues, by: Residues) -> Residues:
+        multiplier = seal_codec.plaintext(self._context, parms_id, by)
+        results = list[Residues]()
+        for part, count in _portions(factors):
+            result = self._load(parms_id, part, ntt=True)
+            self._evaluator.multiply_plain_inplace(result, multiplier)
+            self._evaluator.transform_from_ntt_inplace(result)
+            results.append(self._read(result, len(by))[:count])
+        return np.concatenate(results)
 
     def _evaluated(self, part: Residues) -> Any:
         loaded = self._load(self._whole_id, part, ntt=False)
@@ -118,10 +121,13 @@ class Ring:
         return seal_codec.polynomials_of(loaded, primes=primes, degree=self.degree)
 
 
-@cache
-def ring_of(degree: int) -> Ring:
-    """The ring of this degree; its tables are made once in a process."""
-    return Ring(degree)
+@lru_cache(maxsize=32)
+def ring_of(degree: int, prime_bits: tuple[int, ...], *, divides: bool = False) -> Ring:
+    """The ring of this degree with primes of these sizes; its tables are made once in a process.
+
+    With `divides`, also the tables for polynomials that are divided by the last prime, which take longer.
+    """
+    return Ring(degree, prime_bits, divides=divides)
 
 
 def _portions(polynomials: Residues) -> Iterator[tuple[Residues, int]]:

@@ -1,64 +1,29 @@
-"""What the scheme draws: secrets and errors as SEAL draws them, and the public polynomial. (Flooding is in packing.py.)
-
-Secrets are uniform over {-1, 0, 1}. Errors are centred binomials of 21 coin pairs, variance 10.5, SEAL's own default.
-"""
+"""What the scheme draws: short polynomials for keys and errors, and the public polynomials that a seed stands for."""
 
 import hashlib
 
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.ckks.ring import PRIME_BITS, Ring
+from federation.ckks.ring import Ring
 from federation.ckks.seal_codec import Residues
+from federation.ckks.security import VARIANCE
+from federation.mechanisms.tables import discrete_gaussian
 from federation.randomness import Randomness
 
-TERNARY_VARIANCE = 2 / 3
-COIN_PAIRS = 21
-ERROR_VARIANCE = COIN_PAIRS / 2
-
-_SPARE_BYTES = 2048  # a byte is rejected with probability 1/64: 16,384 kept ones need about 260 more
-_SPARE_WORDS = 64  # a word is rejected with probability below 2^-30
+_SPARE_WORDS = 64  # a word is rejected with probability below 2^-15: each prime is just below a power of two
 
 
-def ternary(stream: bytes, count: int) -> NDArray[np.int64]:
-    """`count` uniform values of {-1, 0, 1} from uniform bytes: those below 252 = 84 * 3, the rest is rejected."""
-    drawn = np.frombuffer(stream, dtype=np.uint8)
-    kept = drawn[drawn < 252][:count]
-    if len(kept) < count:
-        raise RuntimeError("too many bytes were rejected, which happens with probability below 2^-200")
-    return (kept % 3).astype(np.int64) - 1
-
-
-def stream_length(count: int) -> int:
-    """Bytes that `ternary` needs for this many values."""
-    return count + count // 16 + _SPARE_BYTES
-
-
-def draw_ternary(randomness: Randomness, shape: tuple[int, int]) -> NDArray[np.int64]:
-    """Fresh secrets."""
-    count = shape[0] * shape[1]
-    return ternary(randomness.bits(stream_length(count)), count).reshape(shape)
-
-
-def expand_ternary(seed: bytes, label: bytes, count: int) -> NDArray[np.int64]:
-    """The secret that a seed stands for."""
-    return ternary(hashlib.shake_256(seed + label).digest(stream_length(count)), count)
-
-
-def draw_errors(randomness: Randomness, shape: tuple[int, int]) -> NDArray[np.int64]:
-    """Fresh errors: heads minus heads of 21 coins each."""
-    words = np.frombuffer(randomness.bits(8 * shape[0] * shape[1]), dtype="<u8").reshape(shape)
-    coins = np.uint64(2**COIN_PAIRS - 1)
-    heads, others = np.bitwise_count(words & coins), np.bitwise_count((words >> np.uint64(32)) & coins)
-    errors: NDArray[np.int64] = heads.astype(np.int64) - others.astype(np.int64)
-    return errors
+def draw_short(randomness: Randomness, count: int) -> NDArray[np.int64]:
+    """`count` entries of a key or of errors: discrete Gaussian, within 2^-120 of it in total variation."""
+    return discrete_gaussian(float(VARIANCE)).draw(count, randomness)
 
 
 def expand_uniform(ring: Ring, seed: bytes) -> Residues:
     """The public polynomial that a seed stands for, evaluated, of shape (primes, degree)."""
     rows = list[Residues]()
-    for index, prime in enumerate(ring.primes):
+    for index, (prime, bits) in enumerate(zip(ring.primes, ring.prime_bits, strict=True)):
         stream = hashlib.shake_256(seed + bytes([index])).digest(8 * (ring.degree + _SPARE_WORDS))
-        words = np.frombuffer(stream, dtype="<u8") & np.uint64(2**PRIME_BITS - 1)
+        words = np.frombuffer(stream, dtype="<u8") & np.uint64(2**bits - 1)
         rows.append(words[words < prime][: ring.degree])
     return np.stack(rows)

@@ -1,65 +1,32 @@
-"""Polynomials as bytes: two residues of 60 bits in 15 bytes, each checked against its prime on the way in."""
+"""Coefficients as bytes: each residue in as many bits as its prime has, prime after prime."""
+
+from collections.abc import Iterator
 
 import numpy as np
 
-from federation.ckks.ring import PRIME_BITS, Ring
+from federation.ckks.parameters import Parameters
 from federation.ckks.seal_codec import Residues
 from federation.errors import MessageError
-
-_PAIR_BYTES = 2 * PRIME_BITS // 8
-_MASK = np.uint64(2**PRIME_BITS - 1)
+from federation.masked.words import WordRing
 
 
-def polynomial_bytes(ring: Ring, *, divided: bool = False) -> int:
-    """Of one polynomial."""
-    return (len(ring.primes) - divided) * ring.degree // 2 * _PAIR_BYTES
+def to_bytes(parameters: Parameters, coefficients: Residues) -> bytes:
+    """Coefficients of shape (primes, coefficients)."""
+    return b"".join(ring.pack(row) for ring, row in zip(_rings(parameters), coefficients, strict=True))
 
 
-def to_bytes(polynomials: Residues) -> bytes:
-    """Of any number of polynomials."""
-    pairs = polynomials.reshape(-1, 2)
-    packed = np.empty((len(pairs), _PAIR_BYTES), dtype=np.uint8)
-    low = pairs[:, 0] | (pairs[:, 1] << np.uint64(PRIME_BITS))
-    high = pairs[:, 1] >> np.uint64(64 - PRIME_BITS)
-    packed[:, :8] = low.astype("<u8").view(np.uint8).reshape(-1, 8)
-    packed[:, 8:] = high.astype("<u8").view(np.uint8).reshape(-1, 8)[:, : _PAIR_BYTES - 8]
-    return packed.tobytes()
+def rows(parameters: Parameters, data: bytes) -> Iterator[Residues]:
+    """The residues modulo one prime after the other, each checked."""
+    if len(data) != parameters.ciphertext_bytes:
+        raise MessageError(f"a ciphertext came with {len(data)} bytes, expected {parameters.ciphertext_bytes}")
+    start = 0
+    for ring, prime in zip(_rings(parameters), parameters.ring.primes, strict=True):
+        row = ring.unpack(data[start : start + ring.packed_bytes])
+        start += ring.packed_bytes
+        if (row >= prime).any():
+            raise MessageError("a residue came at or above its prime; its sender made or sent the ciphertext wrongly")
+        yield row.astype(np.uint64, copy=False)
 
 
-def from_bytes(ring: Ring, data: bytes | memoryview, *, divided: bool = False) -> Residues:
-    """As many polynomials as these bytes are, which is checked before by `require_polynomials`."""
-    packed = np.frombuffer(data, dtype=np.uint8).reshape(-1, _PAIR_BYTES)
-    low = np.ascontiguousarray(packed[:, :8]).view("<u8")[:, 0]
-    high = np.zeros((len(packed), 8), dtype=np.uint8)
-    high[:, : _PAIR_BYTES - 8] = packed[:, 8:]
-    residues = np.empty((len(packed), 2), dtype=np.uint64)
-    residues[:, 0] = low & _MASK
-    residues[:, 1] = (low >> np.uint64(PRIME_BITS)) | (high.view("<u8")[:, 0] << np.uint64(64 - PRIME_BITS))
-    primes = ring.primes[: len(ring.primes) - divided, None]
-    polynomials = residues.reshape(-1, len(primes), ring.degree)
-    if (polynomials >= primes).any():
-        raise MessageError("a polynomial came with a residue at or above its prime; its sender made or sent it wrongly")
-    return polynomials
-
-
-def require_polynomials(ring: Ring, data: bytes, count: int, *, divided: bool = False) -> bytes:
-    """The bytes, if they have the length of just this many polynomials."""
-    expected = count * polynomial_bytes(ring, divided=divided)
-    if len(data) != expected:
-        raise MessageError(f"{len(data)} bytes came for {count} polynomials, expected {expected}: cut off or too long")
-    return data
-
-
-def check_polynomials(ring: Ring, data: bytes, count: int, *, divided: bool = False) -> None:
-    """`MessageError` unless these are just this many polynomials, every residue below its prime."""
-    view = memoryview(require_polynomials(ring, data, count, divided=divided))
-    size = polynomial_bytes(ring, divided=divided)
-    for start in range(0, len(data), size):
-        from_bytes(ring, view[start : start + size], divided=divided)
-
-
-def add_bytes(ring: Ring, total: Residues, data: bytes, *, divided: bool = False) -> None:
-    """Add polynomials that came as bytes to a total, one after the other, so that never all of them are unpacked."""
-    size, view = polynomial_bytes(ring, divided=divided), memoryview(data)
-    for index, polynomial in enumerate(total):
-        ring.add(polynomial, from_bytes(ring, view[index * size : (index + 1) * size], divided=divided)[0])
+def _rings(parameters: Parameters) -> list[WordRing]:
+    return [WordRing(parameters.coefficients, bits) for bits in parameters.prime_bits]

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from federation.additive.additive_sum import AdditiveSumConfig
 from federation.ckks.ckks_sum import CkksSumConfig
+from federation.joint_key.joint_key_sum import JointKeyConfig
 from federation.one_key.one_key_sum import PaillierSumConfig, StockCkksConfig
 from federation.plain.plain_sum import PlainSumConfig
 from federation.ring.ring_sum import RingSumConfig
@@ -16,6 +17,7 @@ from federation.threshold import may_pool
 SecureSumConfig = Annotated[
     PlainSumConfig
     | CkksSumConfig
+    | JointKeyConfig
     | StockCkksConfig
     | PaillierSumConfig
     | SecAggConfig
@@ -43,7 +45,7 @@ def may_collude(config: SecureSumConfig, silos: int) -> int:
             return silos - 2
         case SecAggPlusConfig(corrupt=corrupt) if silos >= FEWEST_FOR_A_RING:
             return math.floor(corrupt * silos)
-        case SecAggPlusConfig() | SecAggConfig() | CkksSumConfig():
+        case SecAggPlusConfig() | SecAggConfig() | CkksSumConfig() | JointKeyConfig():
             return may_pool(silos, config.build().fewest(silos))
 
 
@@ -60,5 +62,7 @@ def shows_silos_the_exact_sum(config: SecureSumConfig) -> bool:
     return isinstance(config, RingSumConfig | PaillierSumConfig | StockCkksConfig)
 
 
-SumKind = Literal["ckks", "secagg", "secagg_plus", "additive", "ring", "paillier", "ckks_one_key", "plain"]
+SumKind = Literal[
+    "ckks", "secagg", "secagg_plus", "additive", "ring", "ckks_joint_key", "paillier", "ckks_one_key", "plain"
+]
 """By which a silo's policy names them."""

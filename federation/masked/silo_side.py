@@ -7,15 +7,18 @@ its last reply left it.
 from collections.abc import Iterable
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from federation.errors import SealBroken, WrongRound
 from federation.identity import Identity
 from federation.masked.advertisement import advertise, check_advertisements
-from federation.masked.words import WordRing, require_integers
+from federation.masked.words import WordRing
 from federation.randomness import Randomness
 from federation.rounds import SiloRounds, read_pieces, require_empty, require_mine
 from federation.sealing import AgreementKey, ChannelKey
 from federation.secret import Secret
-from federation.session import Session, Vector
+from federation.session import Session
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode
 
@@ -42,11 +45,11 @@ class MaskedSilo(SiloRounds):
     """The part of a silo's side that does not depend on the scheme."""
 
     def __init__(
-        self, session: Session, me: Identity, contribution: Vector, randomness: Randomness, ring: WordRing
+        self, session: Session, me: Identity, values: NDArray[np.int64], randomness: Randomness, ring: WordRing
     ) -> None:
         super().__init__(session, me)
         self._ring, self._randomness = ring, randomness
-        self._words = ring.words(require_integers(session.domain, len(session.roster)).check(contribution))
+        self._words = ring.words(values)
         self._channel: ChannelKey | None = None
         self._mask_key: AgreementKey | None = None
         self._seed: MaskSeed | None = None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from federation.errors import DomainError, MessageError
 from federation.secure_sum import Sum
-from federation.session import Domain, IntegerDomain
+from federation.session import Domain, IntegerDomain, Session, Vector
 
 Words = NDArray[np.unsignedinteger[Any]]
 Sign = Literal[1, -1]
@@ -147,6 +147,11 @@ def to_total(domain: Domain, ring: WordRing, words: Words, contributors: tuple[s
     """The sum that unmasked words stand for."""
     modulus = require_integers(domain, len(contributors)).modulus
     return Sum(ring.values(words) % modulus, contributors, 0.0)
+
+
+def checked_integers(session: Session, contribution: Vector) -> NDArray[np.int64]:
+    """A silo's contribution, if it is one of the session's domain."""
+    return require_integers(session.domain, len(session.roster)).check(contribution)
 
 
 def require_integers(domain: Domain, silos: int) -> IntegerDomain:

@@ -6,7 +6,7 @@ from federation.errors import DomainError, MessageError
 from federation.identity import Identity
 from federation.masked.advertisement import ADVERTISEMENT_BYTES, check_advertisements
 from federation.masked.silo_side import SEAL_BYTES, MaskedSilo, MaskSeed
-from federation.masked.words import Words, ring_for, to_total
+from federation.masked.words import Words, checked_integers, ring_for, to_total
 from federation.randomness import Randomness
 from federation.rounds import AggregatorRounds, Bodies, Step, pieces
 from federation.secure_sum import Sum
@@ -23,7 +23,8 @@ class RingSilo(MaskedSilo):
 
     def __init__(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> None:
         require_ring(len(session.roster))
-        super().__init__(session, me, contribution, randomness, ring_for(session.domain, len(session.roster)))
+        ring = ring_for(session.domain, len(session.roster))
+        super().__init__(session, me, checked_integers(session, contribution), randomness, ring)
 
     @property
     def _steps(self) -> Mapping[int, Step]:

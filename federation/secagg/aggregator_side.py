@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from federation.errors import MessageError
 from federation.masked.advertisement import ADVERTISEMENT_BYTES, check_advertisements
 from federation.masked.silo_side import SEAL_BYTES
-from federation.masked.words import Sign, to_total
+from federation.masked.words import Sign, Words, to_total
 from federation.rounds import AggregatorRounds, Bodies, pieces, read_pieces
 from federation.secagg.plan import Plan, Round
 from federation.secagg.shares import SECRET_BYTES, join_key, join_seed, mask_between, mask_sign
@@ -87,16 +87,24 @@ class SecAggAggregator(AggregatorRounds):
         return self._ask(Round.UPLOAD, {silo: pieces(letters[silo]) for silo in replies})
 
     def _uploads(self, replies: Bodies) -> Mapping[str, bytes]:
-        for reply in replies.values():
-            self._total += self._plan.ring.unpack(self._body(Round.UPLOAD, reply))
+        for silo, reply in replies.items():
+            self._add_upload(silo, self._body(Round.UPLOAD, reply))
         self._survivors = tuple(sorted(replies))
         self._bits = to_bits(self._session, self._survivors)
         return self._ask(Round.CONFIRM, dict.fromkeys(self._survivors, self._bits))
+
+    def _add_upload(self, silo: str, body: bytes) -> None:
+        self._total += self._plan.ring.unpack(body)
 
     def _confirmed(self, replies: Bodies) -> Mapping[str, bytes]:
         return self._tell_near(Round.REVEAL, self._bodies(Round.CONFIRM, replies))
 
     def _unmask(self, replies: Bodies) -> Sum:
+        words = self._unmasked(replies)
+        return to_total(self._session.domain, self._plan.ring, words, self._survivors)
+
+    def _unmasked(self, replies: Bodies) -> Words:
+        """The sum of the survivors' words, from the shares that they revealed."""
         held = defaultdict[str, dict[str, bytes]](dict)
         for holder, reply in replies.items():
             for silo, share in self._shares(holder, self._body(Round.REVEAL, reply)).items():
@@ -105,7 +113,7 @@ class SecAggAggregator(AggregatorRounds):
         for silo in self._seed_digests:
             masks += self._own_mask(silo, held[silo]) if silo in self._survivors else self._masks_with(silo, held[silo])
         self._plan.ring.add_masks(self._total, masks)
-        return to_total(self._session.domain, self._plan.ring, self._total, self._survivors)
+        return self._total
 
     def _own_mask(self, silo: str, held: Mapping[str, bytes]) -> list[tuple[bytes, Sign]]:
         return [(join_seed(self._session, silo, held, self._plan.threshold, self._seed_digests[silo]), -1)]

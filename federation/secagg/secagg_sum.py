@@ -23,7 +23,7 @@ from federation.config.precision import PrecisionBits
 from federation.config.section import Section
 from federation.fixed_point import FixedPointSum
 from federation.identity import Identity
-from federation.masked.words import require_integers, ring_for
+from federation.masked.words import WordRing, checked_integers, require_integers, ring_for
 from federation.randomness import Randomness
 from federation.secagg.aggregator_side import SecAggAggregator
 from federation.secagg.graph import Shape, complete, find_shape, harary, whole_silos
@@ -151,15 +151,15 @@ class SecAggSum:
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
         """The side of the silo with this identity."""
-        return SecAggSilo(session, me, contribution, randomness, self.plan(session))
+        return SecAggSilo(session, me, checked_integers(session, contribution), randomness, self.plan(session))
 
     def aggregator(self, session: Session) -> AggregatorSide:
         """The aggregator's side."""
         return SecAggAggregator(session, self.plan(session))
 
-    def plan(self, session: Session) -> Plan:
-        """The same for everyone who computes it."""
-        return _plan(self, session)
+    def plan(self, session: Session, ring: WordRing | None = None) -> Plan:
+        """The same for everyone who computes it; over the session's domain, or over other words that it adds up."""
+        return _plan(self, session, ring or ring_for(session.domain, len(session.roster)))
 
     def _on_ring(self, silos: int) -> RandomRing | None:
         return self.ring if silos >= FEWEST_FOR_A_RING else None
@@ -170,7 +170,7 @@ class SecAggSum:
 
 
 @lru_cache(maxsize=8)
-def _plan(scheme: SecAggSum, session: Session) -> Plan:
+def _plan(scheme: SecAggSum, session: Session, ring: WordRing) -> Plan:
     """Kept, so that a thousand silos in one process draw their graph once."""
     silos = len(session.roster)
     shape, on_ring = scheme._shape(silos), scheme._on_ring(silos) is not None
@@ -178,7 +178,7 @@ def _plan(scheme: SecAggSum, session: Session) -> Plan:
         neighbours=harary(session.roster, shape.degree, session.digest) if on_ring else complete(session.roster),
         complete=not on_ring,
         threshold=shape.threshold,
-        ring=ring_for(session.domain, silos),
+        ring=ring,
         fewest=max(session.quorum, scheme.fewest(silos)),
         fewest_openers=scheme.fewest(silos),
     )

@@ -5,6 +5,9 @@ Every check that protects the silo runs here, raises a typed error and ends the 
 
 from collections.abc import Mapping
 
+import numpy as np
+from numpy.typing import NDArray
+
 from federation.errors import QuorumLost, WrongContributors
 from federation.identity import Identity
 from federation.masked.silo_side import MaskedSilo, MaskSeed
@@ -14,7 +17,7 @@ from federation.sealing import AgreementKey
 from federation.secagg.plan import Plan, Round
 from federation.secagg.shares import SECRET_BYTES, draw_secret, mask_between, mask_sign, seed_digest, split_secret
 from federation.secagg.survivors import check_survivors, from_bits, sign_survivors
-from federation.session import Session, Vector
+from federation.session import Session
 from federation.wire import messages_pb2 as pb
 
 
@@ -22,9 +25,9 @@ class SecAggSilo(MaskedSilo):
     """See the module's text."""
 
     def __init__(
-        self, session: Session, me: Identity, contribution: Vector, randomness: Randomness, plan: Plan
+        self, session: Session, me: Identity, values: NDArray[np.int64], randomness: Randomness, plan: Plan
     ) -> None:
-        super().__init__(session, me, contribution, randomness, plan.ring)
+        super().__init__(session, me, values, randomness, plan.ring)
         self._plan = plan
 
     @property

@@ -298,6 +298,16 @@ class Pieces(_message.Message):
     pieces: _containers.RepeatedCompositeFieldContainer[Piece]
     def __init__(self, pieces: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ...) -> None: ...
 
+class CkksUpload(_message.Message):
+    __slots__ = ("ciphertext", "masked_key", "signature")
+    CIPHERTEXT_FIELD_NUMBER: _ClassVar[int]
+    MASKED_KEY_FIELD_NUMBER: _ClassVar[int]
+    SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    ciphertext: bytes
+    masked_key: bytes
+    signature: bytes
+    def __init__(self, ciphertext: _Optional[bytes] = ..., masked_key: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
+
 class KeyCommitment(_message.Message):
     __slots__ = ("channel_key", "commitment", "signature")
     CHANNEL_KEY_FIELD_NUMBER: _ClassVar[int]
@@ -344,7 +354,7 @@ class CiphertextUpload(_message.Message):
     c1: bytes
     def __init__(self, c0: _Optional[bytes] = ..., c1: _Optional[bytes] = ...) -> None: ...
 
-class CkksOpening(_message.Message):
+class JointKeyOpening(_message.Message):
     __slots__ = ("polynomials", "signature")
     POLYNOMIALS_FIELD_NUMBER: _ClassVar[int]
     SIGNATURE_FIELD_NUMBER: _ClassVar[int]
@@ -352,7 +362,7 @@ class CkksOpening(_message.Message):
     signature: bytes
     def __init__(self, polynomials: _Optional[bytes] = ..., signature: _Optional[bytes] = ...) -> None: ...
 
-class CkksSilence(_message.Message):
+class JointKeySilence(_message.Message):
     __slots__ = ("missing", "opened")
     MISSING_FIELD_NUMBER: _ClassVar[int]
     OPENED_FIELD_NUMBER: _ClassVar[int]
@@ -446,7 +456,7 @@ class MaskedSiloState(_message.Message):
     survivors: bytes
     def __init__(self, answered: _Optional[int] = ..., channel_key: _Optional[bytes] = ..., mask_key: _Optional[bytes] = ..., seed: _Optional[bytes] = ..., advertised: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ..., held: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ..., survivors: _Optional[bytes] = ...) -> None: ...
 
-class CkksSiloState(_message.Message):
+class JointKeySiloState(_message.Message):
     __slots__ = ("round", "seed", "channel_key", "commitments", "shamir", "joint_key_digest", "ciphertext", "ciphertexts", "share", "contributors", "missing")
     ROUND_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]

@@ -10,6 +10,7 @@ from federation.additive.additive_sum import AdditiveSumConfig
 from federation.ckks.ckks_sum import CkksSum
 from federation.errors import DomainError, MessageError, ProtocolError, QuorumLost, SessionMismatch, WrongRound
 from federation.identity import Identity
+from federation.joint_key.joint_key_sum import JointKeySum
 from federation.one_key.one_key_sum import FixedPointPaillier, PaillierSum, StockCkksConfig
 from federation.plain.plain_sum import PlainSum
 from federation.randomness import SeededRandomness
@@ -23,6 +24,7 @@ INSECURE_TEST_KEY_BITS = 1024
 ALL_SCHEMES: list[SecureSum] = [
     PlainSum(),
     CkksSum(),
+    JointKeySum(),
     SecAggConfig(kind="secagg").build(),
     SecAggPlusConfig(kind="secagg_plus").build(),
     AdditiveSumConfig(kind="additive").build(),

@@ -60,8 +60,8 @@ def kept_keys(consortium: Consortium, silo: str) -> set[bytes]:
     side = SiloState(consortium.run_folder(silo)).load_reply().side
     if len(side) <= len(b"answered"):  # of a plain sum, or of one that is over
         return set()
-    memory = decode(pb.CkksSiloState if consortium.job.secure_sum.kind == "ckks" else pb.MaskedSiloState, side)
-    return {memory.seed, memory.channel_key, getattr(memory, "mask_key", b"")} - {b""}
+    memory = decode(pb.MaskedSiloState, side)
+    return {memory.seed, memory.channel_key, memory.mask_key} - {b""}
 
 
 def state_files(consortium: Consortium) -> Iterator[Path]:

@@ -24,7 +24,7 @@ JOBS: dict[str, dict[str, Any]] = {
     "secagg": {"warm_start": KERNEL_MEAN, "secure_sum": {"kind": "secagg"}},
     "additive": {"warm_start": KERNEL_MEAN, "secure_sum": {"kind": "additive"}},
 }
-KEYS = {"plain": 0, "ckks": 2 * 2, "secagg": 2 * 3, "additive": 2 * 1}
+KEYS = {"plain": 0, "ckks": 2 * 3, "secagg": 2 * 3, "additive": 2 * 1}
 """How many keys and seeds a silo draws in the two sums that hide."""
 
 

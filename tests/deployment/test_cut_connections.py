@@ -17,7 +17,7 @@ from .proxy import Proxy
 ConsortiumOf = Callable[..., Consortium]
 LARGE: dict[str, Any] = {
     "warm_start": {**KERNEL_MEAN, "frequencies": 10_000, "fit_steps": 1},
-    "secure_sum": {"kind": "ckks"},
+    "secure_sum": {"kind": "ckks_joint_key"},
     "schedule": {"kind": "two_phase", "batch": 48, "local_steps": 10, "tuning_rounds": 0},
 }
 """Its first sum has large messages: what everybody uploads, and what everybody opens."""

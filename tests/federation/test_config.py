@@ -75,7 +75,7 @@ def test_the_digest_changes_with_any_field() -> None:
         ("secure_sum: {kind: plain}", "secure_sum: {kind: rot13}", ["job.yaml:19: secure_sum", "rot13", "plain", "ckks"]),
         ("secure_sum: {kind: plain}", "secure_sum: {kind: ckks, threshold: 3}", ["job.yaml:19: secure_sum.threshold is 3", "threshold is 3 for 2 silos", "above half"]),
         ("secure_sum: {kind: plain}", "secure_sum: {kind: ckks, threshold: 1}", ["job.yaml:19: secure_sum.threshold", "found 1"]),
-        ("secure_sum: {kind: plain}", "secure_sum: {kind: ckks, statistical_distance_bits: 20}", ["statistical_distance_bits", "found 20", "greater than or equal to 40"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: ckks_joint_key, statistical_distance_bits: 20}", ["statistical_distance_bits", "found 20", "greater than or equal to 40"]),
         ("secure_sum: {kind: plain}", "secure_sum: {kind: ckks, precision_bits: 60}", ["secure_sum.precision_bits", "found 60"]),
         ("secure_sum: {kind: plain}", "secure_sum: {kind: secag}", ["job.yaml:19: secure_sum: found secag", "'secagg', 'secagg_plus', 'additive', 'ring'; did you mean secagg?"]),
         ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg, threshold: 1}", ["job.yaml:19: secure_sum.threshold: found 1", "greater than or equal to 2", "more than half"]),

@@ -340,17 +340,17 @@ class TestTheEndOfARun:
         keys, start = tuple(ROSTER[name] for name in NAMES), start_of(pb.Train(model=to_array(model)))
         session = Session(sum_id(RUN, 3), NAMES, model_domain(job, model.size), scheme.name, 3, keys, start)
         (message,) = set(scheme.aggregator(session).open().values())
-        commit_key = request(job, 4, sum=pb.Sum(session=session.to_wire(), message=message))
-        assert decode(pb.Reply, part.answer(commit_key)).WhichOneof("body") == "sum"
-        seed = decode(pb.CkksSiloState, SiloState(desk.folder()).load_reply().side).seed
+        advertise = request(job, 4, sum=pb.Sum(session=session.to_wire(), message=message))
+        assert decode(pb.Reply, part.answer(advertise)).WhichOneof("body") == "sum"
+        seed = decode(pb.MaskedSiloState, SiloState(desk.folder()).load_reply().side).seed
         part = desk.offered(job, SECOND_RUN, policy=policy)
         assert seed in (desk.folder() / "reply.bin").read_bytes()
         desk.train(part, job, SECOND_RUN)
         assert not any(seed in path.read_bytes() for path in desk.state.rglob("*") if path.is_file())
         part = desk.offered(job, policy={**policy, "largest_epsilon": 40, "largest_delta": 1e-3})
-        assert decode(pb.Reply, part.answer(commit_key)).WhichOneof("body") == "sum", "what has left may leave again"
-        reveal_key = request(job, 5, sum=pb.Sum(session=session.to_wire(), message=message))
-        assert decode(pb.Reply, part.answer(reveal_key)).refusal.error == "WrongRound"
+        assert decode(pb.Reply, part.answer(advertise)).WhichOneof("body") == "sum", "what has left may leave again"
+        share = request(job, 5, sum=pb.Sum(session=session.to_wire(), message=message))
+        assert decode(pb.Reply, part.answer(share)).refusal.error == "WrongRound"
 
 
 def test_a_run_whose_number_is_no_runs_number_is_not_even_refused(desk: Desk) -> None:

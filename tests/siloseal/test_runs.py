@@ -87,8 +87,11 @@ def test_a_job_runs_from_start_to_report(
 
 
 RESTS_ON = {
-    "ckks": {"degree N": "", "log q": "", "values a coefficient": "", "precision": "28 bits", "flooding": "",
-             "statistical distance": "", "threshold": "3 of 3"},
+    "ckks": {"degree N": "", "log q": "", "key and errors": "variance 44", "values a coefficient": "",
+             "precision": "28 bits", "masked key": "SecAgg", "threshold": "3 of 3",
+             "who may pool": "and 1 of the silos", "what opens": "the key of the sum"},
+    "ckks_joint_key": {"degree N": "", "log q": "", "values a coefficient": "", "precision": "28 bits", "flooding": "",
+                       "statistical distance": "", "threshold": "3 of 3", "who may pool": "malformed c1"},
     "secagg": {"precision": "28 bits", "modulus": "2^31", "masks a silo": "2 with everyone else", "threshold": "2 of 3",
                "drop-outs": "1 of 3", "who may pool": "and 0 of the silos"},
     "secagg_plus": {"precision": "28 bits", "modulus": "2^31", "masks a silo": "2 with everyone else",
@@ -100,6 +103,7 @@ RESTS_ON = {
 """What the report says of each sum of three silos, and a part of what it says there."""
 NAMES_OF_SUMS = {
     "ckks": "ckks(precision_bits=28",
+    "ckks_joint_key": "ckks_joint_key(precision_bits=28",
     "secagg": "fixed_point(precision_bits=28) over secagg(threshold=2)",
     "secagg_plus": "over secagg_plus(security_bits=40, correctness_bits=30, corrupt=0.05, dropout=0.05)",
     "additive": "fixed_point(precision_bits=28) over additive",

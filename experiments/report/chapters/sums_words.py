@@ -11,7 +11,7 @@ class Knows(NamedTuple):
 
 
 HELD_BY_ALL = "nobody: every silo holds the whole key, so one silo and the aggregator read every upload"
-SHARED = "the aggregator, lying or not, and 2t - n - 1 of the n silos"
+SHARED = "the aggregator and 2t - n - 1 of the n silos, lying or not"
 
 KNOWS = {
     "plain": Knows("every vector", "nobody: the aggregator alone reads all"),
@@ -21,7 +21,10 @@ KNOWS = {
     "secagg_plus": Knows(
         "the sum", "the aggregator, lying or not, and the agreed share of corrupt silos, but with 2^-40"
     ),
-    "ckks": Knows("the sum", f"{SHARED}, as long as these follow the protocol; one that breaks it can open uploads"),
+    "ckks": Knows("the sum", SHARED),
+    "ckks_joint_key": Knows(
+        "the sum", "the same silos as long as they follow the protocol; one that breaks it and the aggregator read all"
+    ),
     "ckks_one_key": Knows(
         "every vector, without a lie: the sum that it is told carries the noise, which gives the key away", HELD_BY_ALL
     ),

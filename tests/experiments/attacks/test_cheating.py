@@ -42,20 +42,27 @@ def test_the_key_of_stock_ckks_is_computed_from_the_sum_without_any_lie(played: 
     assert played["ckks_one_key", "solves_for_key"].outcome == "learnt"
 
 
-def test_the_same_computation_finds_no_key_where_openings_are_flooded(played: Played) -> None:
+def test_the_key_of_the_sum_opens_no_upload(played: Played) -> None:
     attempt = played["ckks", "solves_for_key"]
+    assert attempt.outcome == "harmless"
+    assert "OpeningFailed" in attempt.words
+
+
+def test_the_same_computation_finds_no_key_where_openings_are_flooded(played: Played) -> None:
+    attempt = played["ckks_joint_key", "solves_for_key"]
     assert attempt.outcome == "harmless"
     assert "what solves the equations has coefficients up to" in attempt.words
 
 
-@pytest.mark.parametrize("kind", [kind for kind in SUMS if kind not in ("ckks", "ckks_one_key")])
+@pytest.mark.parametrize("kind", [kind for kind in SUMS if not kind.startswith("ckks")])
 def test_there_is_no_key_to_solve_for_where_openings_are_exact(played: Played, kind: SumKind) -> None:
     assert played[kind, "solves_for_key"].outcome == "does not apply"
 
 
 REFUSALS: dict[Cheat, dict[SumKind, tuple[str, ...]]] = {
     "opens_one": {
-        "ckks": ("QuorumLost",),
+        "ckks": ("QuorumLost", "WrongContributors"),
+        "ckks_joint_key": ("QuorumLost",),
         "secagg": ("QuorumLost", "WrongContributors"),
         "secagg_plus": ("QuorumLost", "WrongContributors"),
         "additive": ("QuorumLost",),
@@ -63,7 +70,8 @@ REFUSALS: dict[Cheat, dict[SumKind, tuple[str, ...]]] = {
     },
     "swaps_keys": dict.fromkeys(ENCRYPTED_OR_MASKED, ("SignatureInvalid",)),
     "two_lists": {
-        "ckks": ("QuorumLost",),
+        "ckks": ("QuorumLost", "SignatureInvalid"),
+        "ckks_joint_key": ("QuorumLost",),
         "secagg": ("QuorumLost", "SignatureInvalid"),
         "secagg_plus": ("QuorumLost", "SignatureInvalid"),
         "additive": ("QuorumLost",),
@@ -87,7 +95,7 @@ def test_what_every_way_came_to_is_told(played: Played) -> None:
     words = played["additive", "two_lists"].words
     assert "south, west refused. QuorumLost: 3 silos remain, 4 are needed" in words
     assert "then east, north refused. QuorumLost: 1 silos remain, 3 are needed" in words
-    assert "1 of 5 ways: every silo answered; it is the same sum again" in played["ckks", "opens_twice"].words
+    assert "1 of 5 ways: every silo answered; it is the same sum again" in played["ckks_joint_key", "opens_twice"].words
 
 
 def test_no_silo_is_told_anything_in_a_plain_sum(played: Played) -> None:

@@ -14,12 +14,12 @@ import pytest
 
 from experiments.attacks.cheating import play
 from experiments.attacks.table import ROSTER, CheatersTable
-from federation.ckks.ring import ring_of
-from federation.ckks.silo_side import CkksSilo
-from federation.ckks.wire import add_bytes, to_bytes
 from federation.config.sums import SumKind
 from federation.errors import WrongRound
 from federation.identity import Identity
+from federation.joint_key.moduli import ring_of
+from federation.joint_key.silo_side import JointKeySilo
+from federation.joint_key.wire import add_bytes, to_bytes
 from federation.masked.silo_side import MaskedSilo
 from federation.masked.words import WordRing
 from federation.randomness import SeededRandomness
@@ -54,11 +54,11 @@ def test_looking_would_tell_all_without_masks(kind: SumKind, unsealed: None, mon
     assert "stands in a message" in attempt.words
 
 
-@pytest.mark.parametrize("kind", ["secagg", "additive", "ring", "ckks", "ckks_one_key"])
+@pytest.mark.parametrize("kind", ["secagg", "additive", "ring", "ckks", "ckks_joint_key", "ckks_one_key"])
 def test_a_swapped_key_would_give_the_vector_away_if_nobody_checked_signatures(
     kind: SumKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for place in ("masked.advertisement", "secagg.survivors", "ckks.statements"):
+    for place in ("masked.advertisement", "secagg.survivors", "ckks.uploads", "joint_key.statements"):
         monkeypatch.setattr(f"federation.{place}.check_signature", lambda *statement: None)
     assert play(kind, "swaps_keys").outcome == "learnt"
 
@@ -71,8 +71,9 @@ def test_the_first_silos_own_total_would_give_its_vector_away_if_any_letter_open
     assert play("ring", "opens_one").outcome == "learnt"
 
 
+@pytest.mark.parametrize("kind", ["secagg", "ckks"])
 def test_a_list_of_one_survivor_would_give_the_vector_away_if_nobody_checked_it(
-    monkeypatch: pytest.MonkeyPatch,
+    kind: SumKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def sign_anything(silo: SecAggSilo, body: bytes) -> bytes:
         silo._memory.survivors = body
@@ -80,25 +81,28 @@ def test_a_list_of_one_survivor_would_give_the_vector_away_if_nobody_checked_it(
 
     monkeypatch.setattr(SecAggSilo, "_confirm", sign_anything)
     monkeypatch.setattr("federation.secagg.silo_side.read_pieces", read_anything)
-    assert play("secagg", "opens_one").outcome == "learnt"
+    assert play(kind, "opens_one").outcome == "learnt"
 
 
 def test_a_ciphertext_of_one_would_give_the_vector_away_if_silos_opened_anything(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def open_anything(silo: CkksSilo, body: bytes) -> bytes:
+    def open_anything(silo: JointKeySilo, body: bytes) -> bytes:
         sizes, ring = silo._parameters, ring_of(silo._parameters.degree)
         total = np.zeros((sizes.groups, len(ring.primes), ring.degree), dtype=np.uint64)
         for half in read_anything(body).values():
             add_bytes(ring, total, half)
         opened = silo._alive()[0].partial_decrypt(sizes, total, silo._randomness)
-        return pb.CkksOpening(polynomials=to_bytes(opened)).SerializeToString()
+        return pb.JointKeyOpening(polynomials=to_bytes(opened)).SerializeToString()
 
-    monkeypatch.setattr(CkksSilo, "_open", open_anything)
-    assert play("ckks", "opens_one").outcome == "learnt"
+    monkeypatch.setattr(JointKeySilo, "_open", open_anything)
+    assert play("ckks_joint_key", "opens_one").outcome == "learnt"
 
 
-@pytest.mark.parametrize(("kind", "place"), [("secagg", "secagg.secagg_sum"), ("ckks", "ckks.ckks_sum")])
+@pytest.mark.parametrize(
+    ("kind", "place"),
+    [("secagg", "secagg.secagg_sum"), ("ckks", "secagg.secagg_sum"), ("ckks_joint_key", "joint_key.joint_key_sum")],
+)
 def test_two_lists_would_give_two_sums_if_half_of_the_silos_could_open_one(
     kind: SumKind, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,7 +153,7 @@ def rewound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CheatersTable, "silo", silo)
 
 
-@pytest.mark.parametrize("kind", ["secagg", "secagg_plus", "ckks", "paillier", "ckks_one_key"])
+@pytest.mark.parametrize("kind", ["secagg", "secagg_plus", "ckks", "ckks_joint_key", "paillier", "ckks_one_key"])
 def test_a_second_opening_would_give_the_vector_away_if_silos_went_back(kind: SumKind, rewound: None) -> None:
     assert play(kind, "opens_twice").outcome == "learnt"
 

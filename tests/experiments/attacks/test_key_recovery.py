@@ -5,14 +5,15 @@ import pytest
 
 from experiments.attacks import joint_key_recovery
 from experiments.attacks.key_recovery import decrypt, recover_key
-from federation.ckks.ckks_sum import CkksSum
-from federation.ckks.encryption import encrypt, largest_value
-from federation.ckks.keys import SecretShare, common_polynomial
-from federation.ckks.parameters import Parameters
-from federation.ckks.ring import ring_of
-from federation.ckks.wire import from_bytes
+from federation.ckks.values import largest_value
 from federation.errors import OpeningFailed
 from federation.identity import Identity
+from federation.joint_key.encryption import encrypt
+from federation.joint_key.joint_key_sum import JointKeySum
+from federation.joint_key.keys import SecretShare, common_polynomial
+from federation.joint_key.moduli import ring_of
+from federation.joint_key.parameters import Parameters
+from federation.joint_key.wire import from_bytes
 from federation.one_key.stock_ckks import StockCipher
 from federation.one_key.stock_parameters import SLOTS
 from federation.randomness import SecureRandomness
@@ -65,12 +66,12 @@ class TestStockCkks:
             recover_key(cipher, one, key.decrypt(other))
 
 
-class TestASharedKey:
+class TestAJointKey:
     DOMAIN = RealDomain(8192, 8.0)
 
     @property
     def parameters(self) -> Parameters:
-        return CkksSum().parameters(self.DOMAIN, SILOS)
+        return JointKeySum().parameters(self.DOMAIN, SILOS)
 
     def test_openings_without_flooding_and_rounding_would_give_it(self) -> None:
         ring, rng = ring_of(self.parameters.degree), np.random.default_rng(5)

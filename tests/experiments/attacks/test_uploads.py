@@ -8,10 +8,9 @@ import pytest
 
 from experiments.attacks.sessions import Reals
 from experiments.attacks.uploads import NONCE_BYTES, TAG_BYTES, ReadableSum, read_upload
-from federation.ckks import silo_side
+from federation.ckks import encryption
 from federation.ckks.ckks_sum import CkksSumConfig
 from federation.ckks.parameters import Parameters
-from federation.ckks.ring import ring_of
 from federation.ckks.seal_codec import Residues
 from federation.config.sums import AdditiveSumConfig, PlainSumConfig, RingSumConfig, SecAggConfig, SecAggPlusConfig
 from federation.masked.words import WordRing
@@ -40,13 +39,12 @@ def nothing_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
         ChannelKey, "seal", lambda self, receiver, letter, context: bytes(NONCE_BYTES) + letter + bytes(TAG_BYTES)
     )
     monkeypatch.setattr(ChannelKey, "unseal", lambda self, sender, sealed, context: sealed[NONCE_BYTES:-TAG_BYTES])
-    monkeypatch.setattr(silo_side, "common_polynomial", _one)
+    monkeypatch.setattr(encryption, "common_polynomials", _one)
 
 
-def _one(session: Session, parameters: Parameters) -> Residues:
-    """It is 1 at every point at which polynomials are evaluated."""
-    ring = ring_of(parameters.degree)
-    return np.ones((len(ring.primes), ring.degree), dtype=np.uint64)
+def _one(session: Session, parameters: Parameters, groups: range) -> Residues:
+    """1 at every point at which polynomials are evaluated."""
+    return np.ones((len(groups), len(parameters.prime_bits), parameters.degree), dtype=np.uint64)
 
 
 @pytest.mark.parametrize("config", HIDING, ids=kind_of)

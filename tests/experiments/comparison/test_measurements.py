@@ -96,7 +96,12 @@ def test_noise_is_what_the_mechanism_was_calibrated_for(tmp_path: Path) -> None:
 
 def test_the_first_round_may_cost_more_than_the_others(tmp_path: Path) -> None:
     rows = TrafficMeasurement(
-        kind="traffic", first={"kind": "ckks"}, others={"kind": "plain"}, silos=3, parameters=1000, rounds=(1, 2, 3)
+        kind="traffic",
+        first={"kind": "ckks_joint_key"},
+        others={"kind": "plain"},
+        silos=3,
+        parameters=1000,
+        rounds=(1, 2, 3),
     ).run(tmp_path)  # type: ignore[arg-type]  # pydantic makes sections of them
     one, two, three = (row.value for row in rows if row.measure == "predicted_bytes")
     assert three - two == two - one < one / 10

@@ -1,83 +1,82 @@
-"""All parties of a CKKS sum at one table, with every message in the test's hand."""
+"""All parties of an encrypted sum at one table, with every message in the test's hand."""
 
 from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
 
+from federation import sealing
 from federation.ckks.ckks_sum import CkksSum
-from federation.ckks.silo_side import CkksSilo
 from federation.identity import Identity
 from federation.randomness import SeededRandomness
-from federation.secure_sum import AggregatorSide, Sum
+from federation.secagg.plan import Round
+from federation.secure_sum import AggregatorSide, SiloSide, Sum
 from federation.session import RealDomain, Session
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode, unwrap, wrap
 
-NAMES = ("east", "north", "south", "west", "coast", "hill")
+NAMES = ("east", "north", "south", "west")
 
-Carry = Callable[[int, str, bytes], bytes]
-"""What carries a message to or from a silo in a round, and may alter it."""
+Carry = Callable[[Round, dict[str, bytes]], dict[str, bytes]]
+"""What carries all replies of a round to the aggregator, and may alter them."""
 
 
-def as_it_is(number: int, silo: str, message: bytes) -> bytes:
-    return message
+def as_they_are(number: Round, replies: dict[str, bytes]) -> dict[str, bytes]:
+    return replies
 
 
 class Table:
-    """Silos and an aggregator in one session over vectors of 500 entries up to 4."""
+    """Four silos, of which three are enough, and an aggregator in one session over 500 entries up to 4."""
 
-    def __init__(self, count: int = 4, *, threshold: int | None = None, quorum: int | None = None, id: int = 0) -> None:
-        self.scheme = CkksSum(precision_bits=20, threshold=threshold)
-        self.roster = NAMES[:count]
-        self.identities = {name: Identity.create(name) for name in self.roster}
-        self.domain = RealDomain(500, 4.0)
-        self.quorum = quorum or count
+    def __init__(self, *, id: int = 0, seed: int = 0) -> None:
+        self.scheme, self.domain = CkksSum(precision_bits=20), RealDomain(500, 4.0)
+        keys = IDENTITIES
+        self.session = Session(
+            bytes([id]) * 32, NAMES, self.domain, self.scheme.name, 3, tuple(keys[name].public for name in NAMES)
+        )
+        self.parameters = self.scheme.parameters(self.domain, len(NAMES))
         draw = np.random.default_rng(7)
-        self.vectors = {name: draw.uniform(-4, 4, self.domain.length) for name in self.roster}
-        self.session = self.session_of(id)
-        self.silos = {name: self.silo(name) for name in self.roster}
+        self.vectors = {name: draw.uniform(-4, 4, self.domain.length) for name in NAMES}
+        self.silos: dict[str, SiloSide] = {name: self.silo(name, seed) for name in NAMES}
         self.side: AggregatorSide = self.scheme.aggregator(self.session)
+        self.said: dict[Round, dict[str, bytes]] = {}
+        """What the silos answered, by round."""
+        self.asked: dict[Round, Mapping[str, bytes]] = {}
 
-    def session_of(self, id: int) -> Session:
-        keys = tuple(self.identities[name].public for name in self.roster)
-        return Session(bytes([id]) * 32, self.roster, self.domain, self.scheme.name, self.quorum, keys)
-
-    def silo(self, name: str, seed: int = 0) -> CkksSilo:
-        randomness = SeededRandomness(100 * seed + self.roster.index(name))
-        side = self.scheme.silo(self.session, self.identities[name], self.vectors[name], randomness)
-        assert isinstance(side, CkksSilo)
-        return side
+    def silo(self, name: str, seed: int = 0) -> SiloSide:
+        randomness = SeededRandomness(100 * seed + NAMES.index(name))
+        return self.scheme.silo(self.session, IDENTITIES[name], self.vectors[name], randomness)
 
     def run(
-        self,
-        *,
-        silent: Mapping[str, int] | None = None,
-        to_silo: Carry = as_it_is,
-        from_silo: Carry = as_it_is,
-        rounds: int = 99,
-        checked: bool = True,
-    ) -> Sum | Mapping[str, bytes]:
-        """The whole session, or its first rounds. A silo named in `silent` answers nothing from that round on.
-
-        `checked=False` is an aggregator that adds whatever comes.
-        """
+        self, *, silent: Mapping[str, Round] | None = None, carry: Carry = as_they_are, checked: bool = True
+    ) -> Sum:
+        """The whole session. A silo in `silent` says nothing from that round on; `checked=False` adds what comes."""
         gone = silent or {}
         step: Mapping[str, bytes] | Sum = self.side.open()
-        for number in range(rounds):
-            if isinstance(step, Sum):
-                return step
-            replies = dict[str, bytes]()
-            for name, message in step.items():
-                if number < gone.get(name, 99):
-                    carried = to_silo(number, name, message)
-                    replies[name] = from_silo(number, name, self.silos[name].answer(carried))
+        for number in Round:
+            assert not isinstance(step, Sum)
+            self.asked[number] = step
+            there = [name for name in step if name not in gone or number < gone[name]]
+            self.said[number] = {name: self.silos[name].answer(step[name]) for name in there}
+            replies = carry(number, dict(self.said[number]))
             for silo, reply in replies.items():
                 if checked:
                     self.side.check(silo, reply)
             step = self.side.advance(replies)
+        assert isinstance(step, Sum)
         return step
+
+    def upload(self, reply: bytes) -> pb.CkksUpload:
+        return decode(pb.CkksUpload, unwrap(self.session, round=2 * Round.UPLOAD + 1, data=reply))
+
+    def wrapped(self, upload: pb.CkksUpload) -> bytes:
+        return wrap(self.session, round=2 * Round.UPLOAD + 1, body=upload.SerializeToString())
 
     def total(self, *contributors: str) -> np.ndarray:
         return np.sum([self.vectors[name] for name in contributors], axis=0)
+
+
+IDENTITIES = {name: Identity.create(name) for name in NAMES}
 
 
 @pytest.fixture
@@ -87,5 +86,20 @@ def table_of() -> Callable[..., Table]:
 
 @pytest.fixture
 def table() -> Table:
-    """Four silos; three are enough, and three recover one."""
-    return Table(4, quorum=3)
+    return Table()
+
+
+@pytest.fixture
+def repeatable_seals(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Nonces of sealed shares come from a counter that the returned function sets back: sessions can be compared."""
+    drawn = [0]
+
+    def urandom(count: int) -> bytes:
+        drawn[0] += 1
+        return drawn[0].to_bytes(count, "little")
+
+    def rewind() -> None:
+        drawn[0] = 0
+
+    monkeypatch.setattr(sealing.os, "urandom", urandom)
+    return rewind

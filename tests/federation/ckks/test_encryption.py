@@ -1,97 +1,179 @@
-"""Reals and integers into values, and opened sums back."""
+"""Ciphertexts: their noise as derived, what opens them, and SEAL's own word for it."""
 
-from fractions import Fraction
+import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tenseal import sealapi
 
-from federation.ckks.encryption import decode_sum, largest_value, to_total, to_values
+from federation.ckks import seal_codec
+from federation.ckks.encryption import KeyShare, common_polynomials, open_sum
 from federation.ckks.packing import pack
-from federation.ckks.parameters import Parameters
-from federation.ckks.ring import ring_of
+from federation.ckks.parameters import Parameters, derive
+from federation.ckks.sampling import draw_short
 from federation.ckks.seal_codec import Residues
-from federation.errors import OpeningFailed
-from federation.session import IntegerDomain, RealDomain
+from federation.ckks.security import VARIANCE
+from federation.ckks.wire import rows
+from federation.errors import OpeningFailed, ShareReused
+from federation.identity import Identity
+from federation.randomness import SeededRandomness
+from federation.session import RealDomain, Session
 
-SILOS = 3
-
-
-def opened_messages(parameters: Parameters, values: NDArray[np.int64]) -> Residues:
-    """As c0 and all openings add up to: evaluated and divided, here without noise."""
-    ring = ring_of(parameters.degree)
-    packed = np.stack([pack(parameters, part) for part in values.reshape(-1, ring.degree * parameters.values)])
-    ones = np.ones((len(ring.primes), ring.degree), dtype=np.uint64)
-    return ring.multiply_add(ring.evaluate(packed), ones, None, divide=True)
+SILOS = 4
+LENGTHS = {"one part of a polynomial": 900, "several polynomials and a part": 170_000}
 
 
-def test_a_sum_over_several_messages_comes_back_in_order_and_cut_to_its_length() -> None:
-    """Ten messages, which is more than are decoded together."""
-    parameters = Parameters(SILOS, 10 * 8192 * 3 - 7, 8192, 20, 3, 80, keys=3)
-    values = np.random.default_rng(5).integers(0, 1000, 10 * 8192 * 3)
-    values[parameters.length :] = 0
-    decoded = decode_sum(parameters, opened_messages(parameters, values), 1000)
-    np.testing.assert_array_equal(decoded, values[: parameters.length])
+def session_of(length: int) -> Session:
+    roster = tuple(f"silo{number}" for number in range(SILOS))
+    keys = tuple(Identity.create(name).public for name in roster)
+    return Session(bytes(32), roster, RealDomain(length, 1.0), "ckks", SILOS, keys)
 
 
-def test_a_value_where_nobody_had_put_any_does_not_open() -> None:
-    parameters = Parameters(SILOS, 2 * 8192 * 3 - 7, 8192, 20, 3, 80, keys=1)
-    values = np.random.default_rng(5).integers(0, 1000, 2 * 8192 * 3)
-    values[parameters.length :] = [0, 0, 0, 0, 0, 0, 1]
-    with pytest.raises(OpeningFailed, match="where nobody had put any"):
-        decode_sum(parameters, opened_messages(parameters, values), 1000)
+def sizes_of(length: int) -> Parameters:
+    return derive(RealDomain(length, 1.0), SILOS, precision_bits=16)
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    bound=st.floats(1e-9, 1e12),
-    precision_bits=st.integers(8, 40),
-    contributors=st.integers(1, 40),
-    seed=st.integers(0, 2**32),
-)
-def test_a_sum_of_reals_is_off_by_half_a_step_a_silo_at_most(
-    bound: float, precision_bits: int, contributors: int, seed: int
-) -> None:
-    domain = RealDomain(50, bound)
-    vectors = np.random.default_rng(seed).uniform(-bound, bound, (contributors, domain.length))
-    vectors[:, 0], vectors[:, 1] = bound, -bound
-    values = np.sum([to_values(domain, vector, precision_bits) for vector in vectors], axis=0)
-    total, error_bound = to_total(domain, values, contributors, precision_bits)
-    step = Fraction(bound) * (1 + Fraction(1, 2**23)) / (2**precision_bits - Fraction(1, 2))
-    assert error_bound <= contributors * step / 2 * (1 + Fraction(1, 2**8))
-    for entry, column in zip(total.tolist(), vectors.T.tolist(), strict=True):
-        assert abs(Fraction(entry) - sum(map(Fraction, column))) <= error_bound
+def encrypted(session: Session, sizes: Parameters) -> tuple[Residues, NDArray[np.int64], NDArray[np.int64]]:
+    """The sum of all silos' ciphertexts, of their keys and of their values."""
+    total = np.zeros((len(sizes.prime_bits), sizes.coefficients), dtype=np.uint64)
+    keys, values = np.zeros(sizes.degree, dtype=np.int64), np.zeros(sizes.length, dtype=np.int64)
+    for number in range(SILOS):
+        randomness = SeededRandomness(number)
+        entries = draw_short(randomness, sizes.degree)
+        mine = np.random.default_rng(number).integers(0, sizes.largest, sizes.length, endpoint=True)
+        data = KeyShare(entries.copy()).encrypt(session, sizes, mine, randomness)
+        sizes.ring.add(total, np.stack(list(rows(sizes, data))))
+        keys += entries
+        values += mine
+    return total, keys, values
 
 
-def test_the_error_bound_of_one_contribution_is_reached() -> None:
-    """The largest of 10,000 roundings falls short of half a step by 1 % with probability 10^-43."""
-    domain, vector = RealDomain(10_000, 8.0), np.random.default_rng(3).uniform(-8, 8, 10_000)
-    total, error_bound = to_total(domain, to_values(domain, vector, 28), 1, 28)
-    assert np.abs(total - vector).max() > 0.99 * error_bound
+@pytest.mark.parametrize("length", LENGTHS.values(), ids=LENGTHS)
+class TestASumOfCiphertexts:
+    def test_opens_under_the_sum_of_the_keys(self, length: int) -> None:
+        session, sizes = session_of(length), sizes_of(length)
+        total, keys, values = encrypted(session, sizes)
+        np.testing.assert_array_equal(open_sum(session, sizes, total, keys, SILOS), values)
+
+    def test_has_the_summed_errors_below_its_values_and_nothing_else(self, length: int) -> None:
+        """Their variance is n sigma^2, within 5 deviations of its estimate (1e-6), and they stay below the floor."""
+        session, sizes = session_of(length), sizes_of(length)
+        total, keys, values = encrypted(session, sizes)
+        ring = sizes.ring
+        products = ring.multiply(
+            common_polynomials(session, sizes, range(sizes.groups)), ring.evaluate(ring.small(keys[None]))[0]
+        )
+        masks = products.transpose(1, 0, 2).reshape(len(ring.primes), -1)[:, : sizes.coefficients]
+        placed = np.zeros(sizes.values * sizes.coefficients, dtype=np.int64)
+        placed[: sizes.length] = values
+        messages = _packed(sizes, placed.reshape(sizes.values, -1))
+        prime = int(ring.primes[0])
+        errors = (total[0].astype(object) - masks[0].astype(object) - messages[0].astype(object)) % prime
+        errors = np.array([error - prime if error > prime // 2 else error for error in errors], dtype=np.float64)
+        assert np.abs(errors).max() <= sizes.floor // 2
+        assert abs(errors.var() / (SILOS * VARIANCE) - 1) < 5 * math.sqrt(2 / errors.size)
+
+    def test_does_not_open_under_a_key_that_is_off_by_one_in_one_entry(self, length: int) -> None:
+        session, sizes = session_of(length), sizes_of(length)
+        total, keys, _ = encrypted(session, sizes)
+        keys[5] += 1
+        with pytest.raises(OpeningFailed):
+            open_sum(session, sizes, total, keys, SILOS)
+
+    def test_does_not_open_in_another_session(self, length: int) -> None:
+        session, sizes = session_of(length), sizes_of(length)
+        total, keys, _ = encrypted(session, sizes)
+        with pytest.raises(OpeningFailed):
+            open_sum(session_of(length), sizes, total, keys, SILOS)  # with other identity keys
+
+    def test_seals_own_decryptor_opens_it(self, length: int) -> None:
+        """(sum c, -a) is a CKKS ciphertext under S, so SEAL computes sum c - a S from it."""
+        session, sizes = session_of(length), sizes_of(length)
+        total, keys, _ = encrypted(session, sizes)
+        ring, context = sizes.ring, seal_context(sizes)
+        level = _parms_id(context.first_context_data().parms_id())
+        decryptor = sealapi.Decryptor(context, seal_secret_key(context, sizes, keys))
+        common = common_polynomials(session, sizes, range(sizes.groups))
+        whole = np.zeros((sizes.groups, len(ring.primes), sizes.degree), dtype=np.uint64)
+        for group in range(sizes.groups):
+            part = total[:, group * sizes.degree : (group + 1) * sizes.degree]
+            whole[group, :, : part.shape[1]] = part
+        minus = (ring.primes[:, None] - common) % ring.primes[:, None]
+        ours = ring.multiply_add(common, ring.evaluate(ring.small(-keys[None]))[0], whole)
+        for group, c0 in enumerate(ring.evaluate(whole)):
+            ciphertext = seal_codec.ciphertext(context, level, np.stack([c0, minus[group]]), ntt=True)
+            plaintext = sealapi.Plaintext()
+            decryptor.decrypt(ciphertext, plaintext)
+            theirs = np.array([plaintext[index] for index in range(plaintext.coeff_count())], dtype=np.uint64)
+            np.testing.assert_array_equal(theirs.reshape(ours[group].shape), ours[group])
 
 
-@pytest.mark.parametrize("bound", [8.0, 0.1, 1 / 3, 1e30, 1e-270])
-@pytest.mark.parametrize("precision_bits", [8, 28, 40])
-def test_an_entry_at_the_bound_or_beyond_it_by_rounding_survives(bound: float, precision_bits: int) -> None:
-    beyond = bound * (1 + 2.0**-23)
-    vector = np.array([bound, -bound, beyond, -beyond, float(np.float32(bound)), np.nextafter(bound, np.inf)])
-    domain = RealDomain(len(vector), bound)
-    domain.check(vector)
-    values = to_values(domain, vector, precision_bits)
-    assert 0 <= values.min() <= 1
-    assert values.max() == largest_value(domain, precision_bits) == 2 ** (precision_bits + 1) - 1
-    total, error_bound = to_total(domain, values, 1, precision_bits)
-    assert np.abs(total - vector).max() <= error_bound
+def _packed(sizes: Parameters, values: NDArray[np.int64]) -> Residues:
+    """Values of the sum as coefficients, in parts that one silo could have."""
+    total = np.zeros((len(sizes.prime_bits), values.shape[1]), dtype=np.uint64)
+    rest = values.copy()
+    while rest.any():
+        part = np.minimum(rest, sizes.largest)
+        sizes.ring.add(total, pack(sizes, part))
+        rest -= part
+    return total
 
 
-def test_integers_are_exact_and_wrap_around() -> None:
-    modulus = 2**58 - 27
-    domain = IntegerDomain(4, modulus)
-    silos = [np.array([0, 1, modulus - 1, modulus - 1]), np.array([0, 2, 1, modulus - 1])]
-    values = np.sum([to_values(domain, vector, 28) for vector in silos], axis=0)
-    total, error_bound = to_total(domain, values, 2, 28)
-    assert error_bound == 0
-    assert total.tolist() == [0, 3, 0, modulus - 2]
-    assert largest_value(domain, 28) == modulus - 1
+def seal_context(sizes: Parameters) -> sealapi.SEALContext:
+    """SEAL's context, made here from the primes' sizes and a small one for key switching, which SEAL wants."""
+    parameters = sealapi.EncryptionParameters(sealapi.SCHEME_TYPE.CKKS)
+    parameters.set_poly_modulus_degree(sizes.degree)
+    parameters.set_coeff_modulus(sealapi.CoeffModulus.Create(sizes.degree, [*sizes.prime_bits, 18]))
+    return sealapi.SEALContext(parameters, True, sealapi.SEC_LEVEL_TYPE.TC128)
+
+
+def seal_secret_key(context: sealapi.SEALContext, sizes: Parameters, key: NDArray[np.int64]) -> sealapi.SecretKey:
+    """A short polynomial as SEAL's secret key. Decryption leaves the row of the small prime alone."""
+    ring = sizes.ring
+    residues = np.vstack([ring.evaluate(ring.small(key[None]))[0], np.ones((1, sizes.degree), dtype=np.uint64)])
+    fields = seal_codec._PLAINTEXT.pack(_parms_id(context.key_parms_id()), residues.size, 1.0)
+    return seal_codec._load(sealapi.SecretKey(), context, fields, residues)
+
+
+def _parms_id(words: list[int]) -> bytes:
+    return np.array(words, dtype="<u8").tobytes()
+
+
+class TestAKeyShare:
+    def test_encrypts_once(self) -> None:
+        session, sizes, randomness = session_of(900), sizes_of(900), SeededRandomness(1)
+        share = KeyShare.draw(sizes, randomness)
+        values = np.zeros(900, dtype=np.int64)
+        share.encrypt(session, sizes, values, randomness)
+        with pytest.raises(ShareReused):
+            share.encrypt(session, sizes, values, randomness)
+        with pytest.raises(ShareReused):
+            share.reduced(9)
+
+    def test_is_spent_even_where_encryption_fails(self) -> None:
+        session, sizes, randomness = session_of(900), sizes_of(900), SeededRandomness(1)
+        share = KeyShare.draw(sizes, randomness)
+        with pytest.raises(ValueError, match="broadcast"):
+            share.encrypt(session, sizes, np.zeros(10**6, dtype=np.int64), randomness)
+        with pytest.raises(ShareReused):
+            share.reduced(9)
+
+    def test_does_not_print(self) -> None:
+        assert repr(KeyShare.draw(sizes_of(900), SeededRandomness(1))) == "KeyShare(<secret>)"
+
+    def test_two_ciphertexts_of_one_vector_have_nothing_in_common(self) -> None:
+        session, sizes, randomness = session_of(900), sizes_of(900), SeededRandomness(1)
+        values = np.zeros(900, dtype=np.int64)
+        one, other = (
+            np.stack(list(rows(sizes, KeyShare.draw(sizes, randomness).encrypt(session, sizes, values, randomness))))
+            for _ in range(2)
+        )
+        assert not (one == other).any()
+
+
+def test_common_polynomials_differ_by_group_and_by_session() -> None:
+    sizes = sizes_of(170_000)
+    first, second = (common_polynomials(session_of(170_000), sizes, range(2)) for _ in range(2))
+    assert not (first[0] == first[1]).any()
+    assert not (first == second).any()

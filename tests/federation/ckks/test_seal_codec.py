@@ -16,9 +16,10 @@ import zstandard
 from tenseal import sealapi
 
 from federation.ckks import seal_codec
-from federation.ckks.ring import PRIMES, Ring, ring_of
+from federation.ckks.ring import Ring
 from federation.ckks.seal_codec import Residues
 from federation.errors import MessageError
+from federation.joint_key.moduli import PRIMES, ring_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -92,9 +93,8 @@ def test_memory_files_are_closed() -> None:
     ring = ring_of(8192)
     polynomials, before = uniform(ring, 2), open_files()
     for _ in range(3):
-        ring.interpolate_divided(
-            ring.multiply_add(polynomials, polynomials[0], polynomials, divide=True), ring.primes[:-1] - 1
-        )
+        divided = ring.multiply_add(polynomials, polynomials[0], polynomials, divide=True)
+        ring.interpolate(divided, ring.primes[:-1] - 1, divided=True)
     assert open_files() == before
 
 
@@ -128,10 +128,10 @@ def test_seal_is_given_memory_files_only(monkeypatch: pytest.MonkeyPatch) -> Non
     for name in ("Ciphertext", "Plaintext"):
         monkeypatch.setattr(sealapi, name, spied(getattr(sealapi, name)))
     seal_codec._magic.cache_clear()
-    ring = Ring(8192)
+    ring = Ring(8192, (60, 60, 60), divides=True)
     polynomials = ring.evaluate(uniform(ring, 2))
     divided = ring.multiply_add(polynomials, polynomials[0], polynomials, divide=True)
-    ring.interpolate_divided(divided, ring.primes[:-1] - np.uint64(1))
+    ring.interpolate(divided, ring.primes[:-1] - np.uint64(1), divided=True)
     assert len(files) == 10  # the magic; 1 in and 1 out; 3 in and 1 out; 2 in and 1 out
     for path, target in files:
         assert re.fullmatch(r"/proc/self/fd/\d+", path)
@@ -142,12 +142,12 @@ KEYS_AND_OPENING = """
 import json, os, sys
 from pathlib import Path
 import numpy as np
-from federation.ckks.encryption import encrypt
-from federation.ckks.keys import SecretShare
-from federation.ckks.parameters import Parameters
-from federation.ckks.ring import ring_of
+from federation.joint_key.encryption import encrypt
+from federation.joint_key.keys import SecretShare
+from federation.joint_key.parameters import Parameters
+from federation.joint_key.moduli import ring_of
 from federation.ckks.sampling import expand_uniform
-from federation.ckks.wire import from_bytes
+from federation.joint_key.wire import from_bytes
 from federation.randomness import SecureRandomness
 
 written = []

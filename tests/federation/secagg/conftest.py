@@ -1,13 +1,14 @@
-"""All parties of a SecAgg sum at one table, with every message in the test's hand."""
+"""All parties of a SecAgg sum, or of the encrypted sum over it, at one table, with every message in the test's hand."""
 
 from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
 
+from federation.ckks.ckks_sum import CkksSum
 from federation.identity import Identity
 from federation.randomness import SecureRandomness
-from federation.secagg.plan import Round
+from federation.secagg.plan import Plan, Round
 from federation.secagg.secagg_sum import RandomRing, SecAggSum
 from federation.secagg.silo_side import SecAggSilo
 from federation.secure_sum import AggregatorSide, Sum
@@ -28,13 +29,14 @@ class Table:
         self,
         count: int = 7,
         *,
+        encrypted: bool = False,
         threshold: int | None = None,
         quorum: int | None = None,
         id: int = 0,
         ring: RandomRing | None = None,
         domain: IntegerDomain = IntegerDomain(200, 2**20),  # noqa: B008 (frozen)
     ) -> None:
-        self.scheme = SecAggSum(threshold, ring)
+        self.scheme = CkksSum(threshold=threshold) if encrypted else SecAggSum(threshold, ring)
         self.roster = tuple(f"silo{number:03d}" for number in range(count))
         self.identities = {name: Identity.create(name) for name in self.roster}
         self.domain = domain
@@ -42,7 +44,7 @@ class Table:
         draw = np.random.default_rng(7)
         self.vectors = {name: draw.integers(0, domain.modulus, domain.length) for name in self.roster}
         self.session = self.session_of(id)
-        self.plan = self.scheme.plan(self.session)
+        self.plan = _plan(self.scheme, self.session)
         self.silos = {name: self.silo(name) for name in self.roster}
         self.side: AggregatorSide = self.scheme.aggregator(self.session)
         self.said: dict[Round, dict[str, bytes]] = {}
@@ -88,6 +90,10 @@ class Table:
     def total(self, *without: str) -> np.ndarray:
         there = [vector for name, vector in self.vectors.items() if name not in without]
         return np.sum(there, axis=0) % self.domain.modulus
+
+
+def _plan(scheme: SecAggSum | CkksSum, session: Session) -> Plan:
+    return scheme.setting(session).plan if isinstance(scheme, CkksSum) else scheme.plan(session)
 
 
 @pytest.fixture

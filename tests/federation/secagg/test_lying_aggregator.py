@@ -71,9 +71,10 @@ def with_piece(body: bytes, silo: str, data: bytes) -> bytes:
     return told.SerializeToString()
 
 
-@pytest.fixture
-def table(table_of: TableOf) -> Table:
-    return table_of(7)
+@pytest.fixture(params=[False, True], ids=["secagg", "ckks"])
+def table(table_of: TableOf, request: pytest.FixtureRequest) -> Table:
+    """What the aggregator may ask of a silo is the same in both sums."""
+    return table_of(7, encrypted=request.param)
 
 
 class TestAboutKeys:

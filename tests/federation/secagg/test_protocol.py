@@ -26,8 +26,9 @@ def gone(table: Table, number: Round, count: int) -> dict[str, Round]:
 
 @pytest.mark.parametrize("number", Round)
 class TestSilosThatFallSilent:
-    def test_exactly_t_survivors_open_the_sum(self, table_of: TableOf, number: Round) -> None:
-        table = table_of(7)
+    @pytest.mark.parametrize("encrypted", [False, True], ids=["secagg", "ckks"])
+    def test_exactly_t_survivors_open_the_sum(self, table_of: TableOf, number: Round, encrypted: bool) -> None:
+        table = table_of(7, encrypted=encrypted)
         assert table.plan.threshold == 5
         silent = gone(table, number, 2)
         result = table.run(silent=silent)

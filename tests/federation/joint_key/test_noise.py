@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from federation.ckks import keys, parameters
-from federation.ckks.encryption import encrypt
-from federation.ckks.keys import SecretShare
-from federation.ckks.parameters import Parameters, derive
-from federation.ckks.ring import PRIMES, Ring, ring_of
-from federation.ckks.sampling import expand_ternary, expand_uniform
-from federation.ckks.wire import from_bytes
+from federation.ckks.ring import Ring
+from federation.ckks.sampling import expand_uniform
+from federation.joint_key import keys, parameters
+from federation.joint_key.encryption import encrypt
+from federation.joint_key.keys import SecretShare
+from federation.joint_key.moduli import PRIMES, ring_of
+from federation.joint_key.parameters import Parameters, derive
+from federation.joint_key.sampling import expand_ternary
+from federation.joint_key.wire import from_bytes
 from federation.randomness import SecureRandomness
 from federation.secure_sum import Sum
 from federation.session import RealDomain
@@ -51,7 +53,7 @@ def noise_of_a_sum(sizes: Parameters, monkeypatch: pytest.MonkeyPatch) -> np.nda
                 ring.add(total["c0"][message], product[0])
     # Noise is far below any prime, so its residue modulo the first, centred, is the noise itself.
     ones = np.ones(len(ring.primes) - 1, dtype=np.uint64)
-    residues = ring.interpolate_divided(total["c0"][:, :-1], ones)[:, 0].astype(object)
+    residues = ring.interpolate(total["c0"][:, :-1], ones, divided=True)[:, 0].astype(object)
     prime = int(ring.primes[0])
     return np.array(np.where(residues > prime // 2, residues - prime, residues), dtype=np.float64).reshape(-1)
 

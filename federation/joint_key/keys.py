@@ -5,12 +5,13 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.ckks.packing import draw_flooding
-from federation.ckks.parameters import Parameters
-from federation.ckks.ring import ring_of
-from federation.ckks.sampling import draw_errors, expand_ternary, expand_uniform
+from federation.ckks.sampling import expand_uniform
 from federation.ckks.seal_codec import Residues
 from federation.errors import ShareReused
+from federation.joint_key.moduli import ring_of
+from federation.joint_key.packing import draw_flooding
+from federation.joint_key.parameters import Parameters
+from federation.joint_key.sampling import draw_errors, expand_ternary
 from federation.randomness import Randomness
 from federation.secret import Secret
 from federation.session import Session

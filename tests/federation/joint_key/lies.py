@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from federation.ckks.statements import OPEN
 from federation.errors import ProtocolError, WrongRound
+from federation.joint_key.statements import OPEN
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, unwrap, wrap
 

@@ -1,6 +1,5 @@
 """What the silos of a session sign, and the checks that every silo makes on what the others said."""
 
-import hashlib
 from collections.abc import Iterable, Mapping
 
 from federation.errors import CommitmentBroken, WrongContributors
@@ -64,7 +63,9 @@ def sign_ciphertext(
     session: Session, me: Identity, key_digest: bytes, ciphertext: pb.CiphertextUpload
 ) -> pb.CiphertextCommitment:
     """Round 3."""
-    committed = pb.CiphertextCommitment(c0_digest=half_digest(ciphertext.c0), c1_digest=half_digest(ciphertext.c1))
+    committed = pb.CiphertextCommitment(
+        c0_digest=half_digest(session, me.name, ciphertext.c0), c1_digest=half_digest(session, me.name, ciphertext.c1)
+    )
     committed.signature = me.sign(_ciphertext(session, me.name, key_digest, committed))
     return committed
 
@@ -80,14 +81,17 @@ def check_ciphertext_commitments(
     return commitments
 
 
-def half_digest(half: bytes) -> bytes:
-    """Of c0 or c1 as they travel."""
-    return hashlib.sha256(half).digest()
+def half_digest(session: Session, silo: str, half: bytes) -> bytes:
+    """Digest of c0 or c1 as they travel, which holds for one silo in one session.
+
+    Were it the same for everyone, a silo could sign another's digests, and upload the other's ciphertext as its own.
+    """
+    return session.bind("ciphertext half", silo.encode(), half)
 
 
-def require_half(silo: str, half: bytes, digest: bytes) -> bytes:
+def require_half(session: Session, silo: str, half: bytes, digest: bytes) -> bytes:
     """The half, if it is the one that its silo had committed to."""
-    if half_digest(half) != digest:
+    if half_digest(session, silo, half) != digest:
         raise CommitmentBroken(f"a ciphertext came as {silo}'s that is not the one {silo} had signed; it was replaced")
     return half
 
@@ -97,7 +101,7 @@ def sign_contributors(session: Session, me: Identity, contributors: Mapping[str,
     return me.sign(_contributors(session, me.name, contributors))
 
 
-def check_opening(session: Session, silo: str, opening: pb.CkksOpening, contributors: Mapping[str, bytes]) -> None:
+def check_opening(session: Session, silo: str, opening: pb.JointKeyOpening, contributors: Mapping[str, bytes]) -> None:
     """It opens the sum over just these, and says so."""
     check_signature(silo, session.identity(silo), opening.signature, _contributors(session, silo, contributors))
 
@@ -108,7 +112,7 @@ def sign_silence(session: Session, me: Identity, missing: Iterable[str]) -> byte
 
 
 def check_silence(
-    session: Session, silence: pb.CkksSilence, contributors: Mapping[str, bytes], holders: set[str], threshold: int
+    session: Session, silence: pb.JointKeySilence, contributors: Mapping[str, bytes], holders: set[str], threshold: int
 ) -> list[str]:
     """Who is missing: all holders of a key share but those, t at least, who opened the same sum as we."""
     opened = named(silence.opened, known=holders, fewest=threshold)

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from federation.ckks.statements import COMMIT_KEY, CONFIRM, OPEN, RECOVER, UPLOAD
 from federation.errors import (
     CommitmentBroken,
     MessageError,
@@ -15,6 +14,7 @@ from federation.errors import (
     WrongContributors,
     WrongRound,
 )
+from federation.joint_key.statements import COMMIT_KEY, CONFIRM, OPEN, RECOVER, UPLOAD
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, unwrap, wrap
 
@@ -121,30 +121,30 @@ class TestSilentSilos:
         ids=["itself", "one who opened", "a stranger", "twice", "nobody"],
     )  # fmt: skip
     def test_only_those_who_did_not_open_are_confirmed_to_be_silent(self, table: Table, missing: list[str]) -> None:
-        def change(silence: pb.CkksSilence) -> None:
+        def change(silence: pb.JointKeySilence) -> None:
             silence.missing[:] = missing
 
-        refused(table, WrongContributors, CONFIRM, change, pb.CkksSilence)
+        refused(table, WrongContributors, CONFIRM, change, pb.JointKeySilence)
 
     def test_a_silo_that_opened_is_not_called_silent_by_hiding_its_signature(self, table: Table) -> None:
         """Three signatures are needed, and three opened."""
 
-        def change(silence: pb.CkksSilence) -> None:
+        def change(silence: pb.JointKeySilence) -> None:
             silence.missing[:] = ["north", "west"]
             del silence.opened[-1]
 
-        refused(table, QuorumLost, CONFIRM, change, pb.CkksSilence)
+        refused(table, QuorumLost, CONFIRM, change, pb.JointKeySilence)
 
     def test_a_silo_does_not_confirm_its_own_silence(self, table_of: TableOf) -> None:
         table = table_of(6, threshold=4, quorum=4)
         asked = table.run(rounds=CONFIRM, silent={"north": OPEN})["east"]
 
-        def change(silence: pb.CkksSilence) -> None:
+        def change(silence: pb.JointKeySilence) -> None:
             silence.missing[:] = ["east", "north"]
             del silence.opened[[piece.silo for piece in silence.opened].index("east")]
 
         with pytest.raises(WrongContributors, match="it has opened"):
-            table.silos["east"].answer(lie(table, CONFIRM, "east", change, pb.CkksSilence)(CONFIRM, "east", asked))
+            table.silos["east"].answer(lie(table, CONFIRM, "east", change, pb.JointKeySilence)(CONFIRM, "east", asked))
 
     def test_signatures_of_another_set_of_contributors_are_refused(self, table_of: TableOf) -> None:
         """`west` was made to open a sum without `hill`: its signature shows it, and nothing is recovered."""
@@ -194,7 +194,7 @@ class TestOrder:
         assert len(messages) == len(FULL)
         for expected in FULL:
             silo = table.silo("east")
-            silo.restore(pb.CkksSiloState(round=expected).SerializeToString())
+            silo.restore(pb.JointKeySiloState(round=expected).SerializeToString())
             for sent in set(FULL) - {expected}:
                 with pytest.raises(WrongRound):
                     silo.answer(messages[sent])

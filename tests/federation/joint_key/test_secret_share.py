@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from federation.ckks.keys import SEED_BYTES, SecretShare, common_polynomial, seed_digest
-from federation.ckks.parameters import Parameters
-from federation.ckks.ring import ring_of
 from federation.ckks.sampling import expand_uniform
 from federation.ckks.seal_codec import Residues
 from federation.errors import ShareReused
 from federation.identity import Identity
+from federation.joint_key.keys import SEED_BYTES, SecretShare, common_polynomial, seed_digest
+from federation.joint_key.moduli import ring_of
+from federation.joint_key.parameters import Parameters
 from federation.randomness import SecureRandomness, SeededRandomness
 from federation.sealing import ChannelKey
 from federation.secret import Secret
@@ -40,7 +40,7 @@ SECRETS: dict[str, Callable[[], Secret]] = {
 
 def centred(divided: Residues) -> np.ndarray:
     """Small signed coefficients of evaluated, divided polynomials; all primes must agree on them."""
-    residues = RING.interpolate_divided(divided, np.ones(len(RING.primes) - 1, dtype=np.uint64)).astype(np.int64)
+    residues = RING.interpolate(divided, np.ones(len(RING.primes) - 1, dtype=np.uint64), divided=True).astype(np.int64)
     primes = RING.primes[:-1].astype(np.int64)[:, None]
     signed = np.where(residues > primes // 2, residues - primes, residues)
     assert (signed == signed[:, :1]).all()

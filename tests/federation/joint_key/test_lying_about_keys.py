@@ -2,8 +2,8 @@
 
 import pytest
 
-from federation.ckks.statements import COMMIT_CIPHERTEXT, REVEAL_KEY, UPLOAD
 from federation.errors import CommitmentBroken, MessageError, SealBroken, SignatureInvalid, WrongContributors
+from federation.joint_key.statements import COMMIT_CIPHERTEXT, REVEAL_KEY, UPLOAD
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode
 
@@ -117,7 +117,7 @@ class TestSealedShares:
 
         def listen(number: int, silo: str, reply: bytes) -> bytes:
             heard.append(reply)
-            memory = decode(pb.CkksSiloState, table.silos[silo].state())
+            memory = decode(pb.JointKeySiloState, table.silos[silo].state())
             secrets.extend([memory.seed, memory.channel_key] if memory.seed else [])
             secrets.extend(piece.data for piece in memory.shamir)
             return reply

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from federation import shamir
-from federation.ckks.keys import SEED_BYTES, seed_digest
 from federation.errors import CommitmentBroken, QuorumLost, SealBroken
+from federation.joint_key.keys import SEED_BYTES, seed_digest
 from federation.randomness import Randomness
 from federation.sealing import ChannelKey
 from federation.session import Session

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from federation.ckks.ring import PRIMES, Ring, ring_of
+from federation.ckks.ring import Ring
 from federation.ckks.seal_codec import Residues
-from federation.ckks.wire import add_bytes, from_bytes, polynomial_bytes, require_polynomials, to_bytes
 from federation.errors import MessageError
+from federation.joint_key.moduli import PRIMES, ring_of
+from federation.joint_key.wire import add_bytes, from_bytes, polynomial_bytes, require_polynomials, to_bytes
 
 
 def uniform(ring: Ring, count: int, *, divided: bool, seed: int = 1) -> Residues:

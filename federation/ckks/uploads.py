@@ -1,0 +1,47 @@
+"""What a silo uploads is its own: signed by it, for one session, and like no other silo's."""
+
+import hashlib
+from collections.abc import Mapping
+
+from federation.errors import SignatureInvalid, UploadCopied
+from federation.identity import Identity, check_signature
+from federation.session import Session
+from federation.wire import messages_pb2 as pb
+
+
+def sign_upload(session: Session, me: Identity, upload: pb.CkksUpload) -> bytes:
+    """The upload with its silo's signature."""
+    upload.signature = me.sign(_statement(session, me.name, upload))
+    return upload.SerializeToString()
+
+
+def require_own(session: Session, silo: str, upload: pb.CkksUpload) -> None:
+    """`UploadCopied` unless the silo signed just this in this session."""
+    try:
+        check_signature(silo, session.identity(silo), upload.signature, _statement(session, silo, upload))
+    except SignatureInvalid as error:
+        raise UploadCopied(
+            f"an upload came as {silo}'s that {silo} has not signed for this session: it was copied from another silo "
+            "or an earlier session, or altered on its way; it is not added"
+        ) from error
+
+
+def require_new(silo: str, upload: pb.CkksUpload, others: Mapping[str, Mapping[str, bytes]]) -> None:
+    """`UploadCopied` where another silo has sent the same ciphertext or masked key: two honest ones never agree."""
+    mine = fingerprints(upload)
+    for other, theirs in others.items():
+        if other != silo and (same := [part for part in mine if mine[part] == theirs[part]]):
+            raise UploadCopied(
+                f"{silo} uploaded the {' and the '.join(same)} that {other} has uploaded: one of them copied the "
+                "other's; leave both out, or begin another sum"
+            )
+
+
+def fingerprints(upload: pb.CkksUpload) -> dict[str, bytes]:
+    """By which parts of two uploads are compared."""
+    parts = {"ciphertext": upload.ciphertext, "masked key": upload.masked_key}
+    return {part: hashlib.sha256(data).digest() for part, data in parts.items()}
+
+
+def _statement(session: Session, silo: str, upload: pb.CkksUpload) -> bytes:
+    return session.bind("upload", silo.encode(), upload.ciphertext, upload.masked_key)

@@ -1,0 +1,1 @@
+"""CKKS under a joint public key, with partial decryptions: the sum of Lattigo and OpenFHE, for comparison."""
