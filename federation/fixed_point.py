@@ -138,6 +138,9 @@ class FixedPointSum:
     def grid(self, domain: Domain) -> float:
         return self._over(domain).grid(domain)
 
+    def statistical_distance(self, domain: Domain, silos: int) -> float:
+        return self._over(domain).statistical_distance(domain, silos)
+
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
         rows = dict(self._over(domain).describe(domain, silos))
         if isinstance(domain, RealDomain):

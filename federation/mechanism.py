@@ -82,6 +82,10 @@ class NoisySum:
         outer = _real(domain)
         return max(self.mechanism.grid(outer), self.inner.grid(self.mechanism.domain(outer, 1)))
 
+    def statistical_distance(self, domain: Domain, silos: int) -> float:
+        """The inner sum's."""
+        return self.inner.statistical_distance(self.mechanism.domain(_real(domain), silos), silos)
+
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
         """What the inner sum rests on; the mechanism's own noise is in the ledger."""
         return self.inner.describe(self.mechanism.domain(_real(domain), silos), silos)

@@ -83,6 +83,12 @@ class SecureSum(Protocol):
     def grid(self, domain: Domain) -> float:
         """The distance of the points that entries are rounded to; 0 where rounding is relative to the entry."""
 
+    def statistical_distance(self, domain: Domain, silos: int) -> float:
+        """With this probability at most a session tells more than its sum, whatever is computed; 0 for none.
+
+        It is a session's: over several sums it adds up. What rests on computations being hard is not counted.
+        """
+
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
         """What the protection of such a sum rests on, for the report."""
 

@@ -1,5 +1,6 @@
 """What a run promises, to whom, and on what: the rows of its report about protection and parameters."""
 
+import math
 from collections.abc import Mapping
 
 from federation.accounting import RENYI, epsilon_text, tightest_epsilon
@@ -124,7 +125,7 @@ def _sums(job: Job, finished: Finished) -> dict[str, str]:
     """What the protection of each phase's sum rests on."""
     silos, crowd = len(job.silos.names), job.schedule.crowd(len(job.silos.names))
     model = model_domain(job, finished.parameters)
-    used = list[tuple[str, SecureSum, RealDomain, int]]()
+    used, total = list[tuple[str, SecureSum, RealDomain, int]](), 0.0
     if isinstance(job.warm_start, KernelMeanStart):
         features = feature_map(job, job.warm_start, finished.image_shape, finished.classes)
         used.append((WARM_START, sketch_scheme(job, features.length), sketch_domain(job, features.length), silos))
@@ -134,4 +135,20 @@ def _sums(job: Job, finished: Finished) -> dict[str, str]:
         title = f"sum of {phase_title(phase).lower()}"
         rows[title] = scheme.name
         rows |= {f"{title}, {name}": value for name, value in scheme.describe(domain, count).items()}
+        total += _sums_in(job, phase) * scheme.statistical_distance(domain, count)
+    if total:
+        rows["statistical distance of all sums"] = (
+            f"2^{math.log2(total):.1f}: with that probability at most some sum of the run tells more than its total, "
+            "added up over all of them"
+        )
     return rows
+
+
+def _sums_in(job: Job, phase: str) -> int:
+    """Number of sums that a phase has."""
+    match job.schedule:
+        case TwoPhase(tuning_rounds=rounds) if phase == PHASE_2:
+            return rounds
+        case FedAvg(rounds=rounds) if phase == FEDAVG:
+            return rounds
+    return 1

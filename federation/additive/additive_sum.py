@@ -61,6 +61,10 @@ class AdditiveSum:
         """Integers are exact."""
         return 0.0
 
+    def statistical_distance(self, domain: Domain, silos: int) -> float:
+        """None: shares are uniform."""
+        return 0.0
+
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
         """What a sum rests on."""
         return {

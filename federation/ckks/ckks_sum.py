@@ -20,7 +20,7 @@ from pydantic import Field
 
 from federation.ckks.aggregator_side import CkksAggregator
 from federation.ckks.parameters import Parameters, derive
-from federation.ckks.security import HARDNESS_DEVIATION, VARIANCE
+from federation.ckks.security import HARDNESS_DEVIATION, HINT_BITS, VARIANCE
 from federation.ckks.setting import Setting
 from federation.ckks.silo_side import CkksSilo
 from federation.config.precision import PrecisionBits
@@ -28,6 +28,7 @@ from federation.config.section import Section
 from federation.fixed_point import grid_step
 from federation.identity import Identity
 from federation.masked.words import WordRing
+from federation.mechanisms.tables import TABLE_ERROR
 from federation.randomness import Randomness
 from federation.secagg.secagg_sum import SecAggSum
 from federation.secure_sum import AggregatorSide, SecureSum, SiloSide
@@ -93,6 +94,12 @@ class CkksSum:
     def grid(self, domain: Domain) -> float:
         """Of the fixed-point values; integers are exact."""
         return grid_step(domain, self.precision_bits) if isinstance(domain, RealDomain) else 0.0
+
+    def statistical_distance(self, domain: Domain, silos: int) -> float:
+        """The tables', over everything that is drawn, and what the theorem on hints loses from silo to silo."""
+        sizes = self.parameters(domain, silos)
+        drawn = silos * (sizes.degree + sizes.coefficients)
+        return drawn * TABLE_ERROR + (silos - 1) * 2.0 ** (1 - HINT_BITS)
 
     def describe(self, domain: Domain, silos: int) -> dict[str, str]:
         """What the security of a sum over this domain rests on."""

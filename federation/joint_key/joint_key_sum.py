@@ -110,6 +110,10 @@ class JointKeySum:
         """Of the fixed-point values; integers are exact."""
         return grid_step(domain, self.precision_bits) if isinstance(domain, RealDomain) else 0.0
 
+    def statistical_distance(self, domain: Domain, silos: int) -> float:
+        """The flooding's, over one opening."""
+        return self.parameters(domain, silos).statistical_distance
+
     def describe(self, domain: Domain, silos: int) -> dict[str, str]:
         """What the security of a sum over this domain rests on."""
         sizes, threshold = self.parameters(domain, silos), self.fewest(silos)

@@ -117,6 +117,10 @@ class OneKeySum(ABC):
             raise DomainError("a sum of one silo hides nothing; take two silos or more, or `kind: plain`")
         return 2
 
+    def statistical_distance(self, domain: Domain, silos: int) -> float:
+        """None: what an opening tells beyond the sum is no accident."""
+        return 0.0
+
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
         """What a sum rests on, and what it does not."""
         return {

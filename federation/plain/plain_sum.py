@@ -57,6 +57,10 @@ class PlainSum:
         """Single precision, relative to the entry."""
         return 0.0
 
+    def statistical_distance(self, domain: Domain, silos: int) -> float:
+        """None: nothing is promised that could fail."""
+        return 0.0
+
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
         """Nothing protects it."""
         return {}

@@ -62,6 +62,10 @@ class RingSum:
         """Integers are exact."""
         return 0.0
 
+    def statistical_distance(self, domain: Domain, silos: int) -> float:
+        """None: masks are uniform."""
+        return 0.0
+
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
         """What a sum rests on."""
         return {

@@ -130,6 +130,11 @@ class SecAggSum:
         """Integers are exact."""
         return 0.0
 
+    def statistical_distance(self, domain: Domain, silos: int) -> float:
+        """On a ring, the probability that its order surrounds a silo by corrupted ones."""
+        ring = self._on_ring(silos)
+        return 0.0 if ring is None else 2.0**-ring.security_bits
+
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
         """What a sum rests on, and what it costs a silo on the wire."""
         ring, shape, words = self._on_ring(silos), self._shape(silos), ring_for(domain, silos)

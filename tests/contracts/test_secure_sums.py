@@ -172,6 +172,49 @@ class TestEverySecureSum:
         assert seen == isinstance(scheme, PlainSum)
         assert not (seen and scheme.hides_contributions)
 
+    @pytest.mark.parametrize("killed", ROSTER)
+    def test_a_silo_that_is_killed_after_every_reply_goes_on_from_its_state(
+        self, scheme: SecureSum, killed: str
+    ) -> None:
+        """With other randomness after each kill, as in life. What left stays, and the total is right."""
+        session, number = session_of(scheme), 100
+        silos, side = silo_sides(scheme, session), scheme.aggregator(session)
+        step: Mapping[str, bytes] | Sum = side.open()
+        while not isinstance(step, Sum):
+            replies = {silo: silos[silo].answer(message) for silo, message in step.items()}
+            kept, number = silos[killed].state(), number + 1
+            vector = contributions(REALS)[killed]
+            silos[killed] = scheme.silo(session, IDENTITIES[killed], vector, SeededRandomness(number))
+            silos[killed].restore(kept)
+            step = side.advance(replies)
+        assert np.abs(step.total - np.sum(list(contributions(REALS).values()), axis=0)).max() <= step.error_bound
+
+    def test_silos_may_fall_silent_in_any_round_or_the_sum_says_that_it_needs_all(self, scheme: SecureSum) -> None:
+        """Whatever comes out is the sum over its contributors, of whom there are as many as the session demands."""
+        vectors = contributions(REALS)
+        for last in range(1, 9):  # the round from which on `west` says nothing
+            session = session_of(scheme)
+            silos, side = silo_sides(scheme, session), scheme.aggregator(session)
+            step: Mapping[str, bytes] | Sum = side.open()
+            number = 0
+            try:
+                while not isinstance(step, Sum):
+                    there = [silo for silo in step if silo != "west" or number < last - 1]
+                    step = side.advance({silo: silos[silo].answer(step[silo]) for silo in there})
+                    number += 1
+            except QuorumLost:
+                assert scheme.fewest(len(ROSTER)) == len(ROSTER)
+                continue
+            assert len(step.contributors) >= 3
+            exact = np.sum([vectors[silo] for silo in step.contributors], axis=0)
+            assert np.abs(step.total - exact).max() <= step.error_bound
+
+    def test_a_session_tells_more_than_its_sum_with_probability_2_to_the_minus_40_at_most(
+        self, scheme: SecureSum
+    ) -> None:
+        for length in (1, REALS.length, 100_000):
+            assert 0 <= scheme.statistical_distance(RealDomain(length, 8.0), 4) <= 2.0**-40
+
 
 def test_an_array_with_nan_in_a_reply_is_refused_by_the_aggregator() -> None:
     scheme = PlainSum()
