@@ -92,7 +92,7 @@ class CkksSum:
         return derive(domain, silos, precision_bits=self.precision_bits)
 
     def grid(self, domain: Domain) -> float:
-        """Of the fixed-point values; integers are exact."""
+        """The distance of two fixed-point values; integers are exact."""
         return grid_step(domain, self.precision_bits) if isinstance(domain, RealDomain) else 0.0
 
     def statistical_distance(self, domain: Domain, silos: int) -> float:

@@ -52,7 +52,7 @@ class Parameters:
     width: int
     """Bits of one value of the sum."""
     values: int
-    """In each coefficient."""
+    """Number of values in each coefficient."""
     flooding_bits: int
     """f: flooding is uniform in [-2^f, 2^f)."""
     keys: int
@@ -77,7 +77,7 @@ class Parameters:
 
     @property
     def noise_deviation(self) -> float:
-        """Of a coefficient of the sum of all silos' ciphertexts, before the division."""
+        """Standard deviation of the noise in a coefficient of the sum of all ciphertexts, before the division."""
         product = self.degree * self.silos * TERNARY_VARIANCE * ERROR_VARIANCE
         return math.sqrt(self.silos * (2 * product + ERROR_VARIANCE))
 
@@ -89,7 +89,7 @@ class Parameters:
 
     @property
     def coefficients(self) -> int:
-        """Of the whole opening."""
+        """Number of coefficients of the whole opening."""
         return self.messages * self.degree
 
     @property

@@ -12,12 +12,12 @@ _MASK = np.uint64(2**PRIME_BITS - 1)
 
 
 def polynomial_bytes(ring: Ring, *, divided: bool = False) -> int:
-    """Of one polynomial."""
+    """Size of one polynomial on the wire."""
     return (len(ring.primes) - divided) * ring.degree // 2 * _PAIR_BYTES
 
 
 def to_bytes(polynomials: Residues) -> bytes:
-    """Of any number of polynomials."""
+    """Any number of polynomials as bytes."""
     pairs = polynomials.reshape(-1, 2)
     packed = np.empty((len(pairs), _PAIR_BYTES), dtype=np.uint8)
     low = pairs[:, 0] | (pairs[:, 1] << np.uint64(PRIME_BITS))

@@ -41,7 +41,7 @@ class WordRing:
 
     @property
     def packed_bytes(self) -> int:
-        """Of a vector on the wire."""
+        """Size of a vector on the wire."""
         return 8 * self.bits * self._columns
 
     def zeros(self) -> Words:

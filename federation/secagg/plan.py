@@ -25,7 +25,7 @@ class Plan:
     complete: bool
     """Whether everyone is everyone's neighbour."""
     threshold: int
-    """So many shares open one secret of a silo."""
+    """Number of shares that recover a silo's secret."""
     ring: WordRing
     fewest: int
     """Silos that must upload: as many as the session demands, and as the graph needs."""
