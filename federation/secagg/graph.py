@@ -7,8 +7,38 @@ grows with log n instead of n.
 
 What the ring keeps is statistical, and for static corruption: which silos work for the aggregator must not depend on
 the graph; whoever breaks into one silo's neighbours once the ring is known is outside the bound. An aggregator may pick
-who "dropped out" as it likes (see `one_list`): a cut through the ring leaves the silos at its edge with half of their
-neighbours, who are too few to open them. That the sum opens at all is promised for drop-outs that nobody picks.
+who "dropped out" as it likes: a cut through the ring leaves the silos at its edge with half of their neighbours, who
+are too few to open them. That the sum opens at all is promised for drop-outs that nobody picks.
+
+One list. An aggregator may also tell different silos different survivors, or hold sealed shares back, to open the sum
+of a few silos alone. A threshold t with 3 t > 2 k + 2 c + 1 rules both out, where c bounds the corrupted silos among
+the k places around any one. An honest silo signs one list, and reveals under it when t + 1 of the k + 1 places that it
+and its neighbours stand on have signed the same. To open a secret of a silo takes t shares of its neighbours.
+
+1. Two honest silos that reveal under different lists stand d >= 2 t + 1 - k - c places apart. Around them are k + 1 + d
+   places. Corrupted silos may sign both lists and are left out, of the signers and of the places: the honest signers
+   are 2 (t + 1) less the corrupted around each of the two, and they are disjoint; the honest places are k + 1 + d less
+   the corrupted around either. Those around both, c at most, are all that the first loses more than the second:
+   2 (t + 1) - c <= k + 1 + d.
+2. A silo's seed is opened under one list. If not, two of its neighbours reveal under different lists, and between them
+   stand d - 1 places that reveal nothing unless corrupted. At most k + 2 - d + c <= 2 k + 2 c + 1 - 2 t < t shares
+   come together.
+3. Two neighbouring opened silos share one list, because 4 t > 2.5 k + 3 c + 1. That follows from 3 t > 2 k + 2 c + 1,
+   which leaves room for a t <= k only where k >= 2 c + 2. Suppose that the seed of one is opened under a list, and the
+   seed of the other, or its key though that list has it as a survivor, under others. The two stand at most k / 2 places
+   apart, so around them are at most 1.5 k + 1 places. The honest silos that open one or the other are 2 t less the
+   corrupted around each. They leave free the d - 1 places between the nearest two of different lists. Corrupted silos
+   count as in 1; at most c are around both, and at most c stand between the nearest two: 2 t <= 1.5 k + 2 - d + 2 c,
+   and with 1, 4 t <= 2.5 k + 3 c + 1. (The places between the nearest two are all around one of the opened silos. If
+   not, fewer than k / 2 honest silos open one of them, and t - c > k / 2 are needed.)
+4. So the silos of one list are opened together or not at all. Suppose that some of them, S, share no mask with the
+   other honest ones. A silo leaves a mask out if its neighbour's sealed shares did not come, and then refuses every
+   list that has this neighbour. Let i in S and j outside be the nearest such pair, p places apart. Of S, only the p
+   places around i that are not around j can open i. If p > k / 4, all others that can stand on the side of j, on
+   k / 2 + 1 - p places. With the corrupted, at most k / 2 + 1 + c open i. If p <= k / 4, the others are at most k - t,
+   because i uploads only with t sealed shares, and p + k - t + c < t. With nobody to be j, k / 2 + c are left.
+   Now 6 t >= 6 (k / 2 + 1 + c) + (k - 2 c - 2), so t is the larger but in the edge case k = 2 c + 2, t = k, where the
+   two are equal. It is saved by the t sealed shares that are required: they are all k, so no mask is ever left out.
 """
 
 import hashlib
@@ -60,12 +90,8 @@ def find_shape(
     honest neighbour reveals its share of one of a silo's two secrets, a corrupted one of both: k + c shares in all, so
     2 t > k + c leaves the aggregator at most one of the two. It holds for shares that only the k neighbours have.
 
-    With `one_list` as well, no silo's seed is opened by neighbours that were told different lists, so that nobody cuts
-    an arc out of the ring by telling it that all around it dropped out, and all around it that it did not. A silo
-    reveals when t others around it signed its list. Two around v that reveal under different lists, d places apart,
-    have disjoint honest signers: 2 (t + 1 - c) among k + 1 + d places. So d - 1 places or more around v reveal nothing,
-    and k + 2 - d + c < t are too few for v's seed if 3 t > 2 k + 2 c + 1. Under one list, an arc that was not told of
-    some neighbours' shares refuses that list along its end, and k / 2 + 1 + c at most are left to open the end.
+    With `one_list` as well, 3 t > 2 k + 2 c + 1: no few silos are opened apart from the others of their list, whatever
+    lists the silos are told. The module's text derives it.
 
     Below 100 silos the counts are too small for the model (10 silos can get t = 2): take the complete graph there.
     """
