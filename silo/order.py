@@ -1,7 +1,13 @@
 """Which request a silo answers next: one of its own job and run, in order, and no work before everyone agreed."""
 
 from federation.errors import MessageError, SessionMismatch, WrongRound
+from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START
 from federation.wire import messages_pb2 as pb
+from silo.prepared import SKETCH
+
+_NOTHING = ""
+_WORK = (_NOTHING, SKETCH, WARM_START, PHASE_1, PHASE_2, FEDAVG)
+"""What a job prepares for its sums, in order."""
 
 
 def require_next(message: pb.Request, last: pb.LastReply, *, silo: str, job_digest: bytes) -> None:
@@ -28,3 +34,15 @@ def require_next(message: pb.Request, last: pb.LastReply, *, silo: str, job_dige
     in_place = message.number == earliest or message.number > earliest == 3
     if not in_place or last.number < earliest - 1:
         raise WrongRound("a job begins, once, when this silo has seen that everyone agreed to it")
+
+
+def require_later(train: pb.Train, *, prepared: str, round: int) -> None:
+    """A typed error unless the job has this training after what this silo prepared last: nothing is trained twice.
+
+    A sum is named after the phase and the round that it is over, so one name never stands for two sums.
+    """
+    if (_WORK.index(train.phase), train.round) <= (_WORK.index(prepared), round):
+        raise WrongRound(
+            f"training in {train.phase}, round {train.round}, was asked for after {prepared}, round {round}; each "
+            "round of a job is trained once, and in order"
+        )

@@ -35,7 +35,7 @@ from models.building import build_learner, model_file, shared_classes, vector_le
 from silo.data.labelled_images import LabelledImages
 from silo.data.units import units_of
 from silo.ledger import open_ledger
-from silo.order import require_next
+from silo.order import require_later, require_next
 from silo.prepared import SKETCH, Prepared
 from silo.received import received_clip_norm, received_model
 from silo.refusals import refusal
@@ -190,6 +190,7 @@ class Silo:
         steps = requested_steps(self._job, self.name, len(self._units), train.phase, train.round)
         clip_norm = received_clip_norm(self._job, train.clip_norm)
         if self._at.number != number:
+            require_later(train, prepared=self._at.prepared, round=self._at.round)
             start = self._received(train.model)
             self._learner.load(start)
             kept = start if isinstance(self._job.privacy, SiloLevel) else None

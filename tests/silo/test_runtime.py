@@ -119,6 +119,26 @@ def test_training_that_the_job_does_not_have_is_refused_and_not_charged(bench: B
     assert bench.silo.ledger.charges == []
 
 
+@pytest.mark.parametrize(("phase", "round"), [("phase_1", 0), ("phase_2", 1), ("phase_2", 2)])
+def test_no_round_is_trained_a_second_time_or_after_a_later_one(bench: Bench, phase: str, round: int) -> None:
+    """A sum is named after its round: with a second one of that name, what was signed in one would fit the other."""
+    assert bench.train(1).WhichOneof("body") == "prepared"
+    assert bench.train(2, "phase_2", 2).WhichOneof("body") == "prepared"
+    assert bench.silo.ledger is not None
+    spent = bench.silo.ledger.charges[:]
+    for _ in range(2):
+        assert bench.train(3, phase, round).refusal.error == "WrongRound"
+        bench.restart()
+    assert bench.silo.ledger.charges == spent
+
+
+def test_rounds_may_be_left_out(bench_of: Callable[..., Bench]) -> None:
+    """A silo that was silent in one takes part in the next."""
+    bench = bench_of(warm_start={"kind": "leader", "silo": "north", "steps": 3})
+    for number, (phase, turn) in enumerate([("warm_start", 0), ("phase_1", 0), ("phase_2", 2)], start=1):
+        assert bench.train(number, phase, turn).WhichOneof("body") == "prepared"
+
+
 def test_a_request_of_another_job_is_refused(bench: Bench, small_job: Callable[..., Job]) -> None:
     other = pb.Request(number=2, job_digest=small_job(seed=4).digest, enrol=pb.Enrol()).SerializeToString()
     assert decode(pb.Reply, bench.silo.answer(other)).refusal.error == "SessionMismatch"
