@@ -11,7 +11,6 @@ import numpy as np
 from aggregator.journal import Journal
 from aggregator.observer import Observer
 from federation.config.job import Job
-from federation.contributions import sum_id
 from federation.engine import Engine, drive
 from federation.errors import MessageError, SiloRefused, WrongRound
 from federation.mechanism import NoisySum
@@ -21,8 +20,8 @@ from federation.session import Domain, Session
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, printable
 
-ANSWERS = {"enrol": "enrolled", "begin": "begun", "sketch": "prepared", "train": "prepared", "sum": "sum",
-           "finish": "finished"}  # fmt: skip
+ANSWERS = {"enrol": "enrolled", "begin": "begun", "nonces": "ready", "sketch": "prepared", "train": "prepared",
+           "sum": "sum", "finish": "finished"}  # fmt: skip
 """What a reply holds, by what was asked."""
 
 
@@ -153,13 +152,13 @@ class Conversation:
         roster: tuple[str, ...],
         present: Collection[str],
         *,
+        id: bytes,
         start: bytes = b"",
     ) -> Sum:
         """One secure sum over what the last request prepared. Who is on the roster and not `present` is not asked."""
-        identity = sum_id(self.run_id, self.number)
         keys = tuple(self.identities[silo] for silo in roster)
         fewest = quorum(self._job, scheme, len(roster))
-        session = Session(identity, roster, domain, scheme.name, quorum=fewest, identities=keys, start=start)
+        session = Session(id, roster, domain, scheme.name, quorum=fewest, identities=keys, start=start)
         wire = session.to_wire()
         scheme.admit(domain, len(roster))
         side = scheme.aggregator(session)

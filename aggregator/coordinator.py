@@ -19,6 +19,7 @@ from aggregator.conversation import Conversation, Patience
 from aggregator.journal import Journal
 from aggregator.observer import Model, Observer, Shape
 from federation.agreement import Agreement
+from federation.beacon import COMMITMENT_BYTES, join_nonces, require_committed
 from federation.config.data import LARGEST_SIDE, MOST_CLASSES
 from federation.config.job import Job
 from federation.config.privacy import ExampleLevel
@@ -30,6 +31,7 @@ from federation.contributions import (
     sketch_domain,
     sketch_scheme,
     start_of,
+    sum_id,
     to_model,
 )
 from federation.engine import Engine
@@ -97,7 +99,7 @@ class Coordinator:
         return Outcome(model, self._shape, self._classes, self._talk, self._talk.notes)
 
     def _enrol(self) -> tuple[Shape, int]:
-        """Everyone must be there, and hear that everyone agreed to the same job."""
+        """Everyone must be there, and hear that everyone agreed to the same job, and everyone's nonce."""
         names = self._job.silos.names
         replies = self._talk.ask(dict.fromkeys(names, pb.Request(enrol=pb.Enrol())), check=_require_enrolment)
         self._talk.identities = {silo: reply.enrolled.identity for silo, reply in replies.items()}
@@ -107,15 +109,25 @@ class Coordinator:
                 f"the silos' data differ in shape or classes: {kinds}; resize, or agree on the classes, and begin "
                 "another run"
             )
+        agreement = Agreement(self._talk.run_id, self._job.digest, self._talk.identities)
         agreements = [pb.Piece(silo=silo, data=replies[silo].enrolled.agreement) for silo in names]
+        commitments = [pb.Piece(silo=silo, data=replies[silo].enrolled.commitment) for silo in names]
         try:  # the silos check it against their own rosters; this is to end before they have worked in vain
-            Agreement(self._talk.run_id, self._job.digest, self._talk.identities).check(agreements)
+            committed = agreement.check(agreements, commitments)
         except SignatureInvalid as error:
             raise RunError(
                 f"the silos do not agree on the job and on each other's keys ({error}); hand out one roster to "
                 "everyone, and begin another run"
             ) from error
-        self._talk.ask(dict.fromkeys(names, pb.Request(begin=pb.Begin(agreements=agreements))))
+
+        def hear(silo: str, reply: pb.Reply) -> None:
+            require_committed(agreement, silo, reply.begun.nonce, committed[silo])
+
+        everyone = pb.Begin(agreements=agreements, commitments=commitments)
+        begun = self._talk.ask(dict.fromkeys(names, pb.Request(begin=everyone)), check=hear)
+        nonces = [pb.Piece(silo=silo, data=begun[silo].begun.nonce) for silo in names]
+        self._beacon = join_nonces(agreement, committed, nonces)
+        self._talk.ask(dict.fromkeys(names, pb.Request(nonces=pb.Nonces(nonces=nonces))))
         (channels, height, width), classes = next(iter(kinds.values()))
         self._observer.enrolled((channels, height, width), classes)
         return (channels, height, width), classes
@@ -137,7 +149,8 @@ class Coordinator:
                 sketched = self._talk.ask(dict.fromkeys(silos, sketch), fewest=quorum(job, scheme, len(silos)))
                 for silo in sketched:  # each pays when the sum begins
                     self._observer.spent(silo, start.epsilon if isinstance(job.privacy, ExampleLevel) else 0.0)
-                noised = self._talk.sum(scheme, domain, silos, sketched).total.astype(np.float64)
+                here = sum_id(self._beacon, WARM_START, 0)
+                noised = self._talk.sum(scheme, domain, silos, sketched, id=here).total.astype(np.float64)
                 return self._computed("fit", partial(self._fit, start, cold, noised))
             case _:
                 assert_never(job.warm_start)
@@ -203,7 +216,8 @@ class Coordinator:
             if reply.prepared.stopped_by_budget:
                 where = f"{phase}, round {number}" if number else phase
                 self._talk.notes.append(f"{silo} spent its privacy budget and stopped in {where}, before its last step")
-        summed = self._talk.sum(scheme, domain, silos, replies, start=start_of(train.train))
+        here = sum_id(self._beacon, phase, number)
+        summed = self._talk.sum(scheme, domain, silos, replies, id=here, start=start_of(train.train))
         self._clip_norm.follow(scheme, domain, summed)
         return to_model(self._job, summed, model)
 
@@ -231,6 +245,10 @@ def _require_enrolment(silo: str, reply: pb.Reply) -> None:
     if len(reply.enrolled.identity) != KEY_BYTES:
         raise MessageError(
             f"{silo} enrols with an identity key of {len(reply.enrolled.identity)} bytes, expected {KEY_BYTES}"
+        )
+    if len(reply.enrolled.commitment) != COMMITMENT_BYTES:
+        raise MessageError(
+            f"{silo} enrols with a commitment of {len(reply.enrolled.commitment)} bytes, expected {COMMITMENT_BYTES}"
         )
 
 

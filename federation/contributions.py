@@ -10,11 +10,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from federation.agreement import statement
+from federation.beacon import BEACON_BYTES
 from federation.config.gan import GanConfig
 from federation.config.job import Job
 from federation.config.privacy import SiloLevel
 from federation.config.schedule import TwoPhase
-from federation.errors import ConfigError
+from federation.errors import ConfigError, WrongRound
 from federation.mechanism import NoisySum
 from federation.mechanisms.clipping import QuantileRule, clip
 from federation.phases import PHASE_1, PHASE_2, WARM_START
@@ -96,13 +98,17 @@ def require_precision(job: Job, silo: str, units: int) -> None:
             )
 
 
-def sum_id(run_id: bytes, prepared: int) -> bytes:
-    """Names the one sum over what this request of the run prepared.
+def sum_id(beacon: bytes, phase: str, round: int) -> bytes:
+    """The id of the one sum over what this phase, or this round of it, prepares.
 
-    Silos compute it themselves, and answer no request twice: two sums never have one session, so nothing that was
-    signed in one of them can be replayed in the other.
+    Silos compute it themselves, and prepare nothing twice: two sums never have one session, so nothing that was signed
+    in one of them can be replayed in the other. The beacon hashes a nonce of every silo, and the phases and rounds are
+    the job's. So nobody can try out ids, as one could with the numbers of requests, which may leave out some, or with
+    anything else that the aggregator says once it knows the nonces.
     """
-    return hashlib.sha256(b"sum" + run_id + prepared.to_bytes(8, "big")).digest()
+    if len(beacon) != BEACON_BYTES:
+        raise WrongRound("sums have no id before this party has everyone's nonce; begin another run")
+    return statement("a sum of a run", beacon, phase.encode(), round.to_bytes(8, "little"))
 
 
 def start_of(train: pb.Train) -> bytes:

@@ -29,11 +29,14 @@ def require_next(message: pb.Request, last: pb.LastReply, *, silo: str, job_dige
             f"{silo} has no memory of this run, which is under way: its folder is new or was removed; what it spent "
             "would be forgotten, so restore the folder from a backup or begin another run"
         )
-    # Request 1 enrols, request 2 begins, and nothing else comes before both, whatever numbers an aggregator leaves out.
-    earliest = {"enrol": 1, "begin": 2}.get(kind, 3)
-    in_place = message.number == earliest or message.number > earliest == 3
+    # Requests 1 to 3 are these, and nothing else comes before all of them, whatever numbers an aggregator leaves out.
+    earliest = {"enrol": 1, "begin": 2, "nonces": 3}.get(kind, 4)
+    in_place = message.number == earliest or message.number > earliest == 4
     if not in_place or last.number < earliest - 1:
-        raise WrongRound("a job begins, once, when this silo has seen that everyone agreed to it")
+        raise WrongRound(
+            "a job begins, once, when this silo has seen that everyone agreed to it, and works when it has everyone's "
+            "nonce"
+        )
 
 
 def require_later(train: pb.Train, *, prepared: str, round: int) -> None:

@@ -9,7 +9,14 @@ from torch import Tensor
 
 from federation.config.job import Job
 from federation.config.warm_start import KernelMeanStart
-from federation.contributions import model_contribution, model_domain, model_scheme, sketch_domain, sketch_scheme
+from federation.contributions import (
+    model_contribution,
+    model_domain,
+    model_scheme,
+    sketch_domain,
+    sketch_scheme,
+    sum_id,
+)
 from federation.errors import SessionMismatch, WrongRound
 from federation.events import Event
 from federation.mechanism import NoisySum
@@ -45,8 +52,8 @@ class Prepared:
     what: str
     """`SKETCH`, or the phase that the model was trained in; empty before anything was prepared."""
     round: int
-    sum_id: bytes
-    """Of the one sum that it may go into."""
+    beacon: bytes
+    """The beacon of the run, which names the one sum that it may go into."""
     start: bytes
     """Digest of the model that it was trained from; empty for the sketch."""
     start_model: Tensor | None
@@ -61,7 +68,8 @@ class Prepared:
         scheme, domain, roster = self._agreed()
         keys = tuple(self.roster[name] for name in roster)
         fewest = quorum(self.job, scheme, len(roster))
-        agreed = Session(self.sum_id, roster, domain, scheme.name, fewest, keys, self.start)
+        here = sum_id(self.beacon, self.phase, self.round)
+        agreed = Session(here, roster, domain, scheme.name, fewest, keys, self.start)
         if session != agreed:
             names = [field.name for field in fields(agreed)]
             differing = [name for name in names if getattr(session, name) != getattr(agreed, name)]

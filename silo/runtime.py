@@ -16,7 +16,7 @@ import torch
 from federation.agreement import Agreement
 from federation.config.job import Job
 from federation.config.privacy import SiloLevel, UnitLevel
-from federation.contributions import require_precision, start_of, sum_id
+from federation.contributions import require_precision, start_of
 from federation.errors import (
     DataError,
     SiloSealError,
@@ -34,6 +34,7 @@ from federation.wire.codec import decode
 from models.building import build_learner, model_file, shared_classes, vector_lengths
 from silo.data.labelled_images import LabelledImages
 from silo.data.units import units_of
+from silo.enrolment import begin, enrol, hear_nonces
 from silo.ledger import open_ledger
 from silo.order import require_later, require_next
 from silo.prepared import SKETCH, Prepared
@@ -130,6 +131,7 @@ class Silo:
             return body.SerializeToString(deterministic=True)
         reply = body.SerializeToString(deterministic=True)
         kept = pb.LastReply(number=message.number, request_digest=digest, reply=reply, run_id=message.run_id)
+        kept.draw.CopyFrom(last.draw)
         self._state.save_reply(self._with_side(kept))
         return reply
 
@@ -155,15 +157,16 @@ class Silo:
             self._side = None
         match kind:
             case "enrol":
-                reply.enrolled.image_shape.extend(self._data.image_shape)
-                reply.enrolled.classes = shared_classes(self._job, self._data.classes)
-                reply.enrolled.identity = self._identity.public
-                reply.enrolled.agreement = self._agreement(message).sign(self._identity)
+                enrolled = enrol(self._agreement(message), self._identity, last.draw, self._randomness)
+                enrolled.image_shape.extend(self._data.image_shape)
+                enrolled.classes = shared_classes(self._job, self._data.classes)
+                reply.enrolled.CopyFrom(enrolled)
             case "begin":
-                self._agreement(message).check(message.begin.agreements)
-                reply.begun.CopyFrom(pb.Begun())
+                reply.begun.CopyFrom(begin(self._agreement(message), message.begin, last.draw))
+            case "nonces":
+                reply.ready.CopyFrom(hear_nonces(self._agreement(message), message.nonces, last.draw))
             case "sketch":
-                self._sketch(message.number, message.run_id)
+                self._sketch(message.number, last.draw.beacon)
                 reply.prepared.CopyFrom(pb.Prepared())
             case "train":
                 reply.prepared.CopyFrom(self._train(message.number, message.train))
@@ -178,9 +181,9 @@ class Silo:
         roster = {name: self._roster[name] for name in self._job.silos.names}
         return Agreement(message.run_id, self._job.digest, roster)
 
-    def _sketch(self, number: int, run_id: bytes) -> None:
+    def _sketch(self, number: int, beacon: bytes) -> None:
         """The kernel mean comes first in a job, and once: a second one would be a second release."""
-        self._prepared(run_id).features()
+        self._prepared(beacon).features()
         if self._at.prepared and self._at.number != number:
             raise WrongRound("the job has one kernel mean, before everything else")
         self._save(Checkpoint(number, SKETCH))
@@ -224,7 +227,7 @@ class Silo:
         After a crash the silo goes on from what it kept of its side. Before the first reply was stored, and so before
         anything left, the same request comes again: what was charged for it then pays for the reply that leaves now.
         """
-        prepared = self._prepared(last.run_id)
+        prepared = self._prepared(last.draw.beacon)
         scheme = prepared.scheme(session)
         if last.side and last.session_digest == session.digest:
             side = self._contribute(scheme, session, prepared)
@@ -249,9 +252,8 @@ class Silo:
         self._randomness.begin(f"contribution of request {self._at.number}")
         return scheme.silo(session, self._identity, prepared.vector(), self._randomness)
 
-    def _prepared(self, run_id: bytes) -> Prepared:
+    def _prepared(self, beacon: bytes) -> Prepared:
         at = self._at
-        here = sum_id(run_id, at.number)
         return Prepared(
             job=self._job,
             silo=self.name,
@@ -261,7 +263,7 @@ class Silo:
             learner=self._learner,
             what=at.prepared,
             round=at.round,
-            sum_id=here,
+            beacon=beacon,
             start=at.start,
             start_model=at.start_model,
             clip_norm=at.clip_norm,

@@ -149,12 +149,13 @@ class IntegerDomain(_message.Message):
     def __init__(self, length: _Optional[int] = ..., modulus: _Optional[int] = ...) -> None: ...
 
 class Request(_message.Message):
-    __slots__ = ("number", "job_digest", "run_id", "enrol", "begin", "sketch", "train", "sum", "finish")
+    __slots__ = ("number", "job_digest", "run_id", "enrol", "begin", "nonces", "sketch", "train", "sum", "finish")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     JOB_DIGEST_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     ENROL_FIELD_NUMBER: _ClassVar[int]
     BEGIN_FIELD_NUMBER: _ClassVar[int]
+    NONCES_FIELD_NUMBER: _ClassVar[int]
     SKETCH_FIELD_NUMBER: _ClassVar[int]
     TRAIN_FIELD_NUMBER: _ClassVar[int]
     SUM_FIELD_NUMBER: _ClassVar[int]
@@ -164,21 +165,30 @@ class Request(_message.Message):
     run_id: bytes
     enrol: Enrol
     begin: Begin
+    nonces: Nonces
     sketch: Sketch
     train: Train
     sum: Sum
     finish: Finish
-    def __init__(self, number: _Optional[int] = ..., job_digest: _Optional[bytes] = ..., run_id: _Optional[bytes] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., sketch: _Optional[_Union[Sketch, _Mapping]] = ..., train: _Optional[_Union[Train, _Mapping]] = ..., sum: _Optional[_Union[Sum, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., job_digest: _Optional[bytes] = ..., run_id: _Optional[bytes] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., nonces: _Optional[_Union[Nonces, _Mapping]] = ..., sketch: _Optional[_Union[Sketch, _Mapping]] = ..., train: _Optional[_Union[Train, _Mapping]] = ..., sum: _Optional[_Union[Sum, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ...) -> None: ...
 
 class Enrol(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
 class Begin(_message.Message):
-    __slots__ = ("agreements",)
+    __slots__ = ("agreements", "commitments")
     AGREEMENTS_FIELD_NUMBER: _ClassVar[int]
+    COMMITMENTS_FIELD_NUMBER: _ClassVar[int]
     agreements: _containers.RepeatedCompositeFieldContainer[Piece]
-    def __init__(self, agreements: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ...) -> None: ...
+    commitments: _containers.RepeatedCompositeFieldContainer[Piece]
+    def __init__(self, agreements: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ..., commitments: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ...) -> None: ...
+
+class Nonces(_message.Message):
+    __slots__ = ("nonces",)
+    NONCES_FIELD_NUMBER: _ClassVar[int]
+    nonces: _containers.RepeatedCompositeFieldContainer[Piece]
+    def __init__(self, nonces: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ...) -> None: ...
 
 class Sketch(_message.Message):
     __slots__ = ()
@@ -211,12 +221,13 @@ class Finish(_message.Message):
     def __init__(self, model: _Optional[_Union[Array, _Mapping]] = ...) -> None: ...
 
 class Reply(_message.Message):
-    __slots__ = ("number", "silo", "request_digest", "enrolled", "begun", "prepared", "sum", "refusal", "finished")
+    __slots__ = ("number", "silo", "request_digest", "enrolled", "begun", "ready", "prepared", "sum", "refusal", "finished")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     SILO_FIELD_NUMBER: _ClassVar[int]
     REQUEST_DIGEST_FIELD_NUMBER: _ClassVar[int]
     ENROLLED_FIELD_NUMBER: _ClassVar[int]
     BEGUN_FIELD_NUMBER: _ClassVar[int]
+    READY_FIELD_NUMBER: _ClassVar[int]
     PREPARED_FIELD_NUMBER: _ClassVar[int]
     SUM_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
@@ -226,25 +237,34 @@ class Reply(_message.Message):
     request_digest: bytes
     enrolled: Enrolled
     begun: Begun
+    ready: Ready
     prepared: Prepared
     sum: bytes
     refusal: Refusal
     finished: Finished
-    def __init__(self, number: _Optional[int] = ..., silo: _Optional[str] = ..., request_digest: _Optional[bytes] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., begun: _Optional[_Union[Begun, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., sum: _Optional[bytes] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., finished: _Optional[_Union[Finished, _Mapping]] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., silo: _Optional[str] = ..., request_digest: _Optional[bytes] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., begun: _Optional[_Union[Begun, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., sum: _Optional[bytes] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., finished: _Optional[_Union[Finished, _Mapping]] = ...) -> None: ...
 
 class Enrolled(_message.Message):
-    __slots__ = ("image_shape", "classes", "identity", "agreement")
+    __slots__ = ("image_shape", "classes", "identity", "agreement", "commitment")
     IMAGE_SHAPE_FIELD_NUMBER: _ClassVar[int]
     CLASSES_FIELD_NUMBER: _ClassVar[int]
     IDENTITY_FIELD_NUMBER: _ClassVar[int]
     AGREEMENT_FIELD_NUMBER: _ClassVar[int]
+    COMMITMENT_FIELD_NUMBER: _ClassVar[int]
     image_shape: _containers.RepeatedScalarFieldContainer[int]
     classes: int
     identity: bytes
     agreement: bytes
-    def __init__(self, image_shape: _Optional[_Iterable[int]] = ..., classes: _Optional[int] = ..., identity: _Optional[bytes] = ..., agreement: _Optional[bytes] = ...) -> None: ...
+    commitment: bytes
+    def __init__(self, image_shape: _Optional[_Iterable[int]] = ..., classes: _Optional[int] = ..., identity: _Optional[bytes] = ..., agreement: _Optional[bytes] = ..., commitment: _Optional[bytes] = ...) -> None: ...
 
 class Begun(_message.Message):
+    __slots__ = ("nonce",)
+    NONCE_FIELD_NUMBER: _ClassVar[int]
+    nonce: bytes
+    def __init__(self, nonce: _Optional[bytes] = ...) -> None: ...
+
+class Ready(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
@@ -269,20 +289,32 @@ class Refusal(_message.Message):
     def __init__(self, error: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class LastReply(_message.Message):
-    __slots__ = ("number", "request_digest", "reply", "run_id", "session_digest", "side")
+    __slots__ = ("number", "request_digest", "reply", "run_id", "session_digest", "side", "draw")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     REQUEST_DIGEST_FIELD_NUMBER: _ClassVar[int]
     REPLY_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     SESSION_DIGEST_FIELD_NUMBER: _ClassVar[int]
     SIDE_FIELD_NUMBER: _ClassVar[int]
+    DRAW_FIELD_NUMBER: _ClassVar[int]
     number: int
     request_digest: bytes
     reply: bytes
     run_id: bytes
     session_digest: bytes
     side: bytes
-    def __init__(self, number: _Optional[int] = ..., request_digest: _Optional[bytes] = ..., reply: _Optional[bytes] = ..., run_id: _Optional[bytes] = ..., session_digest: _Optional[bytes] = ..., side: _Optional[bytes] = ...) -> None: ...
+    draw: BeaconDraw
+    def __init__(self, number: _Optional[int] = ..., request_digest: _Optional[bytes] = ..., reply: _Optional[bytes] = ..., run_id: _Optional[bytes] = ..., session_digest: _Optional[bytes] = ..., side: _Optional[bytes] = ..., draw: _Optional[_Union[BeaconDraw, _Mapping]] = ...) -> None: ...
+
+class BeaconDraw(_message.Message):
+    __slots__ = ("nonce", "commitments", "beacon")
+    NONCE_FIELD_NUMBER: _ClassVar[int]
+    COMMITMENTS_FIELD_NUMBER: _ClassVar[int]
+    BEACON_FIELD_NUMBER: _ClassVar[int]
+    nonce: bytes
+    commitments: _containers.RepeatedCompositeFieldContainer[Piece]
+    beacon: bytes
+    def __init__(self, nonce: _Optional[bytes] = ..., commitments: _Optional[_Iterable[_Union[Piece, _Mapping]]] = ..., beacon: _Optional[bytes] = ...) -> None: ...
 
 class Piece(_message.Message):
     __slots__ = ("silo", "data")

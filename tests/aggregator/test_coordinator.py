@@ -1,46 +1,23 @@
 """The aggregator's side: the journal, the conversation, and what ends a run."""
 
-import hashlib
 import sqlite3
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from aggregator.conversation import Conversation, Patience
-from aggregator.coordinator import Coordinator
 from aggregator.journal import Journal
 from aggregator.observer import Observer
-from federation.agreement import Agreement
 from federation.config.job import Job
-from federation.engine import Accept, Engine, LocalEngine
+from federation.engine import Accept, Engine
 from federation.errors import DomainError, MessageError, RunError, SiloRefused
-from federation.identity import Identity
 from federation.wire import messages_pb2 as pb
 
+from .answering import Answering, reply_to
+
 JOB = bytes(32)
-
-
-class Answering:
-    """An engine that counts what it is asked, and answers with what the test prepared."""
-
-    def __init__(self, answer: Callable[[str, pb.Request], bytes]) -> None:
-        self.asked: list[str] = []
-        self._answer = answer
-
-    def ask(self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, accept: Accept) -> None:
-        self.asked += requests
-        answers = {silo: partial(self._answer, silo, pb.Request.FromString(r)) for silo, r in requests.items()}
-        engine = LocalEngine({silo: lambda _, answer=answer: answer() for silo, answer in answers.items()}, workers=1)
-        engine.ask(requests, deadline_seconds=deadline_seconds, fewest=fewest, accept=accept)
-
-
-def reply_to(request: pb.Request, silo: str, **body: Any) -> bytes:
-    digest = hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
-    return pb.Reply(number=request.number, silo=silo, request_digest=digest, **body).SerializeToString()
 
 
 def enrolled(silo: str, request: pb.Request) -> bytes:
@@ -86,33 +63,6 @@ def test_what_the_journal_had_last_is_told_once_when_a_run_goes_on(
         [("kept", 1), ("accepted", 2)],
         [("kept", 2), ("accepted", 3), ("accepted", 4)],
     ]
-
-
-def test_enrolments_that_do_not_fit_together_end_a_run_before_anybody_works(
-    small_job: Callable[..., Job], tmp_path: Path
-) -> None:
-    """East says another key than the one that it signs with."""
-    job = small_job()
-    silos = {name: Identity.create(name) for name in job.silos.names}
-    keys = {name: silo.public for name, silo in silos.items()}
-    asked = list[str | None]()
-
-    def answer(silo: str, request: pb.Request) -> bytes:
-        asked.append(request.WhichOneof("body"))
-        agreement = Agreement(request.run_id, job.digest, keys).sign(silos[silo])
-        identity = Identity.create("east").public if silo == "east" else keys[silo]
-        return reply_to(
-            request,
-            silo,
-            enrolled=pb.Enrolled(image_shape=[1, 8, 8], classes=10, identity=identity, agreement=agreement),
-        )
-
-    journal = Journal(tmp_path / "journal.sqlite", job.digest)
-    coordinator = Coordinator(job, Answering(answer), journal, Observer(), lambda *_: np.zeros(0))
-    with pytest.raises(RunError, match="the silos do not agree on the job and on each other's keys"):
-        coordinator.run()
-    journal.close()
-    assert set(asked) == {"enrol"}
 
 
 def test_a_refusal_is_shown_as_far_as_a_terminal_can_show_it(small_job: Callable[..., Job], tmp_path: Path) -> None:

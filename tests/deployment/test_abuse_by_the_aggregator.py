@@ -1,10 +1,12 @@
 """A lying aggregator with the right certificate: the silo, a real process, refuses, stays up, and trains nothing."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import pytest
 
 from federation.agreement import Agreement
+from federation.beacon import commit
 from federation.config.job import Job
 from federation.identity import Identity
 from federation.roster import read_roster
@@ -19,6 +21,10 @@ from .liar import RUN, Liar
 from .parties import Event, Party
 
 IMAGES, CLASSES = (1, 8, 8), 10
+NONCE = b"n" * 32
+"""Of the others; north draws its own."""
+HIDDEN = "the reason is in the silo's own refusals.log"
+EARLY = "a job begins, once, when this silo has seen that everyone agreed to it, and works when it has everyone's nonce"
 
 
 @pytest.fixture
@@ -45,11 +51,47 @@ def north(consortium: Consortium, liar: Liar) -> Iterator[Party]:
     assert not silo.said("training")
 
 
-def signed(consortium: Consortium, *names: str, **others: Identity) -> list[pb.Piece]:
-    """What these silos really sign, and what others sign in the name of the rest."""
-    agreement = Agreement(RUN, consortium.job.digest, read_roster(consortium.kits / "north" / "roster.yaml").keys)
-    mine = {name: Identity.read(name, consortium.kits / name / "identity.key") for name in names}
-    return [pb.Piece(silo=name, data=agreement.sign(me)) for name, me in {**mine, **others}.items()]
+@dataclass
+class Run:
+    """What everyone says in the liar's run before any work: north itself, and the others with their real keys."""
+
+    consortium: Consortium
+    north: bytes = b""
+    """The commitment that it enrolled with."""
+
+    @property
+    def agreement(self) -> Agreement:
+        roster = read_roster(self.consortium.kits / "north" / "roster.yaml").keys
+        return Agreement(RUN, self.consortium.job.digest, roster)
+
+    def enrol(self, liar: Liar) -> None:
+        reply = liar.ask(1, enrol=pb.Enrol())
+        assert reply.WhichOneof("body") == "enrolled"
+        self.north = reply.enrolled.commitment
+
+    def everyone(self, *names: str, east: bytes = NONCE, **forgers: Identity) -> pb.Begin:
+        """Of these silos, what they really sign, and what others sign in the name of the rest."""
+        committed = {name: commit(self.agreement, name, NONCE) for name in NAMES}
+        committed |= {"north": self.north, "east": commit(self.agreement, "east", east)}
+        mine = {name: Identity.read(name, self.consortium.kits / name / "identity.key") for name in names}
+        signed = {name: self.agreement.sign(me, committed[name]) for name, me in {**mine, **forgers}.items()}
+        return pb.Begin(agreements=pieces(signed), commitments=pieces(committed))
+
+    def enter(self, liar: Liar) -> None:
+        """All that comes before the first work."""
+        self.enrol(liar)
+        begun = liar.ask(2, begin=self.everyone(*NAMES)).begun
+        nonces = dict.fromkeys(NAMES, NONCE) | {"north": begun.nonce}
+        assert liar.ask(3, nonces=pb.Nonces(nonces=pieces(nonces))).WhichOneof("body") == "ready"
+
+
+@pytest.fixture
+def run(consortium: Consortium) -> Run:
+    return Run(consortium)
+
+
+def pieces(said: dict[str, bytes]) -> list[pb.Piece]:
+    return [pb.Piece(silo=silo, data=data) for silo, data in said.items()]
 
 
 def train(job: Job) -> pb.Train:
@@ -62,54 +104,72 @@ def refusal(reply: pb.Reply) -> tuple[str, str]:
 
 
 def test_work_before_everyone_agreed_is_refused_however_it_is_asked_for(
-    consortium: Consortium, liar: Liar, north: Party
+    consortium: Consortium, liar: Liar, north: Party, run: Run
 ) -> None:
-    job, hidden = consortium.job, "the reason is in the silo's own refusals.log"
+    job = consortium.job
     error, words = refusal(liar.ask(1, train=train(job)))
     assert (error, "has no memory of this run" in words) == ("WrongRound", True)
-    assert liar.ask(1, enrol=pb.Enrol()).WhichOneof("body") == "enrolled"
+    run.enrol(liar)
     for work in ({"train": train(job)}, {"sketch": pb.Sketch()}, {"finish": pb.Finish()}, {"sum": pb.Sum()}):
-        error, words = refusal(liar.ask(2, **work))
-        assert (error, words) == (
-            "WrongRound",
-            "a job begins, once, when this silo has seen that everyone agreed to it",
-        )
-    lacking = signed(consortium, "north", "east")
-    assert refusal(liar.ask(2, begin=pb.Begin(agreements=lacking))) == (
-        "WrongContributors", f"WrongContributors; {hidden}",
-    )  # fmt: skip
-    forged = signed(consortium, "north", "east", south=Identity.create("south"))
-    assert refusal(liar.ask(2, begin=pb.Begin(agreements=forged))) == (
-        "SignatureInvalid",
-        f"SignatureInvalid; {hidden}",
-    )
-    error, _ = refusal(liar.ask(2, train=train(job)))
-    assert error == "WrongRound"
-    assert liar.ask(2, begin=pb.Begin(agreements=signed(consortium, *NAMES))).WhichOneof("body") == "begun"
+        assert refusal(liar.ask(2, **work)) == ("WrongRound", EARLY)
+    lacking = run.everyone("north", "east")
+    assert refusal(liar.ask(2, begin=lacking)) == ("WrongContributors", f"WrongContributors; {HIDDEN}")
+    forged = run.everyone("north", "east", south=Identity.create("south"))
+    assert refusal(liar.ask(2, begin=forged)) == ("SignatureInvalid", f"SignatureInvalid; {HIDDEN}")
+    assert refusal(liar.ask(2, train=train(job))) == ("WrongRound", EARLY)
+    assert liar.ask(2, begin=run.everyone(*NAMES)).WhichOneof("body") == "begun"
+
+
+def test_a_silo_reveals_and_hears_no_nonces_but_those_that_everyone_is_bound_to_even_after_a_restart(
+    consortium: Consortium, liar: Liar, north: Party, run: Run
+) -> None:
+    """East works for the aggregator and signs what it likes; north's own commitment was signed by nobody else."""
+    run.enrol(liar)
+    everyone = run.everyone(*NAMES)
+    swapped = pb.Begin(agreements=everyone.agreements, commitments=run.everyone(*NAMES, east=bytes(32)).commitments)
+    assert refusal(liar.ask(2, begin=swapped))[0] == "SignatureInvalid"
+    left_out = pb.Begin(agreements=everyone.agreements, commitments=everyone.commitments[:2])
+    assert refusal(liar.ask(2, begin=left_out))[0] == "WrongContributors"
+    nonce = liar.ask(2, begin=everyone).begun.nonce
+    assert commit(run.agreement, "north", nonce) == run.north
+    north.restart()
+    liar.wait_for_attendance(2)
+    assert liar.ask(2, begin=everyone).begun.nonce == nonce
+    assert refusal(liar.ask(2, begin=run.everyone(*NAMES, east=bytes(32))))[0] == "WrongRound"
+    nonces = {"north": nonce, "east": NONCE, "south": NONCE}
+    for lie in ({"east": bytes(32)}, {"south": bytes(32)}, {"north": bytes(32)}):
+        told = pb.Nonces(nonces=pieces(nonces | lie))
+        assert refusal(liar.ask(3, nonces=told)) == ("CommitmentBroken", f"CommitmentBroken; {HIDDEN}")
+    lacking = {silo: data for silo, data in nonces.items() if silo != "south"}
+    assert refusal(liar.ask(3, nonces=pb.Nonces(nonces=pieces(lacking))))[0] == "WrongContributors"
+    for number in (3, 4):
+        for work in ({"train": train(consortium.job)}, {"sum": pb.Sum()}):
+            assert refusal(liar.ask(number, **work)) == ("WrongRound", EARLY)
+    assert liar.ask(3, nonces=pb.Nonces(nonces=pieces(nonces))).WhichOneof("body") == "ready"
 
 
 def test_no_numbers_and_no_earlier_run_lead_past_the_agreement_of_all(
-    consortium: Consortium, liar: Liar, north: Party
+    consortium: Consortium, liar: Liar, north: Party, run: Run
 ) -> None:
-    job, agreements = consortium.job, signed(consortium, *NAMES)
+    job = consortium.job
     assert refusal(liar.ask(5, enrol=pb.Enrol()))[0] == "WrongRound"
     earlier = bytes(32)
     error, words = refusal(liar.ask(1, run_id=earlier, enrol=pb.Enrol()))
     assert (error, words) == ("SessionMismatch", "the request belongs to another run than the offer")
-    assert liar.ask(1, enrol=pb.Enrol()).WhichOneof("body") == "enrolled"
+    run.enrol(liar)
     assert refusal(liar.ask(2, enrol=pb.Enrol()))[0] == "WrongRound"
     for number in (2, 3, 9):
         assert refusal(liar.ask(number, train=train(job)))[0] == "WrongRound"
-    assert refusal(liar.ask(3, begin=pb.Begin(agreements=agreements)))[0] == "WrongRound"
-    assert liar.ask(2, begin=pb.Begin(agreements=agreements)).WhichOneof("body") == "begun"
+    assert refusal(liar.ask(3, begin=run.everyone(*NAMES)))[0] == "WrongRound"
+    assert liar.ask(2, begin=run.everyone(*NAMES)).WhichOneof("body") == "begun"
 
 
 def test_another_job_under_the_same_run_is_refused_at_once_and_after_a_restart(
-    consortium: Consortium, liar: Liar, north: Party
+    consortium: Consortium, liar: Liar, north: Party, run: Run
 ) -> None:
-    assert liar.ask(1, enrol=pb.Enrol()).WhichOneof("body") == "enrolled"
+    run.enrol(liar)
     other = consortium.job.model_copy(update={"seed": consortium.job.seed + 1})
-    error, words = refusal(liar.ask(2, job=other, begin=pb.Begin(agreements=signed(consortium, *NAMES))))
+    error, words = refusal(liar.ask(2, job=other, begin=run.everyone(*NAMES)))
     assert (error, words) == ("SessionMismatch", "the request belongs to another job than the one this silo agreed to")
     error, words = refusal(liar.ask(2, run_id=bytes(32), begin=pb.Begin()))
     assert (error, words) == ("SessionMismatch", "the request belongs to another run than the offer")
@@ -146,7 +206,7 @@ def test_messages_that_cannot_be_right_are_refused_one_after_the_other(
 
 
 def test_a_silo_at_work_calls_so_that_an_aggregator_that_knows_nothing_of_it_sees_it(
-    consortium: Consortium, liar: Liar
+    consortium: Consortium, liar: Liar, run: Run
 ) -> None:
     north, heard = consortium.silos["north"], list[str]()
 
@@ -157,9 +217,8 @@ def test_a_silo_at_work_calls_so_that_an_aggregator_that_knows_nothing_of_it_see
 
     north.paced, north.talkative, north.on_event = True, True, on_event
     north.start()
-    assert liar.ask(1, enrol=pb.Enrol()).WhichOneof("body") == "enrolled"
-    assert liar.ask(2, begin=pb.Begin(agreements=signed(consortium, *NAMES))).WhichOneof("body") == "begun"
-    assert liar.ask(3, train=train(consortium.job)).WhichOneof("body") == "prepared"
+    run.enter(liar)
+    assert liar.ask(4, train=train(consortium.job)).WhichOneof("body") == "prepared"
     assert heard == ["phase_1"]
 
 

@@ -51,7 +51,7 @@ def story(lasting_consortium_of: Callable[..., Consortium]) -> Iterator[Story]:
         {name: Hand(consortium, name) for name in NAMES},
         Caller(consortium, Pair.of(consortium.kits / "operator")),
     )
-    for _ in ("enrol", "begin"):
+    for _ in ("enrol", "begin", "nonces"):
         for name, hand in story.hands.items():
             story.sent[name].append(hand.step())
     story.request = story.north.next()
@@ -161,6 +161,6 @@ def test_after_all_this_a_good_reply_ends_the_run_with_the_average_of_three(in_t
     for name in ("east", "south"):
         story.sent[name].append(story.hands[name].step())
     assert consortium.aggregator.wait() == 0
-    expected = [(number, name, story.sent[name][number - 1]) for number in range(1, 6) for name in sorted(NAMES)]
+    expected = [(number, name, story.sent[name][number - 1]) for number in range(1, 7) for name in sorted(NAMES)]
     assert journal_replies(consortium) == expected
-    assert len(consortium.aggregator.said("accepts")) == 15
+    assert len(consortium.aggregator.said("accepts")) == 18

@@ -21,7 +21,7 @@ LARGE: dict[str, Any] = {
     "schedule": {"kind": "two_phase", "batch": 48, "local_steps": 10, "tuning_rounds": 0},
 }
 """Its first sum has large messages: what everybody uploads, and what everybody opens."""
-UPLOAD, OPEN = 7, 8
+UPLOAD, OPEN = 8, 9
 
 
 @pytest.fixture(scope="module")

@@ -81,12 +81,12 @@ def test_a_silo_stopped_in_training_is_left_out_once_also_after_a_restart_of_the
     model = consortium.finish()
     without = [line["silos"] for line in audit_lines(consortium, "aggregator", "goes_on_without")]
     assert without == [["north"]] * 2, "again by the new process: the old one may have been killed before its line"
-    asked = [line["silos"] for line in audit_lines(consortium, "aggregator", "asks") if line["number"] == 3]
+    asked = [line["silos"] for line in audit_lines(consortium, "aggregator", "asks") if line["number"] == 4]
     assert asked == [list(NAMES)], "once, although the aggregator began again just after it had given north up"
-    phase_1, present = mean_in_journal(consortium, 4)
+    phase_1, present = mean_in_journal(consortium, 5)
     assert present == ["east", "south"]
     assert np.array_equal(consortium.model("models/phase_1.safetensors"), phase_1)
-    round_1, present = mean_in_journal(consortium, 6)
+    round_1, present = mean_in_journal(consortium, 7)
     assert present == sorted(NAMES), "it is let in again"
     assert np.allclose(model, round_1, rtol=1e-6, atol=1e-6)
     assert [note.split(" past ")[0] for note in notes(consortium)] == ["north stayed silent"]
@@ -99,10 +99,10 @@ def test_a_silo_killed_for_good_is_left_out_to_the_end(consortium_of: Consortium
     at(south, south.kill, "training")
     consortium.start()
     assert [party.wait() for party in consortium.parties] == [0, 0, 0, -signal.SIGKILL]
-    expected, present = mean_in_journal(consortium, 4)
+    expected, present = mean_in_journal(consortium, 5)
     assert present == ["east", "north"]
     assert np.array_equal(consortium.model(), expected)
-    assert [line["number"] for line in audit_lines(consortium, "aggregator", "goes_on_without")] == [3, 5]
+    assert [line["number"] for line in audit_lines(consortium, "aggregator", "goes_on_without")] == [4, 6]
     assert len(notes(consortium)) == 2
 
 

@@ -20,7 +20,7 @@ def limit_files(party: Party, size: int) -> None:
 
 def require_everything_counted_once(consortium: Consortium) -> None:
     replies = journal_replies(consortium)
-    assert [(number, silo) for number, silo, _ in replies] == [(n, s) for n in range(1, 6) for s in sorted(NAMES)]
+    assert [(number, silo) for number, silo, _ in replies] == [(n, s) for n in range(1, 7) for s in sorted(NAMES)]
     outcome = json.loads((consortium.state("aggregator") / "outcome.json").read_text())
     for name in NAMES:
         sent = sum(row["sent_bytes"] for row in outcome["traffic"] if row["silo"] == name)
@@ -46,7 +46,7 @@ def test_without_room_for_a_reply_silos_hear_so_and_the_run_ends_well_when_there
     limit_files(aggregator, resource.RLIM_INFINITY)
     consortium.finish()
     require_everything_counted_once(consortium)
-    assert len(aggregator.said("accepts")) == 15
+    assert len(aggregator.said("accepts")) == 18
 
 
 def test_an_aggregator_that_cannot_keep_a_model_says_so_and_goes_on_when_it_can(

@@ -25,7 +25,7 @@ from .evidence import Truth, audit_lines
 from .parties import Event
 
 ConsortiumOf = Callable[..., Consortium]
-SKETCH_REQUEST = 3
+SKETCH_REQUEST = 4
 """After enrolment and beginning."""
 PRECISION_BITS = 28
 

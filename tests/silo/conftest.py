@@ -1,5 +1,6 @@
 """A silo with the aggregator's end of the wire in the test's hand."""
 
+import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 import torch
 
 from federation.agreement import Agreement
+from federation.beacon import commit, join_nonces
 from federation.config.data import Digits
 from federation.config.job import Job
 from federation.config.warm_start import KernelMeanStart
@@ -28,6 +30,8 @@ from silo.runtime import Silo
 ROSTER = ("north", "east", "south")
 IDENTITIES = {silo: Identity.create(silo) for silo in ROSTER}
 KEYS = {silo: identity.public for silo, identity in IDENTITIES.items()}
+NONCES = {silo: hashlib.sha256(silo.encode()).digest() for silo in ROSTER[1:]}
+"""Of the others; `north` draws its own."""
 RUN = b"run".ljust(32)
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 8, "tuning_rounds": 2, "tuning_steps": 3}
 
@@ -42,17 +46,26 @@ class Bench:
     def __init__(self, job: Job, data: LabelledImages, folder: Path) -> None:
         self.job, self.data, self.folder, self.keys, self.identities = job, data, folder, KEYS, IDENTITIES
         self.model = initial_model(job, data.image_shape, data.classes)
+        self.agreement = Agreement(RUN, job.digest, KEYS)
         self.silo = self.start()
         self.enrol()
 
     def enrol(self) -> None:
-        self.ask(-1, enrol=pb.Enrol())
-        assert self.ask(0, begin=pb.Begin(agreements=self.agreements())).WhichOneof("body") == "begun"
+        self.enrolled = self.ask(-2, enrol=pb.Enrol()).enrolled
+        self.nonce = self.ask(-1, begin=self.everyone()).begun.nonce
+        assert self.ask(0, nonces=self.nonces()).WhichOneof("body") == "ready"
 
-    def agreements(self) -> list[pb.Piece]:
-        """What everyone signs."""
-        agreement = Agreement(RUN, self.job.digest, KEYS)
-        return [pb.Piece(silo=name, data=agreement.sign(identity)) for name, identity in IDENTITIES.items()]
+    def everyone(self, **replaced: bytes) -> pb.Begin:
+        """What everyone signs, with the commitments to these nonces in place of some."""
+        nonces = NONCES | replaced
+        committed = {"north": self.enrolled.commitment}
+        committed |= {name: commit(self.agreement, name, nonce) for name, nonce in nonces.items()}
+        signed = {name: self.agreement.sign(IDENTITIES[name], committed[name]) for name in ROSTER}
+        return pb.Begin(agreements=pieces(signed), commitments=pieces(committed))
+
+    def nonces(self, **replaced: bytes) -> pb.Nonces:
+        """What everyone reveals, with some replaced."""
+        return pb.Nonces(nonces=pieces({"north": self.nonce, **NONCES, **replaced}))
 
     def start(self, seed: int = 1) -> Silo:
         silo = Silo(
@@ -91,8 +104,8 @@ class Bench:
         return decode(pb.Reply, self.silo.answer(self.request(number, **body)))
 
     def request(self, number: int, **body: Any) -> bytes:
-        """Tests number what follows enrolment and beginning, which have numbers 1 and 2 on the wire."""
-        return pb.Request(number=number + 2, job_digest=self.job.digest, run_id=RUN, **body).SerializeToString()
+        """Tests number what follows enrolment, beginning and nonces, which have numbers 1 to 3 on the wire."""
+        return pb.Request(number=number + 3, job_digest=self.job.digest, run_id=RUN, **body).SerializeToString()
 
     def train(self, number: int, phase: str = "phase_1", round: int = 0) -> pb.Reply:
         return decode(pb.Reply, self.silo.answer(self.train_request(number, phase, round)))
@@ -100,14 +113,15 @@ class Bench:
     def train_request(self, number: int, phase: str, round: int = 0) -> bytes:
         return self.request(number, train=pb.Train(phase=phase, round=round, model=to_array(self.model)))
 
-    def session(self, prepared: int = 1, **changes: Any) -> Session:
+    def session(self, phase: str = "phase_1", round: int = 0, **changes: Any) -> Session:
         domain, keys = model_domain(self.job, self.model.size), tuple(KEYS.values())
-        agreed = Session(self.sum_id(prepared), ROSTER, domain, "plain", 3, keys, self.started_from)
+        agreed = Session(self.sum_id(phase, round), ROSTER, domain, "plain", 3, keys, self.started_from)
         return replace(agreed, **changes)
 
-    def sum_id(self, prepared: int) -> bytes:
-        """Of the sum over what this request prepared."""
-        return sum_id(RUN, prepared + 2)
+    def sum_id(self, phase: str, round: int = 0) -> bytes:
+        """Of the sum over what this round of a phase prepared."""
+        committed = {piece.silo: piece.data for piece in self.everyone().commitments}
+        return sum_id(join_nonces(self.agreement, committed, self.nonces().nonces), phase, round)
 
     @property
     def started_from(self) -> bytes:
@@ -125,7 +139,7 @@ class Bench:
     def sketch_session(self, id: bytes | None = None) -> tuple[Session, Session]:
         """The session as it is agreed, and the inner one that its messages are bound to."""
         scheme = sketch_scheme(self.job, self.features().length)
-        domain, id = sketch_domain(self.job, self.features().length), self.sum_id(1) if id is None else id  # noqa: A001
+        domain, id = sketch_domain(self.job, self.features().length), self.sum_id("warm_start") if id is None else id  # noqa: A001
         session = Session(id, ROSTER, domain, scheme.name, 3, tuple(KEYS.values()))
         inner = scheme.mechanism.domain(session.domain, len(ROSTER))  # type: ignore[attr-defined]
         return session, replace(session, domain=inner)
@@ -134,6 +148,10 @@ class Bench:
         """The request that opens the sum of kernel means."""
         session, inner = self.sketch_session(id)
         return self.request(number, sum=pb.Sum(session=session.to_wire(), message=wrap(inner, round=0, body=b"")))
+
+
+def pieces(said: dict[str, bytes]) -> list[pb.Piece]:
+    return [pb.Piece(silo=silo, data=data) for silo, data in said.items()]
 
 
 @pytest.fixture(scope="session")

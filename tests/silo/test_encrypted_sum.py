@@ -35,7 +35,7 @@ class Table:
         scheme, domain = bench.job.secure_sum.build(), model_domain(bench.job, bench.model.size)
         roster = tuple(bench.keys)
         self.session = Session(
-            bench.sum_id(1), roster, domain, scheme.name, 3, tuple(bench.keys.values()), bench.started_from
+            bench.sum_id("phase_1"), roster, domain, scheme.name, 3, tuple(bench.keys.values()), bench.started_from
         )
         vector = np.zeros(domain.length)
         self.others = {

@@ -20,16 +20,18 @@ def test_kills_between_a_reply_and_its_mark_do_not_add_up(bench: Bench, tmp_path
     bench.silo.close()
     bench.folder = tmp_path / "another"
     bench.silo = bench.start()
-    for request in (
-        bench.request(-1, enrol=pb.Enrol()),
-        bench.request(0, begin=pb.Begin(agreements=bench.agreements())),
-        bench.train_request(1, "phase_1"),
-    ):
+
+    def killed(request: bytes) -> pb.Reply:
         bench.silo._state.mark_answered = die
         with pytest.raises(Killed):
             bench.silo.answer(request)
         bench.restart()
-        assert decode(pb.Reply, bench.silo.answer(request)).WhichOneof("body") != "refusal"
+        return decode(pb.Reply, bench.silo.answer(request))
+
+    bench.enrolled = killed(bench.request(-2, enrol=pb.Enrol())).enrolled
+    bench.nonce = killed(bench.request(-1, begin=bench.everyone())).begun.nonce
+    assert killed(bench.request(0, nonces=bench.nonces())).WhichOneof("body") == "ready"
+    assert killed(bench.train_request(1, "phase_1")).WhichOneof("body") == "prepared"
 
 
 class Killed(BaseException):

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from federation.agreement import Agreement
+from federation.beacon import commit, join_nonces
 from federation.config.job import Job
 from federation.contributions import model_domain, model_scheme, start_of, sum_id
 from federation.errors import LedgerDamaged, MessageError
@@ -41,6 +42,8 @@ TASKS: dict[str, Any] = {
 }
 TASKS_ALLOWED: dict[str, Any] = {"learners": ["protonet"], "privacy": ["task_level"]}
 RUN, SECOND_RUN = b"1" * 32, b"2" * 32
+NONCE = b"n" * 32
+"""Of the others; north draws its own."""
 
 
 class Desk:
@@ -86,18 +89,22 @@ class Desk:
 
     def train(self, part: Participation, job: Job, run: bytes = RUN) -> None:
         """From enrolment through the first training."""
-        signed = [pb.Piece(silo=n, data=Agreement(run, job.digest, ROSTER).sign(me)) for n, me in SILOS.items()]
+        agreement = Agreement(run, job.digest, ROSTER)
         model = to_array(initial_model(job, self.data.image_shape, self.data.classes))
-        for number, body in enumerate(
-            (
-                {"enrol": pb.Enrol()},
-                {"begin": pb.Begin(agreements=signed)},
-                {"train": pb.Train(phase="phase_1", model=model)},
-            ),
-            start=1,
-        ):
+
+        def ask(number: int, **body: Any) -> pb.Reply:
             reply = decode(pb.Reply, part.answer(request(job, number, run, **body)))
             assert reply.WhichOneof("body") != "refusal", reply.refusal
+            return reply
+
+        committed = {name: commit(agreement, name, NONCE) for name in NAMES}
+        committed["north"] = ask(1, enrol=pb.Enrol()).enrolled.commitment
+        signed = {name: agreement.sign(me, committed[name]) for name, me in SILOS.items()}
+        begun = ask(2, begin=pb.Begin(agreements=pieces(signed), commitments=pieces(committed))).begun
+        nonces = pieces(dict.fromkeys(NAMES, NONCE) | {"north": begun.nonce})
+        ask(3, nonces=pb.Nonces(nonces=nonces))
+        self.beacon = join_nonces(agreement, committed, nonces)
+        ask(4, train=pb.Train(phase="phase_1", model=model))
 
 
 @pytest.fixture
@@ -106,6 +113,10 @@ def desk(small_job: Callable[..., Job], digits: LabelledImages, tmp_path: Path) 
     yield desk
     for part in desk.made:
         part.close()
+
+
+def pieces(said: dict[str, bytes]) -> list[pb.Piece]:
+    return [pb.Piece(silo=silo, data=data) for silo, data in said.items()]
 
 
 def request(job: Job, number: int = 1, run: bytes = RUN, **body: Any) -> bytes:
@@ -118,7 +129,7 @@ class TestAJobWithinThePolicy:
         part = desk.offered(job := desk.job())
         assert part.refused == ""
         enrolled = decode(pb.Reply, part.answer(request(job))).enrolled
-        assert enrolled.agreement == Agreement(RUN, job.digest, ROSTER).sign(SILOS["north"])
+        assert enrolled.agreement == Agreement(RUN, job.digest, ROSTER).sign(SILOS["north"], enrolled.commitment)
         assert Job.model_validate(yaml.safe_load((desk.folder() / "job.yaml").read_text())) == job
         assert (desk.folder() / "job.yaml").stat().st_mode & 0o777 == 0o600
         assert part.epsilon == 0.0
@@ -285,7 +296,7 @@ class TestTheEndOfARun:
         desk.train(part, job, run)
         model = to_array(initial_model(job, desk.data.image_shape, desk.data.classes))
         assert not part.finished
-        reply = decode(pb.Reply, part.answer(request(job, 4, run, finish=pb.Finish(model=model))))
+        reply = decode(pb.Reply, part.answer(request(job, 5, run, finish=pb.Finish(model=model))))
         assert reply.WhichOneof("body") == "finished"
 
     def test_is_remembered_after_a_kill_until_the_process_has_ended_by_itself(self, desk: Desk) -> None:
@@ -338,9 +349,10 @@ class TestTheEndOfARun:
         model = initial_model(job, desk.data.image_shape, desk.data.classes)
         scheme = model_scheme(job, PHASE_1, model.size)
         keys, start = tuple(ROSTER[name] for name in NAMES), start_of(pb.Train(model=to_array(model)))
-        session = Session(sum_id(RUN, 3), NAMES, model_domain(job, model.size), scheme.name, 3, keys, start)
+        here = sum_id(desk.beacon, PHASE_1, 0)
+        session = Session(here, NAMES, model_domain(job, model.size), scheme.name, 3, keys, start)
         (message,) = set(scheme.aggregator(session).open().values())
-        advertise = request(job, 4, sum=pb.Sum(session=session.to_wire(), message=message))
+        advertise = request(job, 5, sum=pb.Sum(session=session.to_wire(), message=message))
         assert decode(pb.Reply, part.answer(advertise)).WhichOneof("body") == "sum"
         seed = decode(pb.MaskedSiloState, SiloState(desk.folder()).load_reply().side).seed
         part = desk.offered(job, SECOND_RUN, policy=policy)
@@ -349,7 +361,7 @@ class TestTheEndOfARun:
         assert not any(seed in path.read_bytes() for path in desk.state.rglob("*") if path.is_file())
         part = desk.offered(job, policy={**policy, "largest_epsilon": 40, "largest_delta": 1e-3})
         assert decode(pb.Reply, part.answer(advertise)).WhichOneof("body") == "sum", "what has left may leave again"
-        share = request(job, 5, sum=pb.Sum(session=session.to_wire(), message=message))
+        share = request(job, 6, sum=pb.Sum(session=session.to_wire(), message=message))
         assert decode(pb.Reply, part.answer(share)).refusal.error == "WrongRound"
 
 

@@ -89,7 +89,7 @@ def test_what_was_prepared_is_summed_once(bench: Bench) -> None:
     """Two sums over different crowds would differ by one silo's contribution."""
     bench.train(1)
     assert bench.sum(2, bench.session()).sum
-    for second in (bench.session(), bench.session(2), bench.session(id=b"\1" * 32)):
+    for second in (bench.session(), bench.session("phase_2", 1), bench.session(id=b"\1" * 32)):
         assert bench.sum(3, second).refusal.error in ("WrongRound", "SessionMismatch")
         bench.restart()
         assert bench.sum(3, second).refusal.error in ("WrongRound", "SessionMismatch")
@@ -103,7 +103,7 @@ def test_each_sum_has_a_session_of_its_own_so_that_nothing_of_an_earlier_one_fit
     bench.train(3, "phase_2", 1)
     refusal = bench.sum(4, first).refusal
     assert "each sum has a session of its own" in refusal.message
-    assert bench.sum(5, bench.session(3)).sum
+    assert bench.sum(5, bench.session("phase_2", 1)).sum
 
 
 def test_nothing_is_summed_before_something_is_prepared(bench: Bench) -> None:
@@ -148,13 +148,13 @@ def test_an_older_request_is_refused(bench: Bench) -> None:
     bench.train(5)
     refusal = bench.train(4).refusal
     assert refusal.error == "WrongRound"
-    assert "request 6 came after request 7" in refusal.message
+    assert "request 7 came after request 8" in refusal.message
 
 
-@pytest.mark.parametrize("kind", ["enrol", "begin"])
+@pytest.mark.parametrize("kind", ["enrol", "begin", "nonces"])
 def test_a_run_is_enrolled_in_and_begun_once(bench: Bench, kind: str) -> None:
-    body = {"enrol": pb.Enrol()} if kind == "enrol" else {"begin": pb.Begin(agreements=bench.agreements())}
-    assert bench.ask(1, **body).refusal.error == "WrongRound"
+    body = {"enrol": pb.Enrol(), "begin": bench.everyone(), "nonces": bench.nonces()}[kind]
+    assert bench.ask(1, **{kind: body}).refusal.error == "WrongRound"
 
 
 @pytest.mark.parametrize("enrolments", [(5,), (1, 2), (2,), (1, 3)], ids=str)
@@ -163,9 +163,9 @@ def test_no_numbers_lead_past_the_agreement_of_all(bench: Bench, tmp_path: Path,
     bench.folder = tmp_path / "another"
     bench.silo = bench.start()
     for number in enrolments:
-        bench.ask(number - 2, enrol=pb.Enrol())
+        bench.ask(number - 3, enrol=pb.Enrol())
     for number in range(2, 8):
-        assert bench.train(number - 2).refusal.error == "WrongRound"
+        assert bench.train(number - 3).refusal.error == "WrongRound"
     assert bench.silo.ledger is not None
     assert bench.silo.ledger.charges == []
 
@@ -183,13 +183,14 @@ def test_enrolment_tells_the_shape_and_not_the_size(bench: Bench) -> None:
     bench.silo.close()
     bench.folder = bench.folder / "another"
     bench.silo = bench.start()
-    reply = bench.ask(-1, enrol=pb.Enrol())
+    reply = bench.ask(-2, enrol=pb.Enrol())
     assert (list(reply.enrolled.image_shape), reply.enrolled.classes) == ([1, 8, 8], 10)
     assert {field.name for field, _ in reply.enrolled.ListFields()} == {
         "image_shape",
         "classes",
         "identity",
         "agreement",
+        "commitment",
     }
 
 
@@ -271,7 +272,7 @@ def test_a_class_that_a_silo_holds_but_does_not_declare_is_refused(bench: Bench,
 
 def test_bytes_that_are_no_request_get_a_refusal(bench: Bench) -> None:
     assert decode(pb.Reply, bench.silo.answer(b"\xff\xff\xff")).refusal.error == "MessageError"
-    zero = bench.request(-2, enrol=pb.Enrol())
+    zero = bench.request(-3, enrol=pb.Enrol())
     assert decode(pb.Reply, bench.silo.answer(zero)).refusal.error == "WrongRound"
 
 

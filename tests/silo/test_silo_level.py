@@ -31,7 +31,8 @@ def noised_sum(bench: Bench, prepared: int, phase: str, **changes: Any) -> bytes
     """The request that opens the sum over what request `prepared` trained."""
     scheme = model_scheme(bench.job, phase, bench.model.size)
     domain = model_domain(bench.job, bench.model.size)
-    session = Session(bench.sum_id(prepared), ROSTER, domain, scheme.name, 3, tuple(KEYS.values()), bench.started_from)
+    here = bench.sum_id(phase, int(phase == "phase_2"))
+    session = Session(here, ROSTER, domain, scheme.name, 3, tuple(KEYS.values()), bench.started_from)
     session = replace(session, **changes)
     inner = replace(session, domain=scheme.mechanism.domain(domain, 3))  # type: ignore[attr-defined]
     return bench.request(prepared + 1, sum=pb.Sum(session=session.to_wire(), message=wrap(inner, round=0, body=b"")))

@@ -21,8 +21,8 @@ from silo.prepared import Prepared
 from silo.state import SiloState
 from siloseal.simulation import deal, federate, open_silos
 
-# Requests of the job below: enrol, begin, sketch, the rounds of a sum, train, the rounds of a sum, finish.
-FIRST_SUM = 4
+# Requests of the job below: enrol, begin, nonces, sketch, the rounds of a sum, train, the rounds of a sum, finish.
+FIRST_SUM = 5
 ROUNDS = {"ckks": 5, "secagg": 5, "additive": 3, "ring": 5}
 """On the ring, one silo after the other."""
 
@@ -35,9 +35,9 @@ def every_round(kind: str) -> list[tuple[str, int]]:
 
 CASES = [
     *every_round("ckks"),
-    *[("secagg", request) for request in (4, 5, 6, 7, 8, 12)],
-    *[("additive", request) for request in (5, 10)],
-    *[("ring", request) for request in (6, 14)],
+    *[("secagg", request) for request in (5, 6, 7, 8, 9, 13)],
+    *[("additive", request) for request in (6, 11)],
+    *[("ring", request) for request in (7, 15)],
 ]
 OTHERS = [case for kind in ROUNDS for case in every_round(kind) if case not in CASES]
 
@@ -109,7 +109,7 @@ def test_a_run_that_dies_in_a_sum_goes_on_and_counts_everyone_once(
         schedule={"kind": "two_phase", "batch": 48, "local_steps": 2, "tuning_rounds": 0},
     )
     with pytest.raises(Killed):
-        federated(job, tmp_path, dies_at=dies_at, answered_first=1 if dies_at % 2 else 3)
+        federated(job, tmp_path, dies_at=dies_at, answered_first=3 if dies_at % 2 else 1)
     kept = {name: SiloState(tmp_path / "silos" / name).load_reply() for name in job.silos.names}
     assert any(last.side for last in kept.values()), "it died in a sum"
     federated(job, tmp_path, dies_at=0, answered_first=0)

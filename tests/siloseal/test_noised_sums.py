@@ -174,13 +174,13 @@ def test_an_aggregator_that_adds_the_noise_adds_the_same_after_a_crash(
         def ask(self, requests: Any, **options: Any) -> None:
             super().ask(requests, **options)
             sent.append(next(iter(requests.values())))
-            if len(sent) == 9:  # enrol, begin, train, five rounds of SecAgg, and the training on the noised average
+            if len(sent) == 10:  # enrol, begin, nonces, train, five rounds of SecAgg, training on the noised average
                 raise Killed
 
     monkeypatch.setattr(simulation, "LocalEngine", Dying)
     job = silo_level(small_job, {"kind": "gaussian_central"})
     with pytest.raises(Killed):
         run(job, tmp_path)
-    began = sent[8]
+    began = sent[9]
     run(job, tmp_path)  # the journal refuses a request that differs from the one it knows
-    assert began not in sent[9:], "it was replayed, and not asked again"
+    assert began not in sent[10:], "it was replayed, and not asked again"

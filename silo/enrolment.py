@@ -1,0 +1,32 @@
+"""How a silo enters a run: it enrols, sees that everyone agrees and is bound to a nonce, and hears all nonces.
+
+`draw` is what the silo keeps of it on its disk, together with each reply: after a crash it has the same nonce, and
+holds everyone else to the same commitments.
+"""
+
+from federation.agreement import Agreement
+from federation.beacon import NONCE_BYTES, commit, join_nonces
+from federation.identity import Identity
+from federation.randomness import Randomness
+from federation.wire import messages_pb2 as pb
+
+
+def enrol(agreement: Agreement, me: Identity, draw: pb.BeaconDraw, randomness: Randomness) -> pb.Enrolled:
+    """Draw a nonce, and sign the agreement with the commitment to it."""
+    draw.nonce = randomness.bits(NONCE_BYTES)
+    commitment = commit(agreement, me.name, draw.nonce)
+    return pb.Enrolled(identity=me.public, agreement=agreement.sign(me, commitment), commitment=commitment)
+
+
+def begin(agreement: Agreement, request: pb.Begin, draw: pb.BeaconDraw) -> pb.Begun:
+    """Reveal the nonce, once everyone has signed the same agreement and is bound to a nonce of its own."""
+    agreement.check(request.agreements, request.commitments)
+    draw.commitments.extend(request.commitments)
+    return pb.Begun(nonce=draw.nonce)
+
+
+def hear_nonces(agreement: Agreement, request: pb.Nonces, draw: pb.BeaconDraw) -> pb.Ready:
+    """Compute the run's beacon, once everyone has revealed what it was bound to."""
+    commitments = {piece.silo: piece.data for piece in draw.commitments}
+    draw.CopyFrom(pb.BeaconDraw(beacon=join_nonces(agreement, commitments, request.nonces)))
+    return pb.Ready()
