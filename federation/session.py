@@ -67,6 +67,12 @@ class Session:
     """
 
     id: bytes
+    """32 bytes that name this sum and no other.
+
+    The order of the SecAgg+ ring follows from it. So no party that takes part, the aggregator included, may have chosen
+    it or tried out several: it hashes a nonce of every silo (`federation.contributions.sum_id`), or is drawn at random
+    where one process plays all parties.
+    """
     roster: tuple[str, ...]
     domain: Domain
     scheme: str

@@ -26,6 +26,11 @@ class AnalyticsRun:
     """One execution of a job among silos with these identity keys."""
 
     id: bytes
+    """Random bytes that name the execution, drawn by the one process that plays all parties.
+
+    An aggregator on a machine of its own must not draw it: it names the sums, and with them the order of the SecAgg+
+    ring. Between machines a beacon belongs here (`federation.beacon`).
+    """
     roster: Mapping[str, bytes]
 
     def progress(self, number: int) -> Progress:

@@ -10,6 +10,13 @@ the graph; whoever breaks into one silo's neighbours once the ring is known is o
 who "dropped out" as it likes: a cut through the ring leaves the silos at its edge with half of their neighbours, who
 are too few to open them. That the sum opens at all is promised for drop-outs that nobody picks.
 
+The bound is for a ring that nobody chose. Its order follows from the session's id alone. In a job the id hashes a nonce
+of every silo, and the phase and the round (`federation.contributions.sum_id`). So an aggregator cannot try run ids,
+request numbers, models to start from or lists of who is present until corrupted silos surround an honest one; what
+remains is to begin another run (`federation.beacon`). Each round of a job has a ring of its own. All of them are known
+once the nonces are, and their failures add up: a job of R rounds keeps security_bits - log2 R bits. Which silos a round
+of FedAvg asks follows from the job's seed, known before the nonces: `corrupt` must hold among the silos of each round.
+
 One list. An aggregator may also tell different silos different survivors, or hold sealed shares back, to open the sum
 of a few silos alone. A threshold t with 3 t > 2 k + 2 c + 1 rules both out, where c bounds the corrupted silos among
 the k places around any one. An honest silo signs one list, and reveals under it when t + 1 of the k + 1 places that it
@@ -189,30 +196,16 @@ def complete(roster: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
 
 
 def harary(roster: tuple[str, ...], degree: int, seed: bytes) -> dict[str, tuple[str, ...]]:
-    """Each silo's neighbours on a ring whose order follows from the seed, in the roster's order."""
+    """Each silo's neighbours, in the roster's order, on a ring whose order is a random function of the seed."""
     if degree % 2 or not 2 <= degree < len(roster):
         raise DomainError(
             f"{len(roster)} silos cannot have {degree} neighbours each on a ring; the degree must be even, 2 or more, "
             "and below the number of silos"
         )
-    return dict(zip(roster, _stretched_ring(roster, degree, seed), strict=True))
-
-
-@lru_cache(maxsize=8)
-def _stretched_ring(roster: tuple[str, ...], degree: int, seed: bytes) -> tuple[tuple[str, ...], ...]:
-    """Kept, so that a thousand silos in one process stretch one session's seed once."""
-    # The bound of 2^-sigma is for a ring that nobody chose. The seed is the session's digest, and an aggregator that
-    # picks the session's number could try many until corrupted silos surround an honest one: 2^g tries cost g bits of
-    # sigma. Stretched, each try costs 16 MiB and tens of milliseconds; it cannot be forbidden, only made slow.
-    stretched = hashlib.scrypt(seed, salt=b"siloseal secagg ring", n=2**14, r=8, p=1, dklen=32)
-    neighbours = join_ring(roster, degree, stretched)
-    return tuple(neighbours[silo] for silo in roster)
-
-
-def join_ring(roster: tuple[str, ...], degree: int, stretched: bytes) -> dict[str, tuple[str, ...]]:
-    """The silos on a ring in an order that is a random function of the stretched seed, each joined to the nearest."""
+    # No slow hash: trying seeds is ruled out where the seed comes from, and not made slow here.
+    label = b"siloseal secagg ring" + seed
     order = sorted(
-        range(len(roster)), key=lambda place: hashlib.sha256(stretched + roster[place].encode()).digest()
+        range(len(roster)), key=lambda place: hashlib.sha256(label + roster[place].encode()).digest()
     )  # of places on the roster
     offsets = [offset for step in range(1, degree // 2 + 1) for offset in (-step, step)]
     joined = {

@@ -180,7 +180,7 @@ def _plan(scheme: SecAggSum, session: Session, ring: WordRing) -> Plan:
     silos = len(session.roster)
     shape, on_ring = scheme._shape(silos), scheme._on_ring(silos) is not None
     return Plan(
-        neighbours=harary(session.roster, shape.degree, session.digest) if on_ring else complete(session.roster),
+        neighbours=harary(session.roster, shape.degree, session.id) if on_ring else complete(session.roster),
         complete=not on_ring,
         threshold=shape.threshold,
         ring=ring,

@@ -5,10 +5,15 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from federation.errors import DomainError
+from federation.errors import DomainError, QuorumLost
 from federation.secagg.graph import Shape, find_shape, whole_silos
-from federation.secagg.secagg_sum import RandomRing, SecAggSum
-from federation.session import IntegerDomain, Session
+from federation.secagg.plan import Round
+from federation.secagg.secagg_sum import RandomRing
+from federation.secure_sum import Sum
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode, unwrap, wrap
+
+from .conftest import Table
 
 PLACES = 14
 
@@ -71,14 +76,20 @@ def test_every_shape_fulfils_the_inequalities_of_the_derivation(silos: int, corr
 
 def test_the_edge_case_is_where_nobody_may_drop_out_and_there_a_silo_needs_all_sealed_shares() -> None:
     ring = RandomRing(dropout=0.0)
-    silos, names = 100, tuple(f"hospital {number}" for number in range(100))
-    shape = ring.shape(silos)
-    c = most_corrupted(shape, silos, ring.corrupt, ring.security_bits)
+    table = Table(100, ring=ring)
+    shape = ring.shape(100)
+    c = most_corrupted(shape, 100, ring.corrupt, ring.security_bits)
     assert (shape.degree, shape.threshold) == (2 * c + 2, 2 * c + 2)
-    keys = (bytes(32),) * silos
-    session = Session(bytes(32), names, IntegerDomain(1, 2**16), "any", silos, keys)
-    plan = SecAggSum(ring=ring).plan(session)
-    assert plan.fewest_near - 1 == shape.degree  # sealed shares that a silo waits for before it uploads
+    requests = table.run(until=Round.UPLOAD)
+    assert not isinstance(requests, Sum)
+    sealed = decode(pb.Pieces, unwrap(table.session, round=2 * Round.UPLOAD, data=requests["silo000"]))
+    assert len(sealed.pieces) == shape.degree
+    sealed.pieces.pop()
+    with pytest.raises(QuorumLost):
+        table.silos["silo000"].answer(
+            wrap(table.session, round=2 * Round.UPLOAD, body=sealed.SerializeToString(deterministic=True))
+        )
+    assert table.silos["silo001"].answer(requests["silo001"])
 
 
 @pytest.mark.parametrize(
