@@ -28,8 +28,9 @@ class Table:
     def __init__(
         self, scheme: SecureSum, vectors: Mapping[str, Vector], domain: Domain, *, quorum: int | None = None
     ) -> None:
-        identities = {name: Identity.create(name) for name in vectors}
-        keys = tuple(identity.public for identity in identities.values())
+        self.identities = {name: Identity.create(name) for name in vectors}
+        """Identity keys of the silos, with which one that cheats signs what it likes."""
+        keys = tuple(identity.public for identity in self.identities.values())
         number = SecureRandomness().bits(32)
         self.session = Session(number, tuple(vectors), domain, scheme.name, quorum or len(vectors), keys)
         scheme.admit(domain, len(vectors))
@@ -37,7 +38,7 @@ class Table:
         self.log = list[Exchange]()
         for name, vector in vectors.items():
             began = time.process_time()
-            self.silos[name] = scheme.silo(self.session, identities[name], vector, SecureRandomness())
+            self.silos[name] = scheme.silo(self.session, self.identities[name], vector, SecureRandomness())
             self.log.append(Exchange(0, name, 0, 0, time.process_time() - began))
         self.aggregator_seconds = 0.0
         self.aggregator = scheme.aggregator(self.session)

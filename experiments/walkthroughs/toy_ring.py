@@ -1,7 +1,7 @@
 """Polynomials modulo x^n + 1 and a small prime: the ring of the encrypted sum, small enough for pencil and paper.
 
-The real ring has degree 8,192 or more and a modulus of hundreds of bits. Here there are 81 secret keys, and anybody can
-try them all: nothing is hidden, and every number can be checked.
+The real ring has degree 4,096 or more, and its keys have that many entries. With four entries of -1, 0 or 1 there are
+81 keys, and anybody can try them all: nothing is hidden, and every number can be checked.
 """
 
 from collections.abc import Sequence

@@ -31,6 +31,16 @@ def test_division_finds_the_other_factor() -> None:
     assert RING.divide(RING.multiply(factor, other), factor) == other
 
 
+@given(polynomials, st.lists(st.tuples(*[st.tuples(*[st.integers(-1, 1)] * 4)] * 2, polynomials), min_size=1))
+def test_the_sum_of_the_keys_opens_the_sum_of_the_uploads(
+    a: tuple[int, ...], silos: list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]
+) -> None:
+    uploads = [RING.add(RING.multiply(a, key), error, message) for key, error, message in silos]
+    keys, errors, messages = (RING.add(*column) for column in zip(*silos, strict=True))
+    opened = RING.add(*uploads, RING.scale(-1, RING.multiply(a, keys)))
+    assert opened == RING.add(errors, messages)
+
+
 def test_division_by_zero_and_polynomials_of_another_length_are_refused() -> None:
     with pytest.raises(DomainError, match="divides no other"):
         RING.divide((1, 0, 0, 0), (0, 0, 0, 0))

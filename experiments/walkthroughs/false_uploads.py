@@ -1,0 +1,43 @@
+"""Uploads of a silo that cheats in an encrypted sum, each under the cheat's own good signature."""
+
+import numpy as np
+
+from experiments.sum_table import Table
+from federation.ckks.parameters import Parameters
+from federation.ckks.seal_codec import Residues
+from federation.ckks.uploads import sign_upload
+from federation.ckks.wire import rows, to_bytes
+from federation.secagg.plan import Round
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode, unwrap, wrap
+
+_REPLY = 2 * Round.UPLOAD + 1  # number of the message: requests are even, replies odd
+
+
+def copied(table: Table, cheat: str, reply: bytes) -> bytes:
+    """Another silo's upload, signed by the cheat."""
+    return _signed(table, cheat, _upload(table, reply))
+
+
+def altered(table: Table, cheat: str, reply: bytes, parameters: Parameters, *, added: int | Residues) -> bytes:
+    """The cheat's upload with a number, or residues of shape (primes, coefficients), added to all coefficients."""
+    upload = _upload(table, reply)
+    changed = np.stack(list(rows(parameters, upload.ciphertext)))
+    parameters.ring.add(changed, np.broadcast_to(np.asarray(added, dtype=np.uint64), changed.shape))
+    upload.ciphertext = to_bytes(parameters, changed)
+    return _signed(table, cheat, upload)
+
+
+def uniform(parameters: Parameters, draws: np.random.Generator) -> Residues:
+    """Residues that look like a ciphertext's and stand for nothing, of shape (primes, coefficients)."""
+    primes = parameters.ring.primes[:, None]
+    return draws.integers(0, primes, (len(primes), parameters.coefficients), dtype=np.uint64)
+
+
+def _upload(table: Table, reply: bytes) -> pb.CkksUpload:
+    return decode(pb.CkksUpload, unwrap(table.session, round=_REPLY, data=reply))
+
+
+def _signed(table: Table, cheat: str, upload: pb.CkksUpload) -> bytes:
+    body = sign_upload(table.session, table.identities[cheat], upload)
+    return wrap(table.session, round=_REPLY, body=body)
