@@ -16,7 +16,7 @@
     │   ├── WrongContributors   a list of silos that the session does not allow
     │   ├── ShareReused         a second opening with one share of a key
     │   ├── UploadCopied        an upload that another silo, or another session, has made
-    │   ├── OpeningFailed       partial decryptions, shares or totals that do not fit together
+    │   ├── OpeningFailed       ciphertexts, keys, shares or totals that do not fit together
     │   ├── TooManyMessages     more messages in a sparse sum than were announced
     │   ├── TableForged         a sum of tables that no messages give
     │   └── TableStuck          messages of a sparse sum that cannot be told apart under this seed
@@ -101,7 +101,7 @@ class UploadCopied(ProtocolError):
 
 
 class OpeningFailed(ProtocolError):
-    """Partial decryptions, shares or totals that do not fit together."""
+    """Ciphertexts, keys, shares or totals that do not fit together."""
 
 
 class TooManyMessages(ProtocolError):
