@@ -6,6 +6,7 @@
     ├── CertificateError        a certificate that is missing, expired, revoked, not yet valid or of another party
     ├── ProtocolError           a message or a state that a protocol does not allow
     │   ├── MessageError        bytes that do not decode, or decode to something out of range
+    │   │   └── MessageTooLarge     a message longer than any right one can be, refused before it is read
     │   ├── SessionMismatch     a message of another session
     │   ├── WrongRound          a message that is not the next one
     │   ├── DomainError         a contribution outside the agreed domain, or a domain that a scheme cannot carry
@@ -58,6 +59,10 @@ class ProtocolError(SiloSealError):
 
 class MessageError(ProtocolError):
     """Bytes that do not decode, or decode to something out of range."""
+
+
+class MessageTooLarge(MessageError):
+    """A message longer than any right one can be; it is refused before it is read, or at least before it is decoded."""
 
 
 class SessionMismatch(ProtocolError):

@@ -117,6 +117,10 @@ class _DecodingAggregator:
     def fewest(self) -> int:
         return self._inner.fewest
 
+    @property
+    def largest(self) -> int:
+        return self._inner.largest
+
     def check(self, silo: str, reply: bytes) -> None:
         self._inner.check(silo, reply)
 

@@ -13,7 +13,7 @@ from federation.identity import Identity
 from federation.secure_sum import Sum
 from federation.session import Session
 from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode, unwrap, wrap
+from federation.wire.codec import decode, require_at_most, unwrap, wrap
 
 Bodies = Mapping[str, bytes]
 Step = Callable[[bytes], bytes]
@@ -91,12 +91,15 @@ class AggregatorRounds(ABC):
     def fewest(self) -> int:
         return self._needed(self._under_way())
 
+    @property
+    def largest(self) -> int:
+        return self._largest(self._under_way())
+
     def check(self, silo: str, reply: bytes) -> None:
         number = self._under_way()
         if silo not in self._asked:
             raise DomainError(f"{silo} answered, but was not asked; {', '.join(self._asked)} were")
-        if len(reply) > (largest := self._largest(number)):
-            raise MessageError(f"{silo} answered round {number + 1} with {len(reply)} bytes, at most {largest} do")
+        require_at_most(self.largest, silo, reply)
         self._check(number, silo, self._body(number, reply))
 
     def advance(self, replies: Mapping[str, bytes]) -> Mapping[str, bytes] | Sum:

@@ -49,6 +49,10 @@ class AggregatorSide(Protocol):
     def fewest(self) -> int:
         """How many replies the messages that are out need at least."""
 
+    @property
+    def largest(self) -> int:
+        """Bytes of the largest reply that can be right for the messages that are out; nobody reads a longer one."""
+
     def check(self, silo: str, reply: bytes) -> None:
         """A typed error for a reply that cannot be right, so that it is refused when it comes in, and not added."""
 

@@ -18,7 +18,9 @@ from federation.randomness import Randomness
 from federation.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
 from federation.session import Domain, IntegerDomain, RealDomain, Session, Vector
 from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode, from_array, to_array, unwrap, wrap
+from federation.wire.codec import decode, from_array, require_at_most, to_array, unwrap, wrap
+
+_FRAMING_BYTES = 256
 
 
 class PlainSumConfig(Section):
@@ -113,12 +115,18 @@ class _PlainAggregator:
     def fewest(self) -> int:
         return self._session.quorum
 
+    @property
+    def largest(self) -> int:
+        self._require_open()
+        entry_bytes = 4 if isinstance(self._session.domain, RealDomain) else 8
+        return entry_bytes * self._session.domain.length + _FRAMING_BYTES
+
     def check(self, silo: str, reply: bytes) -> None:
+        require_at_most(self.largest, silo, reply)
         self._contribution(reply)
 
     def advance(self, replies: Mapping[str, bytes]) -> Sum:
-        if not self._open:
-            raise WrongRound("the sum is not open; it adds replies once, after open()")
+        self._require_open()
         self._open = False
         session, domain = self._session, self._session.domain
         if strangers := set(replies) - set(session.roster):
@@ -135,6 +143,10 @@ class _PlainAggregator:
                 return Sum(np.sum(vectors, axis=0), silos, rounding)
             case IntegerDomain(modulus=modulus):
                 return Sum(np.sum(vectors, axis=0) % modulus, silos, 0.0)
+
+    def _require_open(self) -> None:
+        if not self._open:
+            raise WrongRound("the sum is not open; it adds replies once, after open()")
 
     def _contribution(self, reply: bytes) -> Vector:
         domain = self._session.domain

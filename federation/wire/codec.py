@@ -6,7 +6,7 @@ import numpy as np
 from google.protobuf.message import DecodeError, Message
 from numpy.typing import NDArray
 
-from federation.errors import MessageError, SessionMismatch, WrongRound
+from federation.errors import MessageError, MessageTooLarge, SessionMismatch, WrongRound
 from federation.session import Session
 from federation.wire import messages_pb2 as pb
 
@@ -28,6 +28,15 @@ def decode(kind: type[M], data: bytes) -> M:
     except DecodeError as error:
         raise MessageError(f"{len(data)} bytes do not decode as a {kind.__name__}: truncated or altered") from error
     return message
+
+
+def require_at_most(largest: int, silo: str, reply: bytes) -> None:
+    """`MessageTooLarge` for a reply that is longer than any right one: all of it would be kept and carried on."""
+    if len(reply) > largest:
+        raise MessageTooLarge(
+            f"{silo} answered with {len(reply)} bytes, but no right reply to what was asked has more than {largest}; "
+            "both sides must run the same version"
+        )
 
 
 def printable(text: str) -> str:

@@ -1,14 +1,25 @@
 """What every secure sum must do, over all of them."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 import pytest
 
 from federation.additive.additive_sum import AdditiveSumConfig
 from federation.ckks.ckks_sum import CkksSum
-from federation.errors import DomainError, MessageError, ProtocolError, QuorumLost, SessionMismatch, WrongRound
+from federation.errors import (
+    DomainError,
+    MessageError,
+    MessageTooLarge,
+    ProtocolError,
+    QuorumLost,
+    SessionMismatch,
+    WrongRound,
+)
 from federation.identity import Identity
 from federation.joint_key.joint_key_sum import JointKeySum
 from federation.one_key.one_key_sum import FixedPointPaillier, PaillierSum, StockCkksConfig
@@ -16,10 +27,12 @@ from federation.plain.plain_sum import PlainSum
 from federation.randomness import SeededRandomness
 from federation.ring.ring_sum import RingSumConfig
 from federation.secagg.secagg_sum import SecAggConfig, SecAggPlusConfig
-from federation.secure_sum import SecureSum, SiloSide, Sum
+from federation.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
 from federation.session import Domain, IntegerDomain, RealDomain, Session, Vector
+from federation.wire import messages_pb2 as pb
 
 INSECURE_TEST_KEY_BITS = 1024
+UNKNOWN_FIELD = b"\x7a"  # field 15, of bytes
 
 ALL_SCHEMES: list[SecureSum] = [
     PlainSum(),
@@ -67,6 +80,46 @@ def drive(scheme: SecureSum, session: Session, *, heard: list[bytes] | None = No
             heard.extend(replies.values())
         step = side.advance(replies)
     return step
+
+
+LONGEST_NAMES = tuple(f"{number:x<64}" for number in range(10))
+"""Of many silos: what a reply holds for each of the others must fit, framing included."""
+MOST_ROUNDS = 8
+SLACK_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round's honest replies, and the aggregator's side that waits for them."""
+
+    side: AggregatorSide
+    replies: Mapping[str, bytes]
+
+
+def rounds(
+    scheme: SecureSum, domain: Domain, names: tuple[str, ...], *, silent_from: int = MOST_ROUNDS
+) -> Iterator[Round]:
+    """The rounds of one sum of silos with these names, up to its sum or to the loss of its quorum.
+
+    From the given round on, counted from 0, the last silo says nothing.
+    """
+    identities = [Identity.create(name) for name in names]
+    session = replace(session_of(scheme, domain), roster=names, identities=tuple(each.public for each in identities))
+    vectors = list(contributions(domain).values())
+    silos = {
+        me.name: scheme.silo(session, me, vectors[number % len(vectors)], SeededRandomness(number))
+        for number, me in enumerate(identities)
+    }
+    side = scheme.aggregator(session)
+    step: Mapping[str, bytes] | Sum = side.open()
+    with suppress(QuorumLost):
+        for number in count():
+            present = {name for name in names if name != names[-1] or number < silent_from}
+            replies = {name: silos[name].answer(message) for name, message in step.items() if name in present}
+            yield Round(side, replies)
+            step = side.advance(replies)
+            if isinstance(step, Sum):
+                return
 
 
 @pytest.mark.parametrize("scheme", ALL_SCHEMES, ids=lambda scheme: scheme.name)
@@ -160,6 +213,35 @@ class TestEverySecureSum:
         for domain in (RealDomain(10, 1e308), IntegerDomain(10, 2**62), RealDomain(0, 1.0)):
             with pytest.raises(DomainError):
                 scheme.admit(domain, 4)
+
+    @pytest.mark.parametrize("domain", [REALS, INTEGERS], ids=["reals", "integers"])
+    @pytest.mark.parametrize(
+        ("names", "silent_from"),
+        [*((ROSTER, number) for number in range(MOST_ROUNDS)), (LONGEST_NAMES, MOST_ROUNDS)],
+        ids=lambda value: "" if isinstance(value, int) else f"{len(value)} silos",
+    )
+    def test_no_honest_reply_is_longer_than_the_largest_nor_far_below_it(
+        self, scheme: SecureSum, domain: Domain, names: tuple[str, ...], silent_from: int
+    ) -> None:
+        """Whoever reads from a network reads no more than `largest` bytes: it must be enough, and it must be a bound."""
+        for each in rounds(scheme, domain, names, silent_from=silent_from):
+            longest = max(map(len, each.replies.values()), default=0)
+            assert longest <= each.side.largest <= 4 * longest + SLACK_BYTES
+
+    def test_a_reply_above_the_largest_is_refused_in_every_round_and_an_honest_one_is_not(
+        self, scheme: SecureSum
+    ) -> None:
+        for each in rounds(scheme, REALS, ROSTER):
+            for silo, reply in each.replies.items():
+                each.side.check(silo, reply)
+                # In a field that nobody knows, so that the message decodes to the honest one.
+                padding = pb.Chunk(digest=bytes(each.side.largest + 1 - len(reply))).SerializeToString()
+                with pytest.raises(MessageTooLarge):
+                    each.side.check(silo, reply + UNKNOWN_FIELD + padding[1:])
+
+    def test_the_largest_reply_is_known_only_while_the_sum_is_open(self, scheme: SecureSum) -> None:
+        with pytest.raises(WrongRound):
+            scheme.aggregator(session_of(scheme)).largest  # noqa: B018 (it is a property that refuses)
 
     def test_no_silos_vector_appears_in_what_the_aggregator_hears_but_in_the_plain_sum(self, scheme: SecureSum) -> None:
         """A sum may hide less than that shows: `hides_contributions` is about what can be computed, too."""

@@ -7,6 +7,7 @@ import grpc
 import numpy as np
 import pytest
 
+from aggregator.conversation import SMALL_BYTES
 from federation.weighting import mean_of
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, from_array, to_array
@@ -16,6 +17,9 @@ from .conftest import NAMES, Consortium
 from .evidence import audit_lines, journal_replies
 
 INVALID, FAILED = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED_PRECONDITION
+
+FRAMING_BYTES = 256
+UNKNOWN_FIELD = b"\x7a"  # field 15, of bytes
 
 
 @dataclass
@@ -103,7 +107,7 @@ def too_short(message: pb.SumMessage, array: pb.Array) -> None:
 
 LIES: list[tuple[str, Callable[[pb.SumMessage, pb.Array], None], str]] = [
     ("wrong shape", too_short, "MessageError: an array of <f4 and shape"),
-    ("wrong type", lambda _, a: a.CopyFrom(to_array(np.zeros(a.shape[0]))), "MessageError: an array of <f8"),
+    ("wrong type", lambda _, a: a.CopyFrom(to_array(np.zeros(a.shape[0] // 2))), "MessageError: an array of <f8"),
     ("NaN", lambda _, a: set_entry(a, np.nan), "MessageError: an array came with NaN or infinity"),
     ("infinity", lambda _, a: set_entry(a, np.inf), "MessageError: an array came with NaN or infinity"),
     ("too large", lambda _, a: set_entry(a, 1e6), "DomainError: "),
@@ -123,6 +127,15 @@ def test_a_contribution_that_cannot_be_right_is_refused_before_it_is_added(
     honest = decode(pb.Reply, in_the_sum.north.reply(in_the_sum.request))
     found, said = in_the_sum.refuse(altered(honest, change))
     assert (found, said[: len(words)]) == (INVALID, words)
+
+
+@pytest.mark.parametrize("excess", [FRAMING_BYTES, SMALL_BYTES + FRAMING_BYTES], ids=["a little", "much"])
+def test_a_contribution_that_is_longer_than_the_sum_needs_is_refused(in_the_sum: Story, excess: int) -> None:
+    """What is added stands in a field that nobody knows, so that the message decodes to the honest one."""
+    reply = decode(pb.Reply, in_the_sum.north.reply(in_the_sum.request))
+    reply.sum += UNKNOWN_FIELD + pb.Chunk(data=bytes(excess)).SerializeToString()[1:]
+    code, said = in_the_sum.refuse(reply)
+    assert (code, said.split(":")[0]) == (INVALID, "MessageTooLarge")
 
 
 @pytest.mark.parametrize(

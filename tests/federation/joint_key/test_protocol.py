@@ -6,7 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from federation.errors import CommitmentBroken, DomainError, MessageError, OpeningFailed, QuorumLost, WrongRound
+from federation.errors import (
+    CommitmentBroken,
+    DomainError,
+    MessageError,
+    MessageTooLarge,
+    OpeningFailed,
+    QuorumLost,
+    WrongRound,
+)
 from federation.joint_key.joint_key_sum import JointKeySum
 from federation.joint_key.statements import CONFIRM, OPEN, RECOVER
 from federation.secure_sum import Sum
@@ -241,5 +249,5 @@ def test_a_reply_with_more_in_it_than_its_round_has_is_refused_before_anyone_els
         body = unwrap(table.session, round=2 * number + 1, data=reply)
         return wrap(table.session, round=2 * number + 1, body=body + junk)
 
-    with pytest.raises(MessageError, match=rf"east answered round {round + 1} with \d+ bytes, at most \d+ do"):
+    with pytest.raises(MessageTooLarge, match="east answered"):
         table.run(from_silo=pad, silent={"north": OPEN} if round > OPEN else {})
