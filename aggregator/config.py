@@ -1,10 +1,11 @@
 """The aggregator's own file, aggregator.yaml."""
 
 from pathlib import Path
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from federation.config.deployment import Host, Limits, Metrics, Port, Tls
+from federation.config.deployment import Host, Metrics, Port, Tls
 from federation.config.section import Section
 
 
@@ -27,5 +28,14 @@ class AggregatorConfig(Section):
     revoked: Path = Field(description="the authority's list of revoked certificates, PEM; read again when it changes")
     state: Path = Field(description="the folder of journal, audit log and models; the same one continues the run")
     deadlines: Deadlines = Field(default=Deadlines(), description="when a silent silo counts as gone")
-    limits: Limits = Field(default=Limits(), description="what one message may cost")
     metrics: Metrics | None = Field(default=None, description="a page for Prometheus; off if not given")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_limits(cls, values: Any) -> Any:
+        """Kits of earlier versions set a limit here, and their files are their owners' and stay as they are."""
+        if isinstance(values, dict) and "limits" in values:
+            raise ValueError(
+                "limits is not set here any more: a reply is bounded by what its request can need; remove these lines"
+            )
+        return values

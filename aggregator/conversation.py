@@ -18,7 +18,7 @@ from federation.protection import quorum
 from federation.secure_sum import SecureSum, Sum
 from federation.session import Domain, Session
 from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode, printable
+from federation.wire.codec import decode, printable, require_at_most
 
 ANSWERS = {"enrol": "enrolled", "begin": "begun", "nonces": "ready", "sketch": "prepared", "train": "prepared",
            "sum": "sum", "finish": "finished"}  # fmt: skip
@@ -26,7 +26,7 @@ ANSWERS = {"enrol": "enrolled", "begin": "begun", "nonces": "ready", "sketch": "
 
 
 SMALL_BYTES = 2**16
-"""All replies but those of a sum are smaller by far: nobody unpacks more."""
+"""All replies but those of a sum, and what stands beside a sum's message, are smaller by far: no more is read."""
 LONGEST_REFUSAL = 2000
 
 
@@ -67,18 +67,20 @@ class Conversation:
         bodies: Mapping[str, pb.Request],
         *,
         fewest: int | None = None,
+        largest_sum: int = 0,
         check: Callable[[str, pb.Reply], None] = lambda *_: None,
     ) -> dict[str, pb.Reply]:
         """The silos' replies: all of them, or past the deadline `fewest` at least; silent silos are noted.
 
+        A reply may carry a message of a sum, of at most `largest_sum` bytes, and a little beside it; no more is read.
         A refusal ends the run with the silo's own words. What `check` refuses is not accepted.
         """
         self.number += 1
         self.asked = next(body.WhichOneof("body") or "" for body in bodies.values())
-        requests = self._encode(bodies)
+        requests, largest = self._encode(bodies), largest_sum + SMALL_BYTES
         digests = _digests(requests)
         known = self._journal.replies(self.number, digests)
-        replies = {silo: self._read(silo, digests[silo], reply) for silo, reply in known.items()}
+        replies = {silo: self._read(silo, digests[silo], reply, largest) for silo, reply in known.items()}
         for silo, reply in known.items():
             self._count(silo, requests[silo], reply)
         missing = {silo: request for silo, request in requests.items() if silo not in known}
@@ -87,7 +89,7 @@ class Conversation:
             self._replay(known, list(missing) if ended else [])
 
         def accept(silo: str, data: bytes) -> None:
-            reply = self._read(silo, digests[silo], data)
+            reply = self._read(silo, digests[silo], data, largest)
             if reply.WhichOneof("body") == "refusal":
                 self._observer.refused(self.number, silo, reply.refusal.error)
                 raise SiloRefused(f"{silo} refused: {printable(reply.refusal.message[:LONGEST_REFUSAL])}")
@@ -109,7 +111,8 @@ class Conversation:
             size = sum(len(request) for request in missing.values())
             self._observer.asked(self.number, self.asked, list(missing), sorted(set(digests.values())), size)
             seconds = self._patience.training_seconds if self.asked == "train" else self._patience.message_seconds
-            self._engine.ask(missing, deadline_seconds=seconds, fewest=max(0, needed - len(known)), accept=accept)
+            fewest = max(0, needed - len(known))
+            self._engine.ask(missing, deadline_seconds=seconds, fewest=fewest, largest=largest, accept=accept)
             if len(replies) < len(requests):
                 self._journal.end(self.number)
                 self._observer.silent(self.number, [silo for silo in requests if silo not in replies])
@@ -168,7 +171,12 @@ class Conversation:
                 message: pb.Request(sum=pb.Sum(session=wire, message=message)) for message in set(messages.values())
             }
             asked = {silo: bodies[message] for silo, message in messages.items() if silo in present}
-            replies = self.ask(asked, fewest=side.fewest, check=lambda silo, reply: side.check(silo, reply.sum))
+            replies = self.ask(
+                asked,
+                fewest=side.fewest,
+                largest_sum=side.largest,
+                check=lambda silo, reply: side.check(silo, reply.sum),
+            )
             return {silo: reply.sum for silo, reply in replies.items()}
 
         summed = drive(side, ask)
@@ -187,9 +195,8 @@ class Conversation:
                 encoded[id(body)] = body.SerializeToString(deterministic=True)
         return {silo: encoded[id(body)] for silo, body in bodies.items()}
 
-    def _read(self, silo: str, request_digest: bytes, data: bytes) -> pb.Reply:
-        if self.asked != "sum" and len(data) > SMALL_BYTES:
-            raise MessageError(f"{silo} answered with {len(data)} bytes, at most {SMALL_BYTES} answer {self.asked}")
+    def _read(self, silo: str, request_digest: bytes, data: bytes, largest: int) -> pb.Reply:
+        require_at_most(largest, silo, data)
         reply = decode(pb.Reply, data)
         if len(data) > len(reply.sum) + SMALL_BYTES:
             raise MessageError(f"{silo} answered with {len(data)} bytes, of which {len(reply.sum)} belong to the sum")

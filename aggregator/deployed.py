@@ -93,14 +93,7 @@ class DeployedAggregator:
     def _serving(self) -> Iterator[None]:
         config, run_id = self._config, self._journal.run_id
         offer = pb.JobOffer(run_id=run_id, job=self.job.model_dump_json())
-        service = ConsortiumService(
-            offer,
-            self._mailroom,
-            self._admission,
-            self.status.report,
-            self._witness,
-            limit=config.limits.message_bytes,
-        )
+        service = ConsortiumService(offer, self._mailroom, self._admission, self.status.report, self._witness)
         host = f"[{config.host}]" if ":" in config.host else config.host
         address, silos = f"{host}:{config.port}", self.job.silos.names
         with serving(service, self._credentials, address=address, silos=len(silos)):

@@ -37,6 +37,8 @@ class _Asking:
 
     number: int
     pending: dict[str, bytes]
+    largest: int
+    """Bytes of the largest reply that can be right."""
     accept: Accept
     accepted: int = 0
     busy: set[str] = field(default_factory=set)
@@ -55,12 +57,14 @@ class Mailroom:
         self._askings = 0
         self._closed = False
 
-    def ask(self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, accept: Accept) -> None:
+    def ask(
+        self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, largest: int, accept: Accept
+    ) -> None:
         """Leave the requests for their silos, and wait."""
         deadline = time.monotonic() + deadline_seconds
         with self._changed:
             self._askings += 1
-            self._asking = asking = _Asking(self._askings, dict(requests), accept)
+            self._asking = asking = _Asking(self._askings, dict(requests), largest, accept)
             self._changed.notify_all()
             told = False
             while asking.pending and asking.failure is None:
@@ -122,10 +126,10 @@ class Mailroom:
         """The silo is there, if busy."""
         self.silos[silo].last_seen = time.time()
 
-    def require_asked(self, silo: str) -> None:
-        """`WrongRound` unless this silo is being asked and has not answered yet."""
+    def largest_reply(self, silo: str) -> int:
+        """Bytes of the largest reply that the silo's request can need; `WrongRound` unless the silo owes a reply."""
         with self._changed:
-            self._asking_of(silo)
+            return self._asking_of(silo).largest
 
     def deliver(self, silo: str, reply: bytes) -> None:
         """Bring a reply."""

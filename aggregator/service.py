@@ -27,6 +27,7 @@ from federation.wire import messages_pb2 as pb
 from federation.wire import messages_pb2_grpc as pb_grpc
 from federation.witness import Witness
 
+_LONGEST_REPLY = "no right reply to the request under way is longer; both sides must run the same version"
 SPARE_THREADS = 8
 GRACE_SECONDS = 5.0
 LONGEST_WORDS = 2000
@@ -43,11 +44,9 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
         admission: Admission,
         report: Callable[[], pb.StatusReport],
         witness: Witness,
-        *,
-        limit: int,
     ) -> None:
         self._offer, self._mailroom, self._admission = offer, mailroom, admission
-        self._report, self._witness, self._limit = report, witness, limit
+        self._report, self._witness = report, witness
         self._lock = threading.Lock()
         self._delivering = dict[str, grpc.ServicerContext]()
 
@@ -80,9 +79,9 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
         """A reply of the calling silo."""
         with self._answering(context):
             silo = self._admission.silo(context)
-            self._mailroom.require_asked(silo)  # before anything is read
+            largest = self._mailroom.largest_reply(silo)  # before anything is read
             with self._only_delivery(silo, context):
-                self._mailroom.deliver(silo, only_message(request_iterator, limit=self._limit))
+                self._mailroom.deliver(silo, only_message(request_iterator, limit=largest, why=_LONGEST_REPLY))
             return pb.Receipt()
 
     def Status(self, request: pb.StatusRequest, context: grpc.ServicerContext) -> pb.StatusReport:  # noqa: N802

@@ -111,13 +111,13 @@ def serve_both(kits: Path, mib: int, out: Connection) -> None:
     revocations = Revocations(config.revoked, credentials.authority, remembered=config.state / "newest_revoked.json")
     admission = Admission("transport", ("silo-0",), revocations)
     payload, mailroom = bytes(mib * MIB), Mailroom(("silo-0",), Unseen())
-    service = ConsortiumService(
-        pb.JobOffer(run_id=RUN), mailroom, admission, pb.StatusReport, Unseen(), limit=2 * mib * MIB
-    )
+    service = ConsortiumService(pb.JobOffer(run_id=RUN), mailroom, admission, pb.StatusReport, Unseen())
 
     def ask_forever() -> None:
         while True:
-            mailroom.ask({"silo-0": payload}, deadline_seconds=1e6, fewest=1, accept=lambda *_: None)
+            mailroom.ask(
+                {"silo-0": payload}, deadline_seconds=1e6, fewest=1, largest=2 * mib * MIB, accept=lambda *_: None
+            )
 
     def fetch(request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
         yield from (payload[start : start + CHUNK_BYTES] for start in range(0, len(payload), CHUNK_BYTES))

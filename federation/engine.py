@@ -16,10 +16,13 @@ Accept = Callable[[str, bytes], None]
 class Engine(Protocol):
     """One method, so that the same coordinator runs in one process or between hospitals."""
 
-    def ask(self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, accept: Accept) -> None:
+    def ask(
+        self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, largest: int, accept: Accept
+    ) -> None:
         """Give each reply to `accept` as it comes, until all are there.
 
         Past the deadline `fewest` accepted replies are enough; with fewer there is nothing to go on with, so it waits.
+        A reply of more than `largest` bytes cannot be right: an engine that reads from a network does not read it.
         """
 
 
@@ -34,7 +37,9 @@ class LocalEngine:
         self._silos = silos
         self._workers = workers
 
-    def ask(self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, accept: Accept) -> None:
+    def ask(
+        self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, largest: int, accept: Accept
+    ) -> None:
         """Every silo's reply. A silo's exception ends the run: in one process it is a bug or a refusal to be seen."""
         if strangers := set(requests) - set(self._silos):
             raise DomainError(f"requests for unknown silos {sorted(strangers)}; known are {sorted(self._silos)}")

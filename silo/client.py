@@ -17,6 +17,7 @@ from federation.wire import messages_pb2_grpc as pb_grpc
 from silo.config import SiloConfig
 
 CALL_SECONDS = 30.0
+_LIMIT = "that is limits.message_mib in this silo's config; raise it if the job needs more"
 SLOWEST_BYTES_A_SECOND = 50_000
 CLOCKS_APART_SECONDS = 300.0
 
@@ -42,7 +43,7 @@ class AggregatorClient:
         """The aggregator's requests, as they come; it ends when the aggregator sends everyone home."""
         with self._explained():
             chunks = self._stub.Attend(pb.Attendance(run_id=run_id, instance=self._instance))
-            yield from from_chunks(chunks, limit=self._config.limits.message_bytes)
+            yield from from_chunks(chunks, limit=self._config.limits.message_bytes, why=_LIMIT)
 
     def deliver(self, reply: bytes) -> None:
         """A reply; when this returns, the aggregator has it on its disk."""

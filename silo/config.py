@@ -6,11 +6,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from federation.config.data import MOST_CLASSES, DataSource
-from federation.config.deployment import Host, Limits, Metrics, Port, Tls
+from federation.config.deployment import Host, Metrics, Port, Tls
 from federation.config.fields import Name
 from federation.config.mechanisms import MechanismKind
 from federation.config.section import Section
 from federation.config.sums import SumKind
+
+LARGEST_MESSAGE_MIB = 2047
+"""Protobuf reads no message of 2 GiB."""
 
 
 class Policy(Section):
@@ -53,6 +56,23 @@ class Address(Section):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+class Limits(Section):
+    """What a silo reads from the aggregator, which is one fixed limit.
+
+    The aggregator knows what it asked for, and bounds a reply by that. A silo does not know what comes next, and a
+    request may carry what all other silos said.
+    """
+
+    message_mib: int = Field(
+        default=1024, ge=1, le=LARGEST_MESSAGE_MIB, description="a larger request is refused before it is read"
+    )
+
+    @property
+    def message_bytes(self) -> int:
+        """The same limit in bytes."""
+        return self.message_mib * 2**20
+
+
 class SiloConfig(Section):
     """One silo. Paths are taken from where the file lies."""
 
@@ -67,5 +87,5 @@ class SiloConfig(Section):
         default=None, min_length=1, description="the classes that the silo declares, which is public; all if not given"
     )
     policy: Policy = Field(description="what the silo lets others ask of it")
-    limits: Limits = Field(default=Limits(), description="what one message may cost")
+    limits: Limits = Field(default=Limits(), description="what the silo reads from the aggregator")
     metrics: Metrics | None = Field(default=None, description="a page for Prometheus; off if not given")

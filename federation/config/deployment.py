@@ -1,4 +1,4 @@
-"""What the config files of an aggregator and of a silo have in common: certificates, addresses, limits."""
+"""What the config files of an aggregator and of a silo have in common: certificates, addresses, metrics."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,8 +9,6 @@ from federation.config.section import Section
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 Host = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.:-]{0,252}[A-Za-z0-9])?$|^::1?$")]
-LARGEST_MESSAGE_MIB = 2047
-"""Protobuf reads no message of 2 GiB."""
 
 
 class Tls(Section):
@@ -19,19 +17,6 @@ class Tls(Section):
     certificate: Path = Field(description="this party's certificate, PEM")
     key: Path = Field(description="its private key, PEM, readable by its owner only")
     authority: Path = Field(description="the consortium's authority, PEM: certificates of nobody else are accepted")
-
-
-class Limits(Section):
-    """What one message may cost."""
-
-    message_mib: int = Field(
-        default=1024, ge=1, le=LARGEST_MESSAGE_MIB, description="a larger message is refused before it is read"
-    )
-
-    @property
-    def message_bytes(self) -> int:
-        """The same in bytes."""
-        return self.message_mib * 2**20
 
 
 class Metrics(Section):

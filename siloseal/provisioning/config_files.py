@@ -44,7 +44,7 @@ data: {one_line(_given(member.data))}
 {_commented(consortium.policy)}
 
 limits:
-  message_mib: 1024               # a larger message is refused before it is read
+  message_mib: 1024               # a larger request of the aggregator's is refused before it is read
 
 # A page for Prometheus, in clear and for whoever reaches the port. Off if not given.
 # metrics: {{host: 127.0.0.1, port: 9101}}
@@ -70,9 +70,6 @@ state: state
 deadlines:
   training_minutes: 1440          # for local training, the slowest thing a silo is asked for
   message_minutes: 30             # for everything else
-
-limits:
-  message_mib: 1024               # a larger message is refused before it is read
 
 # A page for Prometheus, in clear and for whoever reaches the port. Off if not given.
 # metrics: {{host: 127.0.0.1, port: 9100}}

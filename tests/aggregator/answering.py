@@ -16,11 +16,13 @@ class Answering:
         self.asked: list[str] = []
         self._answer = answer
 
-    def ask(self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, accept: Accept) -> None:
+    def ask(
+        self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, largest: int, accept: Accept
+    ) -> None:
         self.asked += requests
         answers = {silo: partial(self._answer, silo, pb.Request.FromString(r)) for silo, r in requests.items()}
         engine = LocalEngine({silo: lambda _, answer=answer: answer() for silo, answer in answers.items()}, workers=1)
-        engine.ask(requests, deadline_seconds=deadline_seconds, fewest=fewest, accept=accept)
+        engine.ask(requests, deadline_seconds=deadline_seconds, fewest=fewest, largest=largest, accept=accept)
 
 
 def reply_to(request: pb.Request, silo: str, **body: Any) -> bytes:

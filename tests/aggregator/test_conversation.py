@@ -48,7 +48,9 @@ class TwiceEach:
     def __init__(self, observer: Recording, second: pb.Begun) -> None:
         self._observer, self._second = observer, second
 
-    def ask(self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, accept: Accept) -> None:
+    def ask(
+        self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, largest: int, accept: Accept
+    ) -> None:
         for silo, request in requests.items():
             reply = pb.Reply(number=1, silo=silo, request_digest=hashlib.sha256(request).digest(), begun=pb.Begun())
             with files_up_to(self._observer.path.stat().st_size + 20), pytest.raises(OSError, match="only a part"):

@@ -120,10 +120,12 @@ class AllBut:
     def __init__(self, *silent: str) -> None:
         self.silent = silent
 
-    def ask(self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, accept: Accept) -> None:
+    def ask(
+        self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, largest: int, accept: Accept
+    ) -> None:
         heard = {silo: request for silo, request in requests.items() if silo not in self.silent}
         assert len(heard) >= fewest
-        Answering(enrolled).ask(heard, deadline_seconds=deadline_seconds, fewest=fewest, accept=accept)
+        Answering(enrolled).ask(heard, deadline_seconds=deadline_seconds, fewest=fewest, largest=largest, accept=accept)
 
 
 def test_a_silent_silo_is_noted_and_not_asked_again(small_job: Callable[..., Job], tmp_path: Path) -> None:

@@ -47,13 +47,19 @@ class Office:
         self.shown.append({"event": event, **facts})
         self.heard.set()
 
-    def ask(self, number: int = 1, *, deadline: float = AN_HOUR, fewest: int = 3) -> Future[None]:
+    def ask(self, number: int = 1, *, deadline: float = AN_HOUR, fewest: int = 3, largest: int = 100) -> Future[None]:
         """The coordinator asks everyone."""
         requests = {silo: f"{number} to {silo}".encode() for silo in SILOS}
 
         def ask() -> None:
             accept = self.accept
-            self.room.ask(requests, deadline_seconds=deadline, fewest=fewest, accept=lambda s, r: accept(s, r) and None)
+            self.room.ask(
+                requests,
+                deadline_seconds=deadline,
+                fewest=fewest,
+                largest=largest,
+                accept=lambda s, r: accept(s, r) and None,
+            )
 
         return in_thread(ask)
 
@@ -119,6 +125,18 @@ class TestReplies:
         with pytest.raises(WrongRound, match="its reply came already, or too late"):
             office.answer("east")
         assert office.accepted == ["north"]
+
+    def test_may_be_as_large_as_the_request_under_way_can_need(self, office: Office) -> None:
+        with pytest.raises(WrongRound):
+            office.room.largest_reply("north")
+        for number, largest in ((1, 200), (2, 50_000)):
+            asking = office.asked(number=number, largest=largest)
+            assert office.room.largest_reply("north") == largest
+            office.answer("north")
+            with pytest.raises(WrongRound):
+                office.room.largest_reply("north")
+            office.answer("east", "south")
+            done(asking)
 
     def test_that_come_twice_or_unasked_are_refused(self, office: Office) -> None:
         with pytest.raises(WrongRound, match="east is not being asked"):

@@ -108,7 +108,7 @@ class Attending:
 
     def __init__(self, call: Any) -> None:
         self._call = call
-        self._messages: Iterator[bytes] = from_chunks(call, limit=LARGEST)
+        self._messages: Iterator[bytes] = from_chunks(call, limit=LARGEST, why="protobuf reads no more")
 
     def next(self) -> bytes:
         """The next request, as soon as it comes."""

@@ -74,7 +74,7 @@ class Liar(pb_grpc.ConsortiumServicer):
             assert self._changed.wait_for(lambda: self._attendances >= count, PATIENCE_SECONDS)
 
     def Deliver(self, request_iterator: Iterator[pb.Chunk], context: grpc.ServicerContext) -> pb.Receipt:  # noqa: N802
-        for message in from_chunks(request_iterator, limit=LARGEST):
+        for message in from_chunks(request_iterator, limit=LARGEST, why="protobuf reads no more"):
             self._replies.put(decode(pb.Reply, message))
         return pb.Receipt()
 

@@ -1,11 +1,14 @@
 """Bytes that no honest silo sends, over real TLS, to one aggregator that stays up through all of it."""
 
+import hashlib
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import grpc
 import pytest
 
+from aggregator.conversation import SMALL_BYTES
 from federation.audit import verify_audit
 from federation.transport.chunks import CHUNK_BYTES, to_chunks
 from federation.wire import messages_pb2 as pb
@@ -18,6 +21,7 @@ from .parties import PATIENCE_SECONDS
 
 INVALID, FAILED = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED_PRECONDITION
 UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
+HUGE = 900_000_000
 Lie = Callable[[bytes], list[pb.Chunk]]
 
 
@@ -25,7 +29,6 @@ Lie = Callable[[bytes], list[pb.Chunk]]
 def consortium(lasting_consortium_of: Callable[..., Consortium]) -> Consortium:
     """Its run waits for everyone to enrol, for as long as these tests last; north is the one that lies."""
     consortium = lasting_consortium_of(schedule=ONE_STEP)
-    consortium.edit("aggregator", limits={"message_mib": 1})
     consortium.aggregator.start().wait_for("serves")
     return consortium
 
@@ -61,6 +64,13 @@ def _a_good_silo_is_served_afterwards(consortium: Consortium) -> Iterator[None]:
     assert verify_audit(consortium.state("aggregator") / "audit.jsonl").lines
 
 
+def peak_bytes(consortium: Consortium) -> int:
+    """The most memory that the aggregator's process has ever had."""
+    status = Path(f"/proc/{consortium.aggregator.pid}/status").read_text()
+    (line,) = [line for line in status.splitlines() if line.startswith("VmHWM:")]
+    return 1024 * int(line.split()[1])
+
+
 def turned_away(consortium: Consortium, words: str) -> str:
     """The kind of the last error that is in the audit log, if these are its words."""
     line = audit_lines(consortium, "aggregator", "turned_away")[-1]
@@ -68,8 +78,14 @@ def turned_away(consortium: Consortium, words: str) -> str:
     return str(line["error"])
 
 
-def over_the_limit(reply: bytes) -> list[pb.Chunk]:
-    return list(to_chunks(bytes(2**20 + 1)))
+def announced_as_huge(reply: bytes) -> list[pb.Chunk]:
+    (chunk,) = to_chunks(reply)
+    chunk.size = HUGE
+    return [chunk]
+
+
+def one_byte_too_long(reply: bytes) -> list[pb.Chunk]:
+    return list(to_chunks(bytes(SMALL_BYTES + 1)))
 
 
 def more_than_announced(reply: bytes) -> list[pb.Chunk]:
@@ -147,8 +163,14 @@ def _changed(reply: bytes, **fields: object) -> bytes:
     return message.SerializeToString()
 
 
+TOO_LARGE: list[tuple[Lie, str]] = [
+    (announced_as_huge, f"a message of {HUGE} bytes was announced, at most {SMALL_BYTES} are read: no right reply"),
+    (one_byte_too_long, f"a message of {SMALL_BYTES + 1} bytes was announced, at most {SMALL_BYTES} are read"),
+    (with_an_endless_name, f"bytes was announced, at most {SMALL_BYTES} are read"),
+    (with_endless_images, f"bytes was announced, at most {SMALL_BYTES} are read"),
+]
 LIES: list[tuple[Lie, str]] = [
-    (over_the_limit, "a message of 1048577 bytes was announced, at most 1048576 are read; raise limits.message_mib"),
+    *TOO_LARGE,
     (more_than_announced, "a chunk of"),
     (damaged, "a chunk was damaged on its way"),
     (cut_short, "the connection was cut"),
@@ -157,8 +179,6 @@ LIES: list[tuple[Lie, str]] = [
     (garbage, "50 bytes do not decode as a Reply"),
     (an_empty_reply, "north was asked request 1, but north answered request 0"),
     (of_east, "north was asked request 1, but east answered request 1"),
-    (with_an_endless_name, "bytes, at most 65536 answer enrol"),
-    (with_endless_images, "bytes, at most 65536 answer enrol"),
     (with_a_long_name, "north was asked request 1, but xxxx"),
     (with_half_a_key, "north enrols with an identity key of 16 bytes, expected 32"),
     (with_flat_images, "north enrols with images of shape [1, 8, 8, 8] in 10 classes"),
@@ -173,10 +193,31 @@ def test_a_reply_that_cannot_be_right_is_refused_by_name_shown_in_the_status_and
 ) -> None:
     code, said = refused(lambda: north.deliver_chunks(lie(north.reply(request_to_north))))
     assert code is INVALID
-    assert said.startswith("MessageError: ")
+    kind = "MessageTooLarge" if (lie, words) in TOO_LARGE else "MessageError"
+    assert said.startswith(f"{kind}: ")
     assert words in said
     assert operator.trouble("north") == said[:500]
-    assert turned_away(consortium, words) == "MessageError"
+    assert turned_away(consortium, words) == kind
+
+
+def test_a_delivery_that_no_request_needs_takes_no_memory_and_is_not_read_on(
+    consortium: Consortium, north: Hand, request_to_north: bytes
+) -> None:
+    """The chunks are right ones of a message of 900 MB; enrolment needs a few hundred bytes."""
+    before, sent = peak_bytes(consortium), 0
+
+    def endless() -> Iterator[pb.Chunk]:
+        nonlocal sent
+        digest, data = hashlib.sha256(), bytes(CHUNK_BYTES)
+        for _ in range(HUGE // CHUNK_BYTES):
+            digest.update(data)
+            yield pb.Chunk(size=0 if sent else HUGE, data=data, digest=digest.digest())
+            sent += CHUNK_BYTES
+
+    code, said = refused(lambda: north.deliver_chunks(endless()))
+    assert (code, said.split(":")[0]) == (INVALID, "MessageTooLarge")
+    assert sent < HUGE / 10, "gRPC's own buffers take some chunks before the refusal reaches the sender"
+    assert peak_bytes(consortium) - before < HUGE / 10
 
 
 def test_a_reply_to_the_same_request_of_another_run_is_refused(north: Hand, request_to_north: bytes) -> None:

@@ -190,7 +190,7 @@ def test_messages_that_cannot_be_right_are_refused_one_after_the_other(
     too_large = pb.Chunk(size=2**20 + 1, data=b"x", digest=bytes(32))
     lies: list[tuple[list[pb.Chunk], str]] = [
         ([damaged], "MessageError: a chunk was damaged on its way"),
-        ([too_large], "MessageError: a message of 1048577 bytes was announced, at most 1048576 are read"),
+        ([too_large], "MessageTooLarge: a message of 1048577 bytes was announced, at most 1048576 are read"),
         (list(to_chunks(b"\xff" * 9)), "MessageError: 9 bytes do not decode as a Request"),
         ([pb.Chunk(size=1, data=bytes(2**21))], "RESOURCE_EXHAUSTED"),
     ]

@@ -52,13 +52,15 @@ class DyingEngine(LocalEngine):
     dies_at, answered_first = 0, 0
     asked = 0
 
-    def ask(self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, accept: Accept) -> None:
+    def ask(
+        self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, largest: int, accept: Accept
+    ) -> None:
         DyingEngine.asked += 1
         if self.dies_at == DyingEngine.asked:
             first = dict(list(requests.items())[: self.answered_first])
-            super().ask(first, deadline_seconds=0, fewest=0, accept=lambda *_: None)
+            super().ask(first, deadline_seconds=0, fewest=0, largest=largest, accept=lambda *_: None)
             raise Killed
-        super().ask(requests, deadline_seconds=deadline_seconds, fewest=fewest, accept=accept)
+        super().ask(requests, deadline_seconds=deadline_seconds, fewest=fewest, largest=largest, accept=accept)
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from federation.errors import MessageError
+from federation.errors import MessageError, MessageTooLarge
 from federation.transport import chunks
 from federation.transport.chunks import from_chunks, only_message, to_chunks
 from federation.wire import messages_pb2 as pb
 
 MESSAGE = bytes(range(12))
-LIMIT = 1000
+LIMIT, WHY = 1000, "what this reader can need"
 
 
 def cut(message: bytes, chunk_bytes: int) -> list[pb.Chunk]:
@@ -24,7 +24,7 @@ def cut(message: bytes, chunk_bytes: int) -> list[pb.Chunk]:
 
 def refused(pieces: list[pb.Chunk], limit: int = LIMIT) -> str:
     with pytest.raises(MessageError) as error:
-        list(from_chunks(pieces, limit=limit))
+        list(from_chunks(pieces, limit=limit, why=WHY))
     return str(error.value)
 
 
@@ -34,7 +34,7 @@ def test_any_messages_in_chunks_of_any_size_come_back_whole_and_in_order(
 ) -> None:
     pieces = [piece for message in messages for piece in cut(message, chunk_bytes)]
     assert all(len(piece.data) <= chunk_bytes for piece in pieces)
-    assert list(from_chunks(pieces, limit=200)) == messages
+    assert list(from_chunks(pieces, limit=200, why=WHY)) == messages
 
 
 def test_the_first_chunk_alone_names_the_size_and_each_has_the_digest_of_all_up_to_its_end() -> None:
@@ -98,11 +98,9 @@ def test_a_message_at_the_limit_is_read_and_one_byte_more_is_refused_before_it_i
             read.append(number)
             yield piece
 
-    assert list(from_chunks(cut(MESSAGE, 5), limit=12)) == [MESSAGE]
-    with pytest.raises(
-        MessageError, match=r"of 12 bytes was announced, at most 11 are read; raise limits\.message_mib"
-    ):
-        list(from_chunks(counted(cut(MESSAGE, 5)), limit=11))
+    assert list(from_chunks(cut(MESSAGE, 5), limit=12, why=WHY)) == [MESSAGE]
+    with pytest.raises(MessageTooLarge, match=f"of 12 bytes was announced, at most 11 are read: {WHY}"):
+        list(from_chunks(counted(cut(MESSAGE, 5)), limit=11, why=WHY))
     assert read == [0]
 
 
@@ -114,14 +112,14 @@ def test_more_bytes_than_announced_are_refused_at_the_chunk_that_brings_them() -
 
 class TestOneMessageAlone:
     def test_is_given(self) -> None:
-        assert only_message(iter(cut(MESSAGE, 5)), limit=LIMIT) == MESSAGE
+        assert only_message(iter(cut(MESSAGE, 5)), limit=LIMIT, why=WHY) == MESSAGE
 
     def test_is_expected_where_none_comes(self) -> None:
         with pytest.raises(MessageError, match="nothing came"):
-            only_message(iter([]), limit=LIMIT)
+            only_message(iter([]), limit=LIMIT, why=WHY)
 
     def test_does_not_let_others_be_read_after_it(self) -> None:
         chunks = iter([*cut(MESSAGE, 5), *cut(MESSAGE, 5)])
         with pytest.raises(MessageError, match="more than one message came in a delivery"):
-            only_message(chunks, limit=LIMIT)
+            only_message(chunks, limit=LIMIT, why=WHY)
         assert len(list(chunks)) == 2

@@ -109,7 +109,7 @@ def test_the_aggregators_file_loads_and_its_files_are_there(kits: Path, config: 
 def test_defaults_that_are_written_out_are_the_defaults(kits: Path) -> None:
     written = load_config(AggregatorConfig, kits / "aggregator" / "aggregator.yaml")
     fields = AggregatorConfig.model_fields
-    assert (written.deadlines, written.limits) == (fields["deadlines"].default, fields["limits"].default)
+    assert written.deadlines == fields["deadlines"].default
     assert load_config(SiloConfig, kits / "east" / "silo.yaml").limits == SiloConfig.model_fields["limits"].default
 
 

@@ -1,0 +1,21 @@
+"""The aggregator's own file, as earlier versions wrote it."""
+
+import pytest
+
+from aggregator.config import AggregatorConfig
+from federation.config.loading import parse_config
+from federation.errors import ConfigError
+
+FILE = """\
+port: 8443
+job: job.yaml
+tls: {certificate: aggregator.crt, key: aggregator.key, authority: ca.crt}
+revoked: revoked.pem
+state: state
+"""
+
+
+def test_a_limit_that_an_earlier_version_wrote_is_refused_with_what_to_do() -> None:
+    assert parse_config(AggregatorConfig, FILE, name="aggregator.yaml").port == 8443
+    with pytest.raises(ConfigError, match=r"aggregator\.yaml:6: limits is not set here any more.*remove these lines"):
+        parse_config(AggregatorConfig, f"{FILE}limits: {{message_mib: 1024}}\n", name="aggregator.yaml")

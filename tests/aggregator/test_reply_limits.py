@@ -1,0 +1,97 @@
+"""A reply is read only as far as its request can need: a few bytes for most, the round's largest message in a sum."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aggregator.conversation import SMALL_BYTES, Conversation, Patience
+from aggregator.journal import Journal
+from aggregator.observer import Observer
+from federation.config.job import Job
+from federation.engine import Accept
+from federation.errors import MessageTooLarge
+from federation.identity import Identity
+from federation.plain.plain_sum import PlainSum
+from federation.randomness import SeededRandomness
+from federation.secure_sum import SiloSide
+from federation.session import RealDomain, Session
+from federation.wire import messages_pb2 as pb
+
+IDENTITIES = {name: Identity.create(name) for name in ("north", "east", "south")}
+NAMES = tuple(IDENTITIES)
+UNKNOWN_FIELD = b"\x7a"  # field 15, of bytes
+DOMAIN = RealDomain(length=50_000, bound=1.0)
+
+
+class Silos:
+    """An `Engine` that remembers the limit of each request, and may add `padding` bytes to a reply."""
+
+    def __init__(self) -> None:
+        self.limits = list[int]()
+        self.padding = 0
+
+    def ask(
+        self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, largest: int, accept: Accept
+    ) -> None:
+        self.limits.append(largest)
+        for silo, request in requests.items():
+            accept(silo, self._reply(silo, request))
+
+    def _reply(self, silo: str, data: bytes) -> bytes:
+        request = pb.Request.FromString(data)
+        reply = pb.Reply(number=request.number, silo=silo, request_digest=hashlib.sha256(data).digest())
+        if request.WhichOneof("body") == "begin":
+            reply.begun.SetInParent()
+        else:
+            reply.sum = self._side(silo, request.sum).answer(request.sum.message)
+        return reply.SerializeToString() + (UNKNOWN_FIELD + _length(self.padding) if self.padding else b"")
+
+    def _side(self, silo: str, message: pb.Sum) -> SiloSide:
+        session = Session.from_wire(message.session)
+        return PlainSum().silo(session, IDENTITIES[silo], np.zeros(DOMAIN.length), SeededRandomness(0))
+
+
+def _length(padding: int) -> bytes:
+    return pb.Chunk(data=bytes(padding)).SerializeToString()[1:]
+
+
+@pytest.fixture
+def silos() -> Silos:
+    return Silos()
+
+
+@pytest.fixture
+def talk(small_job: Callable[..., Job], tmp_path: Path, silos: Silos) -> Iterator[Conversation]:
+    job = small_job()
+    journal = Journal(tmp_path / "journal.sqlite", job.digest)
+    talk = Conversation(job, silos, journal, Patience(), Observer())
+    talk.identities = {name: me.public for name, me in IDENTITIES.items()}
+    yield talk
+    journal.close()
+
+
+def begin(talk: Conversation) -> None:
+    talk.ask({silo: pb.Request(begin=pb.Begin()) for silo in NAMES})
+
+
+def test_a_request_outside_a_sum_is_answered_by_little(talk: Conversation, silos: Silos) -> None:
+    begin(talk)
+    assert silos.limits == [SMALL_BYTES]
+
+
+def test_a_round_of_a_sum_is_answered_by_its_largest_message_and_a_little(talk: Conversation, silos: Silos) -> None:
+    talk.sum(PlainSum(), DOMAIN, NAMES, NAMES, id=bytes(32))
+    (limit,) = silos.limits
+    assert 4 * DOMAIN.length < limit < 4 * DOMAIN.length + 2 * SMALL_BYTES
+
+
+def test_a_longer_reply_is_refused_whatever_carried_it(talk: Conversation, silos: Silos) -> None:
+    silos.padding = SMALL_BYTES
+    with pytest.raises(MessageTooLarge):
+        begin(talk)
+    silos.padding = 4 * DOMAIN.length
+    with pytest.raises(MessageTooLarge):
+        talk.sum(PlainSum(), DOMAIN, NAMES, NAMES, id=bytes(32))
