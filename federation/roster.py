@@ -19,17 +19,46 @@ class Roster(Section):
     identities: dict[Name, Annotated[str, Field(pattern=rf"^[0-9a-f]{{{2 * KEY_BYTES}}}$")]] = Field(
         min_length=1, description="each silo's Ed25519 public key, as hexadecimal digits"
     )
+    keys_made_by_authority: tuple[Name, ...] | None = Field(
+        default=None,
+        description="silos whose private keys the authority made; the others made their own; not known if not given",
+    )
 
     @model_validator(mode="after")
     def _one_key_each(self) -> Self:
         if len(set(self.identities.values())) != len(self.identities):
             raise ValueError("two silos have the same identity key, and would be one; provision each with its own")
+        if strangers := set(self.keys_made_by_authority or ()) - set(self.identities):
+            raise ValueError(
+                f"keys_made_by_authority has {', '.join(sorted(strangers))}, who have no key in identities; provision "
+                "again"
+            )
         return self
 
     @property
     def keys(self) -> Mapping[str, bytes]:
         """As bytes."""
         return {name: bytes.fromhex(key) for name, key in self.identities.items()}
+
+    @property
+    def warning(self) -> str:
+        """Who could sign in a silo's name, for kits and reports; empty where every silo made its own keys."""
+        made = self.keys_made_by_authority
+        if made is None:
+            return (
+                "The roster does not say who made the silos' identity keys. If the authority made them, whoever holds "
+                "the authority can pose as every silo."
+            )
+        if set(made) == set(self.identities):
+            return (
+                "The authority made the identity keys of all silos: whoever holds the authority can pose as every silo."
+            )
+        if made:
+            return (
+                f"The authority made the identity keys of {', '.join(made)}: whoever holds the authority can pose as "
+                "each of them."
+            )
+        return ""
 
 
 def read_roster(path: Path) -> Roster:
