@@ -24,6 +24,7 @@ class AggregatorConfig(Section):
     host: Host = Field(default="0.0.0.0", description="the address to listen at")  # noqa: S104 (silos are elsewhere)
     port: Port = Field(description="the port that silos dial")
     job: Path = Field(description="the job's YAML file")
+    roster: Path = Field(default=Path("roster.yaml"), description="everyone's public identity keys, and who made them")
     tls: Tls = Field(description="certificate, key, authority")
     revoked: Path = Field(description="the authority's list of revoked certificates, PEM; read again when it changes")
     state: Path = Field(description="the folder of journal, audit log and models; the same one continues the run")

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,8 +20,9 @@ from aggregator.status import Status
 from federation.audit import LONGEST_TEXT
 from federation.config.job import Job
 from federation.config.loading import load_config
-from federation.errors import CannotWrite
+from federation.errors import CannotWrite, ConfigError
 from federation.pki.certificates import Revocations, Role
+from federation.roster import Roster, read_roster
 from federation.storage import make_folder, write_atomically
 from federation.transport.patience import Backoff
 from federation.transport.tls import read_credentials
@@ -38,6 +40,7 @@ class DeployedAggregator:
     def __init__(self, config: AggregatorConfig, *, public_sum: PublicSum, witness: Witness) -> None:
         self._config, self._witness = config, witness
         self.job = load_config(Job, config.job)
+        self._roster = _roster_for(self.job, config.roster)
         self._credentials = read_credentials(config.tls, role=Role.AGGREGATOR)
         revocations = Revocations(
             config.revoked, self._credentials.authority, remembered=config.state / "newest_revoked.json"
@@ -78,6 +81,8 @@ class DeployedAggregator:
 
     def _run(self) -> Outcome:
         outcome = self._coordinator.run()
+        if warning := self._roster.warning:
+            outcome = replace(outcome, notes=[warning, *outcome.notes])
         network = load_model(self.job, outcome.image_shape, outcome.classes, outcome.model)
         write_atomically(self._config.state / GLOBAL_MODEL, model_file(self.job.learner, network), mode=0o600)
         write_atomically(self._config.state / OUTCOME_FILE, _summary(outcome), mode=0o600)
@@ -175,6 +180,17 @@ class _Watching(Observer):
         if not path.exists() or path.read_bytes() != content:
             write_atomically(path, content, mode=0o600)
         self._tell("model", stage=stage, path=path.name)
+
+
+def _roster_for(job: Job, path: Path) -> Roster:
+    """The roster in this file; `ConfigError` where it lacks a silo of the job, whom no other silo would believe."""
+    roster = read_roster(path)
+    if strangers := set(job.silos.names) - set(roster.identities):
+        raise ConfigError(
+            f"{path} has no key of {', '.join(sorted(strangers))}, whom the job names; take the roster and the job of "
+            "one provisioning"
+        )
+    return roster
 
 
 def _summary(outcome: Outcome) -> bytes:

@@ -88,7 +88,7 @@ def make_kits(folder: Path, *, silos: int, schedule: dict[str, Any]) -> Path:
         "tuning_sums": ["plain"], "privacy": ["example_level"], "learners": ["gan"], "largest_model": 10**6,
     }  # fmt: skip
     consortium = {
-        "name": "transport", "job": "job.yaml", "policy": policy,
+        "name": "transport", "job": "job.yaml", "policy": policy, "keys": "made_by_authority",
         "aggregator": {"host": "localhost", "port": free_port(), "listen": "127.0.0.1"},
         "silos": [{"name": name, "data": {"kind": "digits", "limit": 60}} for name in names],
     }  # fmt: skip

@@ -73,6 +73,7 @@ def _prepare(job: Job, parts: Mapping[str, LabelledImages], run_dir: Path, kits:
         "aggregator": {"host": "localhost", "port": port, "listen": "127.0.0.1"},
         "job": "job.yaml",
         "valid_days": 30,  # an interrupted demo may wait a while
+        "keys": "made_by_authority",  # one machine is everyone here; the report says what that means
         "policy": policy.model_dump(mode="json"),
         "silos": members,
     }

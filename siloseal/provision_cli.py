@@ -25,8 +25,8 @@ provision_app = typer.Typer(
     subcommand_metavar="CONFIG [--out DIR] | COMMAND [ARGS]...",
     help="""Make a folder for each party of a consortium: certificates, keys, configs and what to do first.
 
-**Start here:** copy `configs/consortium.yaml`, then `siloseal provision CONFIG`. Again, it adds what is new and keeps
-every key. A silo that shows its keys to nobody begins with `siloseal provision request`.""",
+**Start here:** copy `configs/consortium.yaml`, then `siloseal provision CONFIG`: it says which silos' requests it waits
+for. Each silo makes its own keys with `siloseal provision request`. Again, it adds what is new and keeps every key.""",
 )
 
 Kits = Annotated[Path, typer.Option(help="The folder that `siloseal provision CONFIG --out` wrote.")]
@@ -38,7 +38,7 @@ def kits_(
     config: Annotated[Path, typer.Argument(help="The consortium's YAML file; see configs/.", metavar="CONFIG")],
     out: Annotated[Path, typer.Option(help="The folder of the kits.")] = Path("kits"),
 ) -> None:
-    """Make all kits, or bring them up to date. The word `kits` may be left out."""
+    """Make all kits, or bring them up to date, or say which requests are missing. The word `kits` may be left out."""
     from siloseal.provisioning.kits import provision
 
     print("\n".join(provision(config, out)))
@@ -49,7 +49,7 @@ def request(
     name: Annotated[str, typer.Option(help="The silo's name, as in the consortium's file.")],
     out: Annotated[Path, typer.Option(help="The folder for the new keys and request.yaml.")],
 ) -> None:
-    """At a silo: make its keys, and the request that the authority makes a kit without keys for."""
+    """At a silo: make its keys, which never leave it, and the request that the authority makes its kit for."""
     from siloseal.provisioning.request import REQUEST, make_request
 
     fingerprint = make_request(name, out).fingerprint

@@ -50,7 +50,8 @@ class Deployment:
         (self.folder / "job.yaml").write_text(to_yaml(job))
         sections = yaml.safe_load((CONFIGS / "consortium.yaml").read_text())
         place = {"host": "localhost", "port": _free_port(), "listen": "127.0.0.1"}
-        self.consortium.write_text(yaml.safe_dump({**sections, "aggregator": place, "job": "job.yaml"}))
+        here = {"aggregator": place, "job": "job.yaml", "keys": "made_by_authority"}  # one machine is everyone
+        self.consortium.write_text(yaml.safe_dump({**sections, **here}))
 
     def start(self, *parties: str) -> None:
         """A process for each, as `siloseal aggregator` and `siloseal silo` start them."""

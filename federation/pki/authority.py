@@ -2,7 +2,7 @@
 
 Its folder is all that it has:
 
-    ca.key          the private key; whoever has it can become anybody
+    ca.key          the private key; whoever has it can make certificates in anybody's name
     ca.crt          the certificate that every party trusts, and no other
     revoked.pem     the signed list of revoked certificates
     issued/         every certificate ever issued, as NAME.SERIAL.pem

@@ -59,6 +59,7 @@ def aggregator_yaml(consortium: Consortium) -> str:
 host: {one_line(place.listen)}{_pad(f"host: {one_line(place.listen)}")}# the address to listen at
 port: {place.port}{_pad(f"port: {place.port}")}# the port that silos dial
 job: job.yaml                     # the silos see it, and refuse it if it asks for more than their policies allow
+roster: roster.yaml               # everyone's public identity keys, and who made them, which the report says
 
 {_tls("aggregator")}
 revoked: revoked.pem              # the authority's list of revoked certificates; read again when it changes
@@ -94,6 +95,9 @@ def roster_yaml(roster: Roster) -> str:
 consortium: {one_line(roster.consortium)}
 identities:
 {lines}
+
+# Silos whose private keys the authority made, who could sign in their names. All others made their own.
+keys_made_by_authority: {one_line(list(roster.keys_made_by_authority or ()))}
 """
 
 

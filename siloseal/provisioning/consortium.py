@@ -2,7 +2,7 @@
 
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -18,6 +18,8 @@ from silo.data.paths import expand
 
 RESERVED = ("authority", "aggregator", "operator")
 """Folders of the kits that are no silo's."""
+REQUESTS = "requests"
+"""Folder beside the consortium's file, where requests are expected."""
 MOST_DAYS = 3650
 
 
@@ -49,7 +51,9 @@ class Member(Section):
         default=None, min_length=1, description="the classes that the silo declares, which is public; all if not given"
     )
     request: Path | None = Field(
-        default=None, description="what the silo made with `siloseal provision request`, if it keeps its own keys"
+        default=None,
+        description="where the authority puts what the silo made with `siloseal provision request`; requests/NAME.yaml "
+        "if not given",
     )
 
 
@@ -60,6 +64,10 @@ class Consortium(Section):
     aggregator: Listener = Field(description="where silos find the aggregator")
     job: Path = Field(description="the job's YAML file")
     valid_days: int = Field(default=365, ge=1, le=MOST_DAYS, description="how long certificates are valid")
+    keys: Literal["made_at_silos", "made_by_authority"] = Field(
+        default="made_at_silos",
+        description="who makes the keys of silos without `request`; an authority that does can pose as every such silo",
+    )
     policy: Policy = Field(description="what the silos' policies begin with; each silo may narrow its own")
     silos: tuple[Member, ...] = Field(min_length=1, description="who takes part")
 
@@ -83,14 +91,12 @@ class OperatorConfig(Section):
 
 
 def read_consortium(path: Path) -> Consortium:
-    """The consortium in this file, with its paths placed and its silos those of its job; or `ConfigError`."""
+    """The consortium in this file, with its paths placed and its silos those of its job; or `ConfigError`.
+
+    A silo that makes its own keys then has a `request`, whether the file names its place or not; the others have none.
+    """
     consortium = load_config(Consortium, path)
-    silos = tuple(
-        member
-        if member.request is None
-        else member.model_copy(update={"request": path.parent / expand(member.request)})
-        for member in consortium.silos
-    )
+    silos = tuple(_with_its_request(member, consortium, path.parent) for member in consortium.silos)
     consortium = consortium.model_copy(update={"job": path.parent / expand(consortium.job), "silos": silos})
     jobs, ours = set(load_config(Job, consortium.job).silos.names), {member.name for member in silos}
     if jobs != ours:
@@ -99,6 +105,15 @@ def read_consortium(path: Path) -> Consortium:
             f"consortium has {_listed(ours - jobs)}; name the same in both"
         )
     return consortium
+
+
+def _with_its_request(member: Member, consortium: Consortium, folder: Path) -> Member:
+    place = member.request
+    if place is None:
+        if consortium.keys == "made_by_authority":
+            return member
+        place = Path(REQUESTS) / f"{member.name}.yaml"
+    return member.model_copy(update={"request": folder / expand(place)})
 
 
 def _listed(names: set[str]) -> str:

@@ -77,7 +77,7 @@ def _what_is_left(name: str, kits: Path, meant: list[Issued], all_issued: list[I
         keys_to_remove, else_first = f"{role}.key", ""
     else:
         keys_to_remove = f"{role}.key and identity.key"
-        else_first = "; first a new request, if it keeps its own keys"
+        else_first = "; first a new request, if it makes its own keys"
     return (
         f"to let {name} in again, remove {keys_to_remove} from {kits / name} and then run `siloseal provision CONFIG "
         f"--out {kits}`{else_first}"

@@ -1,7 +1,9 @@
 """START.md of each kit: what its owner checks first, and the one command."""
 
+import textwrap
 from datetime import datetime
 
+from federation.roster import Roster
 from siloseal.provisioning.consortium import Consortium, Member
 
 _COMPARE = """\
@@ -22,12 +24,13 @@ The certificate that came with this page is valid until {until:%Y-%m-%d}. Before
 `siloseal provision renew {name}` and put the new `{stem}.crt` in the place of the old one; the key stays."""
 
 
-def silo_page(consortium: Consortium, member: Member, until: datetime) -> str:
+def silo_page(consortium: Consortium, member: Member, roster: Roster, until: datetime) -> str:
     """For a silo."""
-    first = _OWN_KEYS if member.request is not None else _KEYS_MADE_FOR_YOU.format(keys="`silo.key`, `identity.key`")
+    made_for_it = member.name in (roster.keys_made_by_authority or ())
+    first = _KEYS_MADE_FOR_YOU.format(keys="`silo.key`, `identity.key`") if made_for_it else _OWN_KEYS
     return f"""\
 # Start here: the silo {member.name} of {consortium.name}
-
+{_warning(roster)}
 Before the first start:
 
 {first}
@@ -47,13 +50,13 @@ After a stop the same command continues. Keep the folder `state`: it says how mu
 """
 
 
-def aggregator_page(consortium: Consortium, until: datetime) -> str:
+def aggregator_page(consortium: Consortium, roster: Roster, until: datetime) -> str:
     """For the aggregator."""
     names = ", ".join(member.name for member in consortium.silos)
     place = consortium.aggregator
     return f"""\
 # Start here: the aggregator of {consortium.name}
-
+{_warning(roster)}
 Before the first start:
 
 {_KEYS_MADE_FOR_YOU.format(keys="`aggregator.key`")}
@@ -71,6 +74,11 @@ again without a restart.
 
 {_RENEWAL.format(until=until, name="aggregator", stem="aggregator")}
 """
+
+
+def _warning(roster: Roster) -> str:
+    """What everyone must know of the keys, in a paragraph of its own."""
+    return f"\n{textwrap.fill(f'**{roster.warning}**', 120)}\n" if roster.warning else ""
 
 
 def operator_page(consortium: Consortium, until: datetime) -> str:

@@ -46,7 +46,7 @@ class Consortium:
         silos = [{"name": name, "data": {"kind": "digits", "limit": size}} for name, size in EXAMPLES.items()]
         consortium = {
             "name": "three", "aggregator": {"host": "localhost", "port": self.port, "listen": "127.0.0.1"},
-            "job": "job.yaml", "policy": POLICY, "silos": silos,
+            "job": "job.yaml", "policy": POLICY, "silos": silos, "keys": "made_by_authority",
         }  # fmt: skip
         (folder / "consortium.yaml").write_text(yaml.safe_dump(consortium))
         provision(folder / "consortium.yaml", self.kits)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from federation.roster import read_roster
 from federation.weighting import mean_of
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import decode, from_array
@@ -58,7 +59,9 @@ def mean_in_journal(consortium: Consortium, number: int) -> tuple[np.ndarray, li
 
 
 def notes(consortium: Consortium) -> list[str]:
-    return list(json.loads((consortium.state("aggregator") / "outcome.json").read_text())["notes"])
+    of_the_keys, *others = json.loads((consortium.state("aggregator") / "outcome.json").read_text())["notes"]
+    assert of_the_keys == read_roster(consortium.kits / "aggregator" / "roster.yaml").warning
+    return list(others)
 
 
 def test_a_silo_stopped_in_training_is_left_out_once_also_after_a_restart_of_the_aggregator(

@@ -1,5 +1,6 @@
-"""The consortium and the job that ship: copied, with another address, they run as they are."""
+"""The consortium and the job that ship, with another address, run as they are: every silo makes its own keys."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from siloseal.provisioning.kits import provision
+from siloseal.provisioning.request import make_request
 
 from .conftest import free_port
 from .parties import Party
@@ -17,7 +19,7 @@ SILOS = ("north", "east", "south")
 
 @pytest.fixture
 def parties(tmp_path: Path) -> Iterator[list[Party]]:
-    """Of the files as they ship; only the address is that of a try on one machine."""
+    """The parties of the files as they ship; only the address is that of a try on one machine."""
     for name in ("consortium.yaml", "hospitals.yaml"):
         shutil.copy(CONFIGS / name, tmp_path)
     path = tmp_path / "consortium.yaml"
@@ -26,9 +28,15 @@ def parties(tmp_path: Path) -> Iterator[list[Party]]:
         assert text.count(old) == 1
         text = text.replace(old, new)
     path.write_text(text)
-    provision(path, tmp_path / "kits")
     kits = tmp_path / "kits"
-    silos = [Party("silo", kits / name / "silo.yaml", seed) for seed, name in enumerate(SILOS, start=1)]
+    (tmp_path / "requests").mkdir()
+    for name in SILOS:
+        make_request(name, tmp_path / name)
+        shutil.copy(tmp_path / name / "request.yaml", tmp_path / "requests" / f"{name}.yaml")
+    provision(path, kits)
+    for name in SILOS:  # as START.md says: the kit's files beside the silo's own keys
+        shutil.copytree(kits / name, tmp_path / name, dirs_exist_ok=True)
+    silos = [Party("silo", tmp_path / name / "silo.yaml", seed) for seed, name in enumerate(SILOS, start=1)]
     parties = [Party("aggregator", kits / "aggregator" / "aggregator.yaml"), *silos]
     yield parties
     for party in parties:
@@ -40,5 +48,7 @@ def test_runs_to_its_end_and_everyone_ends_well(parties: list[Party]) -> None:
     for party in parties:
         party.start()
     assert [party.wait() for party in parties] == [0, 0, 0, 0]
-    assert (parties[0].config.parent / "state" / "global.safetensors").exists()
+    state = parties[0].config.parent / "state"
+    assert (state / "global.safetensors").exists()
+    assert json.loads((state / "outcome.json").read_text())["notes"] == []
     assert not any(party.said("refuses") for party in parties)

@@ -40,7 +40,11 @@ SHOWN = {
         r"so 4 values\nat 21 bits: .*, so 3 values",
     ],
     "05": [r"sums +ckks after phase 1, ckks in tuning rounds"],
-    "06": [r"impostor: UNAVAILABLE\n(.|\n)*operator: is told of the job", r"restored: \d+ lines, unbroken"],
+    "06": [
+        r"whoever holds the authority can pose as every silo",
+        r"impostor: UNAVAILABLE\n(.|\n)*operator: is told of the job",
+        r"restored: \d+ lines, unbroken",
+    ],
     "07": [
         r"no noise: +the ledger says 0\.50\n +the audit proves 2\.\d\d for any mechanism, so there is an alarm: True",
         r"plain yields to: reads_uploads",

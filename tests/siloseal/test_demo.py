@@ -61,6 +61,9 @@ def test_a_demo_among_real_processes_ends_with_its_report(small_job: Callable[..
     assert read_run(run_dir).summary == summary
     assert list(summary.accuracy) == ["warm_start", "phase_1", "round_1", "final"]
     assert summary.bytes > 10**6
+    pose = "whoever holds the authority can pose as every silo"
+    assert [warning for warning in summary.warnings if pose in warning] == summary.warnings[:1]
+    assert pose in (run_dir / "report.html").read_text()
     check_ledgers(run_dir)
     assert verify_audit(run_dir / "aggregator" / "audit.jsonl").lines > 20
     assert verify_audit(run_dir / "silos" / "north" / "audit.jsonl").lines > 10

@@ -19,9 +19,11 @@ Ran = subprocess.CompletedProcess[str]
 def provision(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Callable[..., Ran]:
-    """The real entry point, in a folder with the configs that ship."""
+    """The real entry point, in a folder with the configs that ship; one.yaml has the authority make all keys."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(CONFIGS, tmp_path / "configs")
+    text = (CONFIGS / "consortium.yaml").read_text()
+    (tmp_path / "configs/one.yaml").write_text(text.replace("# keys: made_by_authority\n", "keys: made_by_authority\n"))
 
     def call(*arguments: str) -> Ran:
         monkeypatch.setattr(sys, "argv", ["siloseal", "provision", *arguments])
@@ -45,11 +47,11 @@ def test_help_shows_the_short_form_and_every_command(provision: Callable[..., Ra
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("configs/consortium.yaml", "--out", "kits"),
-        ("--out", "kits", "configs/consortium.yaml"),
-        ("--out=kits/", "configs/consortium.yaml"),
-        ("kits", "configs/consortium.yaml", "--out", "kits"),
-        ("configs/consortium.yaml",),
+        ("configs/one.yaml", "--out", "kits"),
+        ("--out", "kits", "configs/one.yaml"),
+        ("--out=kits/", "configs/one.yaml"),
+        ("kits", "configs/one.yaml", "--out", "kits"),
+        ("configs/one.yaml",),
     ],
     ids=" ".join,
 )
@@ -66,23 +68,42 @@ def test_a_consortiums_life(provision: Callable[..., Ran], tmp_path: Path) -> No
     requested = provision("request", "--name", "east", "--out", "east")
     assert requested.returncode == 0
     fingerprint = requested.stdout.split()[-1]
-    path = tmp_path / "configs/consortium.yaml"
-    path.write_text(path.read_text().replace("# request: requests/east.yaml #", "request: ../east/request.yaml #"))
-    made = provision("configs/consortium.yaml", "--out", "kits")
+    path = tmp_path / "configs/one.yaml"
+    path.write_text(path.read_text().replace("# request: inbox/east.yaml ", "request: ../east/request.yaml "))
+    made = provision("configs/one.yaml", "--out", "kits")
     assert fingerprint in made.stdout
     assert not (tmp_path / "kits/east/silo.key").exists()
-    assert "kept    ca.key" in provision("configs/consortium.yaml", "--out", "kits").stdout
+    assert "kept    ca.key" in provision("configs/one.yaml", "--out", "kits").stdout
     renewed = provision("renew", "east", "--kits", "kits/", "--valid-days", "10")
     assert "kits/east/silo.crt: for the same key" in renewed.stdout
     assert "east: 2 certificates revoked" in provision("revoke", "east", "--kits", "kits/").stdout
     assert "new request" in provision("renew", "east", "--kits", "kits").stderr
 
 
+def test_what_is_waited_for_is_done_by_the_commands_as_they_are_written(
+    provision: Callable[..., Ran], tmp_path: Path
+) -> None:
+    told = provision("configs/consortium.yaml", "--out", "kits")
+    assert (told.returncode, told.stderr) == (0, "")
+    assert not (tmp_path / "kits/north").exists()
+    told_each = re.findall(r"`siloseal provision (request [^`]*)` and sends (\S+); put it at (\S+)", told.stdout)
+    assert len(told_each) == 3
+    (tmp_path / "configs/requests").mkdir()
+    for command, sent, place in told_each:
+        assert provision(*command.split()).returncode == 0
+        shutil.copy(sent, place)
+    (again,) = re.findall(r"then run `siloseal provision ([^`]*)` again", told.stdout)
+    ran = provision(*again.split())
+    assert (ran.returncode, "waiting" in ran.stdout) == (0, False)
+    assert (tmp_path / "kits/south/silo.crt").exists()
+    assert not (tmp_path / "kits/south/silo.key").exists()
+
+
 @pytest.mark.parametrize("name", ["north", "aggregator", "operator"])
 def test_the_command_on_the_first_page_works_as_it_is_written(
     provision: Callable[..., Ran], tmp_path: Path, name: str
 ) -> None:
-    provision("configs/consortium.yaml")
+    provision("configs/one.yaml")
     page = (tmp_path / "kits" / name / "START.md").read_text()
     (command,) = re.findall(r"`siloseal provision (renew [^`]*)`", page)
     ran = provision(*command.split())
@@ -93,20 +114,20 @@ def test_the_command_on_the_first_page_works_as_it_is_written(
 def test_after_a_revocation_the_commands_that_are_named_work_as_they_are_written(
     provision: Callable[..., Ran], tmp_path: Path
 ) -> None:
-    provision("configs/consortium.yaml", "--out", "elsewhere")
+    provision("configs/one.yaml", "--out", "elsewhere")
     told = provision("revoke", "east", "--kits", "elsewhere").stdout
     refused = provision("renew", "east", "--kits", "elsewhere").stderr
     (tmp_path / "elsewhere/east/silo.key").unlink()
     for text in (told, " ".join(refused.split())):
         (command,) = re.findall(r"`siloseal provision (CONFIG[^`]*)`", text)
-        ran = provision(*command.replace("CONFIG", "configs/consortium.yaml").split())
+        ran = provision(*command.replace("CONFIG", "configs/one.yaml").split())
         assert (ran.returncode, ran.stderr) == (0, "")
     assert (tmp_path / "elsewhere/east/silo.key").exists()
     assert not (tmp_path / "kits").exists()
 
 
 def test_one_certificate_is_revoked_by_its_serial_number(provision: Callable[..., Ran], tmp_path: Path) -> None:
-    provision("configs/consortium.yaml")
+    provision("configs/one.yaml")
     (path,) = (tmp_path / "kits/authority/issued").glob("east.*.pem")
     ran = provision("revoke", "east", "--serial", path.name.split(".")[1])
     assert (ran.returncode, "east: 1 certificates revoked" in ran.stdout) == (0, True)

@@ -1,4 +1,4 @@
-"""The consortium that ships, in a folder where tests may change it."""
+"""The consortium that ships, with keys made by the authority, in a folder where tests may change it."""
 
 import shutil
 from collections.abc import Callable
@@ -11,15 +11,30 @@ import yaml
 from siloseal.provisioning.kits import provision
 
 CONFIGS = Path(__file__).parents[3] / "configs"
+BY_AUTHORITY = "keys: made_by_authority"
 Change = Callable[[dict[str, Any], dict[str, Any]], None]
+
+
+def _consortium_in(folder: Path) -> Path:
+    """The files that ship, where the authority makes the keys."""
+    shutil.copy(CONFIGS / "hospitals.yaml", folder)
+    text = (CONFIGS / "consortium.yaml").read_text()
+    assert text.count(f"# {BY_AUTHORITY}\n") == 1
+    (folder / "consortium.yaml").write_text(text.replace(f"# {BY_AUTHORITY}\n", f"{BY_AUTHORITY}\n"))
+    return folder / "consortium.yaml"
 
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     """consortium.yaml, beside its job."""
-    for name in ("consortium.yaml", "hospitals.yaml"):
-        shutil.copy(CONFIGS / name, tmp_path)
-    return tmp_path / "consortium.yaml"
+    return _consortium_in(tmp_path)
+
+
+@pytest.fixture
+def keys_at_silos(config: Path) -> Path:
+    """The same file, where every silo makes its own keys, as it ships."""
+    config.write_text(config.read_text().replace(BY_AUTHORITY, f"# {BY_AUTHORITY}"))
+    return config
 
 
 @pytest.fixture
@@ -52,10 +67,10 @@ def add_silo(change: Callable[[Change], None]) -> Callable[..., None]:
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The kits of the consortium as it ships."""
-    folder = tmp_path_factory.mktemp("made_once") / "kits"
-    provision(CONFIGS / "consortium.yaml", folder)
-    return folder
+    """The kits of the consortium."""
+    folder = tmp_path_factory.mktemp("made_once")
+    provision(_consortium_in(folder), folder / "kits")
+    return folder / "kits"
 
 
 @pytest.fixture

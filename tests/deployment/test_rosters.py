@@ -1,0 +1,26 @@
+"""The aggregator's own copy of the roster."""
+
+from collections.abc import Callable
+
+import pytest
+import yaml
+
+from federation.errors import ConfigError
+from siloseal.deployment import run_aggregator
+
+from .conftest import Consortium
+
+
+def test_one_without_a_silo_of_the_job_or_none_at_all_ends_the_aggregator_before_it_listens(
+    consortium_of: Callable[..., Consortium],
+) -> None:
+    kit = consortium_of().kits / "aggregator"
+    roster = yaml.safe_load((kit / "roster.yaml").read_text())
+    del roster["identities"]["east"]
+    roster["keys_made_by_authority"].remove("east")
+    (kit / "roster.yaml").write_text(yaml.safe_dump(roster))
+    with pytest.raises(ConfigError, match="no key of east, whom the job names"):
+        run_aggregator(kit / "aggregator.yaml", json_lines=False, quiet=True)
+    (kit / "roster.yaml").unlink()
+    with pytest.raises(ConfigError, match=r"roster\.yaml: cannot be read"):
+        run_aggregator(kit / "aggregator.yaml", json_lines=False, quiet=True)
