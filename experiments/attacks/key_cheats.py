@@ -11,7 +11,6 @@ from federation.ckks.aggregator_side import CkksAggregator
 from federation.ckks.ckks_sum import CkksSum
 from federation.ckks.values import largest_value, to_total
 from federation.ckks.wire import rows
-from federation.fixed_point import FixedPointSum
 from federation.joint_key.aggregator_side import JointKeyAggregator
 from federation.joint_key.joint_key_sum import JointKeySum
 from federation.joint_key.moduli import ring_of
@@ -42,8 +41,7 @@ def solves_for_key(table: CheatersTable) -> Iterator[Way]:
     Li and Micciancio (2021). Against the joint key the aggregator tries the same with the sum of all openings. In the
     key-additive sum it is given a key, that of the sum, and tries it on the victim's upload.
     """
-    scheme = table.scheme.integers if isinstance(table.scheme, FixedPointSum) else table.scheme
-    match scheme:
+    match scheme := table.integers:
         case StockCkksSum():
             yield lambda: [_under_one_key(table, scheme)]
         case JointKeySum():

@@ -1,14 +1,14 @@
 """Aggregators' real sides, each with one lie about whose contributions are to be opened."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from experiments.attacks.table import OTHERS, VICTIM, Messages
 from federation.additive.sides import AdditiveAggregator
 from federation.additive.sides import Round as AdditiveRound
 from federation.ckks.aggregator_side import CkksAggregator
-from federation.errors import QuorumLost
+from federation.errors import ProtocolError, QuorumLost
 from federation.joint_key import statements
 from federation.joint_key.aggregator_side import JointKeyAggregator
 from federation.one_key.aggregator_side import OneKeyAggregator
@@ -63,51 +63,63 @@ class JointKeyOfOne(JointKeyAggregator):
 class TwoLists(AggregatorRounds):
     """From the fork on two sums at once: half of the silos hear that the victim is not there, and open theirs."""
 
-    _fork: int
+    fork: int
     """The round whose replies say who is there."""
+    deceived: Sequence[str] = DECEIVED
+    """Silos that hear that the victim is not there."""
+    twins: Mapping[str, str] = {}
+    """Accomplices, who hear both; as whom each answers the second half."""
     totals: Sequence[Vector] = ()
     """Of both sums, if both come out."""
+    _sums: Sequence[Sum] = ()
 
     def _advance(self, number: int, replies: Bodies) -> Messages | Sum:
-        if number < self._fork:
+        if number < self.fork:
             return super()._advance(number, replies)  # type: ignore[safe-super]  # a scheme's side comes after this one
-        if number == self._fork:
+        if number == self.fork:
             self._other = copy.deepcopy(self)
-        steps = [
-            super(TwoLists, side)._advance(number, part) if part else {}  # type: ignore[safe-super]
-            for side, part in zip((self, self._other), self._parts(number, replies), strict=True)
-        ]
-        return self._both(number + 1, steps)
+        steps, failed = list[Messages | Sum](), list[ProtocolError]()
+        for side, part in zip((self, self._other), self._parts(number, replies), strict=True):
+            try:
+                step = super(TwoLists, side)._advance(number, part) if part else {}  # type: ignore[safe-super]
+            except ProtocolError as error:  # this half is over; the other may go on
+                failed.append(error)
+                step = {}
+            steps.append(step)
+        return self._both(number + 1, steps, failed)
 
     def _parts(self, number: int, replies: Bodies) -> tuple[Bodies, Bodies]:
         """What goes into each of the sums. A half that says nothing any more is out."""
-        if number == self._fork:
+        if number == self.fork:
             return replies, _only(OTHERS, replies)
-        return _only(set(replies) - set(DECEIVED), replies), _only(DECEIVED, replies)
+        second = {name: replies[twin] for name, twin in self.twins.items() if twin in replies}
+        first = set(replies) - set(self.deceived) - set(self.twins.values())
+        return _only(first, replies), {**_only(self.deceived, replies), **second}
 
-    def _both(self, number: int, steps: Sequence[Messages | Sum]) -> Messages | Sum:
-        sums = [step for step in steps if isinstance(step, Sum)]
+    def _both(self, number: int, steps: Sequence[Messages | Sum], failed: Sequence[ProtocolError]) -> Messages | Sum:
+        self._sums = [*self._sums, *(step for step in steps if isinstance(step, Sum))]
         first, second = ({} if isinstance(step, Sum) else step for step in steps)
-        asked = {**_only(set(first) - set(DECEIVED), first), **_only(DECEIVED, second)}
+        asked = {**_only(set(first) - set(self.deceived), first), **_only(self.deceived, second)}
+        asked |= {twin: second[name] for name, twin in self.twins.items() if name in second}
         if asked:
             self._round, self._asked = number, tuple(sorted(asked))
             return asked
-        if not sums:
-            raise QuorumLost("neither half of the silos goes on")
-        self.totals = [each.total for each in sums]
-        return sums[0]
+        if not self._sums:
+            raise failed[0] if failed else QuorumLost("neither half of the silos goes on")
+        self.totals = [each.total for each in self._sums]
+        return self._sums[0]
 
 
 class AdditiveTwoLists(TwoLists, AdditiveAggregator):
     """Half of the silos hear no key of the victim's."""
 
-    _fork = AdditiveRound.ADVERTISE
+    fork = AdditiveRound.ADVERTISE
 
 
 class SecAggTwoLists(TwoLists, SecAggAggregator):
     """Half of the silos hear that the victim did not upload. Each half gets its own signatures."""
 
-    _fork = SecAggRound.UPLOAD
+    fork = SecAggRound.UPLOAD
 
 
 class SecAggMixedLists(SecAggTwoLists):
@@ -129,21 +141,23 @@ class CkksMixedLists(SecAggMixedLists, CkksAggregator):
 class JointKeyTwoLists(TwoLists, JointKeyAggregator):
     """Half of the silos open a sum without the victim. To each half, the other is said to be silent."""
 
-    _fork = statements.UPLOAD
+    fork = statements.UPLOAD
 
 
 class OneKeyTwoLists(TwoLists, OneKeyAggregator):
     """Half of the silos get the sum without the victim to open. One of each half is asked what it found."""
 
-    _fork = OneKeyRound.UPLOAD
+    fork = OneKeyRound.UPLOAD
 
 
 class RingTwoLists(RingAggregator):
     """Half of the silos hear of a ring without the victim."""
 
+    deceived: Sequence[str] = DECEIVED
+
     def _pass_on(self, number: int, total: bytes) -> Messages:
         asked = super()._pass_on(number, total)
-        if not set(asked) <= set(DECEIVED):
+        if not set(asked) <= set(self.deceived):
             return asked
         advertised = pieces(_only(OTHERS, self._advertised))
         turn = pb.RingTurn(advertised=advertised, total=total).SerializeToString()

@@ -19,12 +19,11 @@ from experiments.attacks.lying_aggregators import (
     TwoLists,
     unchecked,
 )
-from experiments.attacks.table import ROSTER, VICTIM, CheatersTable, DoesNotApply, Way
+from experiments.attacks.table import ROSTER, VICTIM, Carry, CheatersTable, DoesNotApply, Way
 from federation.additive.additive_sum import AdditiveSum
 from federation.additive.sides import Round as AdditiveRound
 from federation.additive.sides import shared_ring
 from federation.ckks.ckks_sum import CkksSum
-from federation.fixed_point import FixedPointSum
 from federation.joint_key.joint_key_sum import JointKeySum
 from federation.joint_key.parameters import Parameters
 from federation.one_key.one_key_sum import OneKeySum
@@ -32,7 +31,7 @@ from federation.ring.ring_sum import RingSum
 from federation.ring.sides import FIRST
 from federation.rounds import pieces
 from federation.secagg.secagg_sum import SecAggSum
-from federation.secure_sum import SecureSum, Sum
+from federation.secure_sum import Sum
 from federation.session import Vector
 from federation.wire import messages_pb2 as pb
 from federation.wire.codec import unwrap, wrap
@@ -49,7 +48,7 @@ class _Sizes(TypedDict):
 def opens_one(table: CheatersTable) -> Iterator[Way]:
     """Have the victim's contribution opened instead of the sum: all others dropped out, it claims."""
     session = table.session
-    match scheme := _integers(table.scheme):
+    match scheme := table.integers:
         case SecAggSum():
             yield lambda: [table.drive(unchecked(SecAggOfOne(session, scheme.plan(session)))).total]
         case CkksSum():
@@ -74,30 +73,42 @@ def two_lists(table: CheatersTable) -> Iterator[Way]:
     compare lists. Additive sharing counts, and would keep the vector if it did not: masks between silos that were told
     different things do not cancel. In the ring a silo knows who stands beside it.
     """
-    session = table.session
-    match scheme := _integers(table.scheme):
+    if isinstance(table.integers, RingSum):
+        yield lambda: [table.drive(unchecked(RingTwoLists(table.session))).total]
+        return
+    side = forked(table)
+    yield lambda: two_sums(table, side)
+    table.meet()
+    match scheme := table.integers:
         case SecAggSum():
-            yield lambda: _two_sums(table, SecAggTwoLists(session, scheme.plan(session)))
-            table.meet()
-            yield lambda: _two_sums(table, SecAggMixedLists(table.session, scheme.plan(table.session)))
+            yield lambda: two_sums(table, SecAggMixedLists(table.session, scheme.plan(table.session)))
         case CkksSum():
-            yield lambda: _two_sums(table, CkksTwoLists(scheme.setting(session)))
-            table.meet()
-            yield lambda: _two_sums(table, CkksMixedLists(scheme.setting(table.session)))
+            yield lambda: two_sums(table, CkksMixedLists(scheme.setting(table.session)))
+        case _:
+            pass
+
+
+def forked(table: CheatersTable) -> TwoLists:
+    """An aggregator's side that tells two lists."""
+    session = table.session
+    match scheme := table.integers:
+        case SecAggSum():
+            return SecAggTwoLists(session, scheme.plan(session))
+        case CkksSum():
+            return CkksTwoLists(scheme.setting(session))
         case JointKeySum():
-            yield lambda: _two_sums(table, JointKeyTwoLists(session, **_sizes(scheme, table)))
+            return JointKeyTwoLists(session, **_sizes(scheme, table))
         case OneKeySum():
-            yield lambda: _two_sums(table, OneKeyTwoLists(session, scheme.cipher(table.domain, len(ROSTER))))
+            return OneKeyTwoLists(session, scheme.cipher(table.domain, len(ROSTER)))
         case AdditiveSum():
-            yield lambda: _two_sums(table, AdditiveTwoLists(session))
-        case RingSum():
-            yield lambda: [table.drive(unchecked(RingTwoLists(session))).total]
+            return AdditiveTwoLists(session)
         case _:
             raise DoesNotApply("a silo is asked for its vector, and told nothing")
 
 
-def _two_sums(table: CheatersTable, side: TwoLists) -> list[Vector]:
-    total = table.drive(unchecked(side)).total
+def two_sums(table: CheatersTable, side: TwoLists, carry: Carry | None = None) -> list[Vector]:
+    """The first sum, and the difference if both come out."""
+    total = table.drive(unchecked(side), carry=carry).total
     return [total, *([table.difference(*side.totals)] if len(side.totals) == 2 else [])]
 
 
@@ -136,11 +147,6 @@ def _left_out(table: CheatersTable, number: int) -> list[Vector]:
             raise DoesNotApply("the sum was there before the round from which on the others are left out")
         replies = table.ask(step)
     return [table.drive(side, side.advance({VICTIM: replies[VICTIM]} if VICTIM in replies else replies)).total]
-
-
-def _integers(scheme: SecureSum) -> SecureSum:
-    """What carries the integers."""
-    return scheme.integers if isinstance(scheme, FixedPointSum) else scheme
 
 
 def _sizes(scheme: JointKeySum, table: CheatersTable) -> _Sizes:

@@ -7,10 +7,13 @@ import numpy as np
 
 from experiments.attacks.readings import packed_words, stands_in
 from federation.errors import DomainError, ProtocolError
+from federation.fixed_point import FixedPointSum
 from federation.identity import Identity
 from federation.randomness import SecureRandomness
 from federation.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
 from federation.session import Domain, IntegerDomain, RealDomain, Session, Vector
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode
 
 ROSTER = ("east", "north", "south", "west")
 VICTIM, OTHERS = ROSTER[0], ROSTER[1:]
@@ -19,6 +22,8 @@ INTEGERS, REALS = IntegerDomain(50, 2**20), RealDomain(50, 8.0)
 
 Messages = Mapping[str, bytes]
 Refusals = Mapping[str, ProtocolError]
+Carry = Callable[[int, dict[str, bytes]], dict[str, bytes]]
+"""What becomes of a round's replies on their way to the aggregator's side."""
 Round = tuple[Messages, Messages]
 """What was asked, and what came back."""
 
@@ -43,6 +48,8 @@ class CheatersTable:
         """Messages that silos were sent."""
         self.refusals = list[Refusals]()
         """Of every time that some silo refused."""
+        self.accomplices = frozenset[str]()
+        """Silos that play with the aggregator. What they refuse protects nobody, and does not count."""
         self.vectors = {name: self._draw() for name in ROSTER}
         self.earlier: Vector | None = None
         """The victim's vector before the last change of vectors."""
@@ -56,6 +63,11 @@ class CheatersTable:
         names, keys = tuple(roster), tuple(self.identities[name].public for name in roster)
         self.session = Session(SecureRandomness().bits(32), names, self.domain, self.scheme.name, QUORUM, keys)
         self.silos = {name: self.silo(self.session, self.identities[name], self.vectors[name]) for name in names}
+
+    @property
+    def integers(self) -> SecureSum:
+        """The scheme that carries the integers, without what makes integers of reals."""
+        return self.scheme.integers if isinstance(self.scheme, FixedPointSum) else self.scheme
 
     @property
     def secret(self) -> Vector:
@@ -82,7 +94,7 @@ class CheatersTable:
         return self.scheme.silo(session, me, vector, SecureRandomness())
 
     def ask(self, messages: Messages) -> dict[str, bytes]:
-        """What the silos answer; those that refuse are left out, and `Refused` if all of them do."""
+        """What the silos answer; those that refuse are left out, and `Refused` if all honest ones do."""
         replies, refusals = dict[str, bytes](), dict[str, ProtocolError]()
         self.asked += len(messages)
         for name, message in messages.items():
@@ -91,17 +103,19 @@ class CheatersTable:
             except ProtocolError as error:
                 refusals[name] = error
         self.heard += replies.values()
-        if refusals:
-            self.refusals.append(refusals)
-        if refusals and not replies:
+        honest = {name: error for name, error in refusals.items() if name not in self.accomplices}
+        if honest:
+            self.refusals.append(honest)
+        if honest and not replies.keys() - self.accomplices:
             raise Refused
         return replies
 
-    def drive(self, side: AggregatorSide, step: Messages | Sum | None = None) -> Sum:
+    def drive(self, side: AggregatorSide, step: Messages | Sum | None = None, carry: Carry | None = None) -> Sum:
         """From these messages, or from the first, to the sum. No reply is checked: whoever cheats need not."""
         step = side.open() if step is None else step
         while not isinstance(step, Sum):
-            step = side.advance(self.ask(step))
+            number, replies = _round_of(step), self.ask(step)
+            step = side.advance(carry(number, replies) if carry else replies)
         return step
 
     def record(self) -> tuple[list[Round], Sum]:
@@ -143,6 +157,11 @@ def said(refusals: Refusals) -> str:
     first = {type(error).__name__: str(error) for error in reversed(list(refusals.values()))}
     reasons = "; ".join(f"{kind}: {words}" for kind, words in sorted(first.items()))
     return f"{', '.join(refusals)} refused. {reasons}"
+
+
+def _round_of(asked: Messages) -> int:
+    """Of messages of one round."""
+    return decode(pb.SumMessage, next(iter(asked.values()))).round // 2
 
 
 def _domain(scheme: SecureSum) -> Domain:
