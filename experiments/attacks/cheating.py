@@ -1,8 +1,8 @@
-"""An aggregator that cheats, against the silos' real sides: what it learns of one silo, and who stops it.
+"""An aggregator that cheats, alone or together with a silo, against the other silos' real sides.
 
 Four silos sum vectors of 50 entries, or longer ones where a cheat needs them, and the aggregator wants the first
-silo's. It sees every message, sends what it likes, and waits for no quorum. What comes of a cheat is observed and never
-assumed:
+silo's. It sees every message, sends what it likes, and waits for no quorum. In the cheats of `WITH_A_SILO` the last
+silo is its accomplice: see `accomplices`. What comes of a cheat is observed and never assumed:
 
 - `learnt`: the victim's vector, and no other, came out in the aggregator's hands; or how it changed between sessions.
 - `refused`: in every way to play the cheat silos refused, and nothing came out.
@@ -23,10 +23,14 @@ from pydantic import TypeAdapter
 
 from experiments.attacks.cheats import opens_twice, reads_uploads, replays_session, swaps_keys, two_sessions
 from experiments.attacks.key_cheats import longer_domain, solves_for_key
+from experiments.attacks.key_share_cheats import malformed_key
+from experiments.attacks.list_cheats import two_lists_with_a_silo
 from experiments.attacks.opening_cheats import opens_one, two_lists
 from experiments.attacks.table import CheatersTable, DoesNotApply, Refused, Way, said
+from experiments.attacks.upload_cheats import cancels_upload, constant_upload, copies_upload, malformed_c1
 from federation.config.sums import SecureSumConfig, SumKind
 from federation.errors import ProtocolError
+from federation.one_key.one_key_sum import OneKeySum
 from federation.session import Vector
 
 Cheat = Literal[
@@ -38,15 +42,24 @@ Cheat = Literal[
     "opens_twice",
     "replays_session",
     "two_sessions",
+    "malformed_c1",
+    "copies_upload",
+    "cancels_upload",
+    "constant_upload",
+    "malformed_key",
+    "two_lists_with_a_silo",
 ]
 Outcome = Literal["learnt", "refused", "harmless", "does not apply"]
 
 CHEATS: tuple[Cheat, ...] = get_args(Cheat)
+WITH_A_SILO: tuple[Cheat, ...] = CHEATS[CHEATS.index("malformed_c1") :]
+"""Cheats that a silo plays together with the aggregator."""
 SUMS: tuple[SumKind, ...] = get_args(SumKind)
 _WHO_MUST: dict[Cheat, str] = {
     "two_sessions": ". No sum knows of another: the silo's runtime must refuse the second in a run, and across runs "
     "the silo's policy and the noise in what is summed must do",
 }
+_HELD = ". Every silo holds the key: the accomplice reads every upload, and needs no cheat"
 _CONFIG: TypeAdapter[Any] = TypeAdapter(SecureSumConfig)
 
 
@@ -76,7 +89,8 @@ def play(secure_sum: SumKind, cheat: Cheat) -> Attempt:
         return Attempt(secure_sum, cheat, "does not apply", str(reason))
     for end in ends:
         if end.outcome == "learnt":
-            return Attempt(secure_sum, cheat, "learnt", end.words + _WHO_MUST.get(cheat, ""))
+            held = cheat in WITH_A_SILO and isinstance(table.integers, OneKeySum)
+            return Attempt(secure_sum, cheat, "learnt", end.words + (_HELD if held else _WHO_MUST.get(cheat, "")))
     told = [end for end in ends if end.asked]
     tried = {end.outcome for end in told} - {"does not apply"}
     if not tried:
@@ -156,5 +170,17 @@ def _cheat(cheat: Cheat) -> Callable[[CheatersTable], Iterator[Way]]:
             return replays_session
         case "two_sessions":
             return two_sessions
+        case "malformed_c1":
+            return malformed_c1
+        case "copies_upload":
+            return copies_upload
+        case "cancels_upload":
+            return cancels_upload
+        case "constant_upload":
+            return constant_upload
+        case "malformed_key":
+            return malformed_key
+        case "two_lists_with_a_silo":
+            return two_lists_with_a_silo
         case _:
             assert_never(cheat)

@@ -1,10 +1,19 @@
-"""The same computation against the joint-key sum: openings divided by ciphertexts, as if nothing flooded them.
+"""The key of the joint-key sum, in two ways: by solving for it, which flooding stops, and by a malformed c1.
+
+The first is the computation of `key_recovery`: openings divided by ciphertexts, as if nothing flooded them.
 
 Each silo opens its share of -c1 s, plus flooding, divided by the last prime p and rounded. If it were not for both, the
 openings would add up to -c1 s / p, and s would be the quotient. What comes out instead is far from a key, whose
 coefficients are at most as large as there are silos. Either of the two stops this computation. That it fails is no
 proof; the bound on what a flooded opening tells is derived in `federation.joint_key.parameters`.
+
+The second needs a silo that does not follow the protocol. It adds Delta = D p to its c1, a constant polynomial. What
+the silos open together is then M - D s, where M is the sum with its flooding. D is a power of two above everything that
+M can reach, so that each coefficient, divided by D and rounded, is one of -s. As written here it takes a vector of one
+message that leaves coefficients room above its values, as short vectors do; that is no bound on what a cheat can do.
 """
+
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +22,7 @@ from federation.ckks.seal_codec import Residues
 from federation.errors import OpeningFailed
 from federation.joint_key.encryption import decode_sum
 from federation.joint_key.moduli import ring_of
+from federation.joint_key.packing import crt_scale
 from federation.joint_key.parameters import Parameters
 
 
@@ -46,3 +56,28 @@ def decrypt(
     opened = ring.multiply_add(c1[None], minus[0], None, divide=True)
     ring.add(opened, c0[None])
     return decode_sum(parameters, opened, largest)
+
+
+def reading_step(parameters: Parameters) -> int:
+    """D: above all values that a vector of this length fills a coefficient with, and below q' by what a key reaches."""
+    filled = -(-parameters.length // parameters.degree)
+    step = 4 << (parameters.floor_bits + filled * parameters.width)
+    if parameters.messages > 1 or 4 * parameters.silos * step > _divided_modulus(parameters):
+        raise OpeningFailed("the vector fills its coefficients: they have no room for a multiple of the key above it")
+    return step
+
+
+def read_multiples(parameters: Parameters, opened: Residues) -> NDArray[np.int64]:
+    """The small polynomial x in M + D x, where M is a sum and its flooding: one message, opened and evaluated."""
+    ring, modulus, step = ring_of(parameters.degree), _divided_modulus(parameters), reading_step(parameters)
+    scaled = ring.interpolate(opened[None], crt_scale(parameters.degree), divided=True)[0].astype(object)
+    wholes = [modulus // int(prime) for prime in ring.primes[:-1]]
+    coefficients = sum(row * whole for row, whole in zip(scaled, wholes, strict=True)) % modulus
+    around_zero = np.where(coefficients > modulus // 2, coefficients - modulus, coefficients)
+    multiples: NDArray[np.int64] = ((around_zero + step // 2) // step).astype(np.int64)
+    return multiples
+
+
+def _divided_modulus(parameters: Parameters) -> int:
+    """q', which c0 and openings are told apart by once they are divided."""
+    return prod(int(prime) for prime in ring_of(parameters.degree).primes[:-1])

@@ -1,11 +1,14 @@
-"""An aggregator that cheats: what comes of it, sum by sum. `test_cheating_controls` takes the silos' checks away."""
+"""An aggregator that cheats: what comes of it, sum by sum. `test_cheating_controls` takes the silos' checks away.
 
-from collections.abc import Callable, Mapping
+What it gets together with a silo is in `test_accomplices`.
+"""
+
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from experiments.attacks.cheating import CHEATS, SUMS, Attempt, Cheat, play_all
+from experiments.attacks.cheating import CHEATS, SUMS, Cheat
 from experiments.attacks.table import VICTIM, CheatersTable
 from federation.config.sums import SumKind
 from federation.plain.plain_sum import PlainSum
@@ -13,15 +16,10 @@ from federation.secagg.secagg_sum import SecAggConfig
 from federation.secure_sum import Sum
 from federation.wire.codec import to_array, wrap
 
+from .conftest import Played
+
 ONE_KEY_SUMS: tuple[SumKind, ...] = ("paillier", "ckks_one_key")
 ENCRYPTED_OR_MASKED = tuple(kind for kind in SUMS if kind != "plain")
-
-Played = Mapping[tuple[str, str], Attempt]
-
-
-@pytest.fixture(scope="module")
-def played() -> Played:
-    return {(attempt.secure_sum, attempt.cheat): attempt for attempt in play_all()}
 
 
 def test_every_cheat_is_played_against_every_sum(played: Played) -> None:

@@ -1,5 +1,7 @@
 """The key of stock CKKS from one sum; and that each half of the attempt on the shared key would work by itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -108,6 +110,22 @@ class TestAJointKey:
         c0, c1 = from_bytes(ring, upload.c0, divided=True)[0], from_bytes(ring, upload.c1)[0]
         found = joint_key_recovery.decrypt(parameters, c0, c1, key, largest_value(self.DOMAIN, 28))
         np.testing.assert_array_equal(found, values)
+
+    def test_a_multiple_of_the_key_is_read_off_whatever_is_summed_below_it(self) -> None:
+        parameters, ring, rng = self.parameters, ring_of(self.parameters.degree), np.random.default_rng(9)
+        key, step = rng.integers(-SILOS, SILOS + 1, ring.degree), joint_key_recovery.reading_step(self.parameters)
+        below = 1 << (parameters.floor_bits + parameters.width)
+        sums = [int(share * below) for share in rng.uniform(-0.5, 1, ring.degree)]
+        opened = [one - step * int(entry) for one, entry in zip(sums, key, strict=True)]
+        residues = [[each % int(prime) for each in opened] for prime in ring.primes]
+        evaluated = ring.evaluate(np.array(residues, dtype=np.uint64)[None])[0, :-1]
+        np.testing.assert_array_equal(-joint_key_recovery.read_multiples(parameters, evaluated), key)
+
+    def test_there_is_no_room_for_it_above_a_vector_that_fills_every_coefficient(self) -> None:
+        parameters = self.parameters
+        full = replace(parameters, length=parameters.degree * parameters.values)
+        with pytest.raises(OpeningFailed, match="no room"):
+            joint_key_recovery.reading_step(full)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -1,0 +1,117 @@
+"""What an accomplice does in the joint-key sum, where it must commit to its key share and ciphertext beforehand."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from experiments.attacks import joint_key_recovery
+from experiments.attacks.accomplices import ACCOMPLICE, bodies, memory_of, remember, saying
+from experiments.attacks.key_cheats import JointKeyWatching
+from experiments.attacks.table import ROSTER, VICTIM, CheatersTable, Messages
+from experiments.attacks.upload_formats import JointKeyFormat, Numbers
+from federation.ckks.seal_codec import Residues
+from federation.ckks.values import largest_value, to_total
+from federation.joint_key import statements
+from federation.joint_key.encryption import decode_sum
+from federation.joint_key.joint_key_sum import JointKeySum
+from federation.joint_key.moduli import ring_of
+from federation.joint_key.wire import add_bytes, from_bytes, to_bytes
+from federation.rounds import Bodies
+from federation.sealing import ChannelKey
+from federation.secure_sum import Sum
+from federation.session import Vector
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode
+
+
+class JointKeyReading(JointKeyWatching):
+    """Reads the joint key off what the silos opened, and opens the victim's upload with it."""
+
+    def _sum(self) -> Sum:
+        key = -joint_key_recovery.read_multiples(self._parameters, self._c0[0])
+        c0, c1 = self._of_the_victim()
+        values = joint_key_recovery.decrypt(self._parameters, c0, c1, key, self._largest_value())
+        return self._told(values)
+
+    def _of_the_victim(self) -> tuple[Residues, Residues]:
+        ring, upload = ring_of(self._parameters.degree), decode(pb.CiphertextUpload, self.uploads[VICTIM])
+        return from_bytes(ring, upload.c0, divided=True)[0], from_bytes(ring, upload.c1)[0]
+
+    def _largest_value(self) -> int:
+        return largest_value(self._session.domain, self._precision_bits)
+
+    def _told(self, values: Vector) -> Sum:
+        total, error_bound = to_total(self._session.domain, values.astype(np.int64), 1, self._precision_bits)
+        return Sum(total, (VICTIM,), error_bound)
+
+
+class JointKeyOfUs(JointKeyReading):
+    """Reads the sum of the silos' one-time polynomials u, and tries it as the victim's own."""
+
+    _joint_key: Residues
+
+    def _key_shares(self, number: int, replies: Bodies) -> Messages:
+        sizes, ring = self._parameters, ring_of(self._parameters.degree)
+        self._joint_key = np.zeros((sizes.keys, len(ring.primes), ring.degree), dtype=np.uint64)
+        for body in self._bodies(number, replies).values():
+            add_bytes(ring, self._joint_key, decode(pb.KeyReveal, body).share.polynomials)
+        return super()._key_shares(number, replies)
+
+    def _sum(self) -> Sum:
+        """Of the victim, c0 = b u + e0 + m, so that c0 - b u would be its message."""
+        ring = ring_of(self._parameters.degree)
+        minus = ring.evaluate(ring.small(-joint_key_recovery.read_multiples(self._parameters, self._c0[0])[None]))
+        opened = ring.multiply_add(self._joint_key[:1], minus[0], None, divide=True)
+        ring.add(opened, self._of_the_victim()[0][None])
+        return self._told(decode_sum(self._parameters, opened, self._largest_value()))
+
+
+def reading(side: type[JointKeyReading], table: CheatersTable, scheme: JointKeySum) -> JointKeyReading:
+    """An aggregator's side that reads."""
+    parameters, threshold = scheme.parameters(table.domain, len(ROSTER)), scheme.fewest(len(ROSTER))
+    return side(table.session, parameters=parameters, precision_bits=scheme.precision_bits, threshold=threshold)
+
+
+def commit_changed(
+    table: CheatersTable, form: JointKeyFormat, replies: dict[str, bytes], change: Callable[[Numbers], Numbers]
+) -> dict[str, bytes]:
+    """Replace the accomplice's ciphertext before it commits to it."""
+    memory = memory_of(table, pb.JointKeySiloState)
+    changed = form.write(change(form.read(memory.ciphertext.SerializeToString())))
+    memory.ciphertext.CopyFrom(decode(pb.CiphertextUpload, changed))
+    me = table.identities[ACCOMPLICE]
+    committed = statements.sign_ciphertext(table.session, me, memory.joint_key_digest, memory.ciphertext)
+    return _commit(table, replies, memory, committed)
+
+
+def commit_as_the_victim(table: CheatersTable, replies: dict[str, bytes]) -> dict[str, bytes]:
+    """Sign the victim's digests: what the accomplice will upload depends on uploads that nobody has seen yet."""
+    memory = memory_of(table, pb.JointKeySiloState)
+    committed = decode(pb.CiphertextCommitment, bodies(table, statements.COMMIT_CIPHERTEXT, replies)[VICTIM])
+    digests = committed.c0_digest, committed.c1_digest
+    statement = table.session.bind("commit_ciphertext", ACCOMPLICE.encode(), memory.joint_key_digest, *digests)
+    committed.signature = table.identities[ACCOMPLICE].sign(statement)
+    return _commit(table, replies, memory, committed)
+
+
+def malform_key_share(table: CheatersTable, form: JointKeyFormat, replies: dict[str, bytes]) -> dict[str, bytes]:
+    """Add Delta to the public key share: every c0 then carries Delta u, and what is opened the sum of the u's."""
+    memory, ring = memory_of(table, pb.JointKeySiloState), ring_of(form.parameters.degree)
+    polynomials = from_bytes(ring, memory.share.polynomials).copy()
+    delta = joint_key_recovery.reading_step(form.parameters) * ring.divisor
+    shift = np.array([delta % int(prime) for prime in ring.primes], dtype=np.uint64)[:, None]
+    ring.add(polynomials, np.broadcast_to(shift, polynomials.shape))
+    memory.share.polynomials = to_bytes(polynomials)
+    me, channel = table.identities[ACCOMPLICE], ChannelKey(memory.channel_key)
+    committed = statements.sign_key_commitment(table.session, me, channel.public, memory.share)
+    memory.commitments[0].data = committed.SerializeToString()
+    remember(table, memory)
+    return saying(table, statements.COMMIT_KEY, replies, memory.commitments[0].data)
+
+
+def _commit(
+    table: CheatersTable, replies: dict[str, bytes], memory: pb.JointKeySiloState, committed: pb.CiphertextCommitment
+) -> dict[str, bytes]:
+    memory.ciphertexts[0].data = committed.SerializeToString()
+    remember(table, memory)
+    return saying(table, statements.COMMIT_CIPHERTEXT, replies, memory.ciphertexts[0].data)

@@ -1,0 +1,71 @@
+"""The cheat of an aggregator that tells two lists, together with a silo that is on both sides.
+
+Two sums need 2t answers, and an honest silo gives one: an aggregator with 2t - n - 1 accomplices or fewer gets one sum.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from experiments.attacks.accomplices import enlist, make_credulous, read_with_its_key
+from experiments.attacks.lying_aggregators import RingTwoLists, TwoLists, unchecked
+from experiments.attacks.opening_cheats import forked, two_sums
+from experiments.attacks.table import OTHERS, CheatersTable, Way
+from federation.one_key.one_key_sum import OneKeySum
+from federation.ring.ring_sum import RingSum
+from federation.session import Vector
+
+AGAIN = "{} again"
+"""How an accomplice is called that answers the second half."""
+
+
+def two_lists_with_a_silo(table: CheatersTable) -> Iterator[Way]:
+    """Tell some silos that the victim is there, and others that it is not; the accomplice answers, and signs, both.
+
+    The victim is told the truth together with one other silo, or alone.
+    """
+    enlist(table)
+    honest = [silo for silo in OTHERS if silo not in table.accomplices]
+    match scheme := table.integers:
+        case RingSum():
+            yield lambda: _in_the_ring(table, honest[-1:])
+            return
+        case OneKeySum():
+            yield lambda: read_with_its_key(table, scheme)
+            table.meet()
+    for deceived in (honest[1:], honest):
+        if deceived:
+            yield partial(_on_both_sides, table, forked(table), deceived)
+            table.meet()
+
+
+def _on_both_sides(table: CheatersTable, side: TwoLists, deceived: Sequence[str]) -> list[Vector]:
+    enlisted = table.accomplices
+    side.deceived, side.twins = deceived, {silo: AGAIN.format(silo) for silo in enlisted}
+    table.accomplices = enlisted | set(side.twins.values())
+
+    def carry(number: int, replies: dict[str, bytes]) -> dict[str, bytes]:
+        if number == side.fork:
+            for silo, again in side.twins.items():
+                _fork(table, silo, again)
+        return replies
+
+    try:
+        return two_sums(table, side, carry)
+    finally:
+        table.accomplices = enlisted
+
+
+def _fork(table: CheatersTable, silo: str, again: str) -> None:
+    """Two sides of one silo, with the same memory up to here."""
+    second = table.silo(table.session, table.identities[silo], table.vectors[silo])
+    second.restore(table.silos[silo].state())
+    table.silos[again] = second
+    for side in (table.silos[silo], second):
+        make_credulous(side)
+
+
+def _in_the_ring(table: CheatersTable, deceived: Sequence[str]) -> list[Vector]:
+    """Who stands beside the victim would notice, were it not the accomplice."""
+    side = unchecked(RingTwoLists(table.session))
+    side.deceived = deceived
+    return [table.drive(side).total]

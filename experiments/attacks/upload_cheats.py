@@ -1,0 +1,197 @@
+"""Cheats of an accomplice that uploads something else than its own vector, having seen what all others uploaded.
+
+Under one key none of them is needed: the accomplice holds the key. In the ring a silo sees only what is sealed for it.
+The plain sum is read by looking.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from experiments.attacks import joint_key_cheats
+from experiments.attacks.accomplices import ACCOMPLICE, bodies, enlist, memory_of, read_with_its_key, saying
+from experiments.attacks.joint_key_cheats import JointKeyReading
+from experiments.attacks.key_cheats import CkksWatching
+from experiments.attacks.lying_aggregators import unchecked
+from experiments.attacks.table import OTHERS, ROSTER, VICTIM, CheatersTable, DoesNotApply, Way
+from experiments.attacks.upload_formats import (
+    CkksFormat,
+    JointKeyFormat,
+    MaskedFormat,
+    Numbers,
+    PlainFormat,
+    UploadFormat,
+)
+from federation.additive.additive_sum import AdditiveSum
+from federation.additive.sides import Round as AdditiveRound
+from federation.additive.sides import shared_ring
+from federation.ckks.aggregator_side import CkksAggregator
+from federation.ckks.ckks_sum import CkksSum
+from federation.joint_key import statements
+from federation.joint_key.joint_key_sum import JointKeySum
+from federation.masked.words import ring_for
+from federation.one_key.one_key_sum import OneKeySum
+from federation.plain.plain_sum import PlainSum
+from federation.ring.ring_sum import RingSum
+from federation.ring.sides import ADVERTISE, FIRST
+from federation.sealing import ChannelKey
+from federation.secagg.plan import Round as SecAggRound
+from federation.secagg.secagg_sum import SecAggSum
+from federation.secure_sum import AggregatorSide, SecureSum
+from federation.session import Vector
+from federation.wire import messages_pb2 as pb
+from federation.wire.codec import decode
+
+Choice = Callable[[UploadFormat, Numbers, Mapping[str, Numbers]], Numbers]
+"""What the accomplice uploads, from what its own side would upload and from everyone's uploads."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What the accomplice changes about its upload."""
+
+    choose: Choice
+    blind: bool
+    """Whether it can choose before it has seen any other upload, and so commit to it."""
+
+
+MALFORMED = Change(lambda form, mine, uploads: (mine + form.constant) % form.moduli, blind=True)
+COPIED = Change(lambda form, mine, uploads: uploads[VICTIM], blind=False)
+CONSTANT = Change(lambda form, mine, uploads: form.constant, blind=True)
+LONG_KEY = Change(lambda form, mine, uploads: (mine + _long_key(form)) % form.moduli, blind=True)
+
+
+def _cancelling(form: UploadFormat, mine: Numbers, uploads: Mapping[str, Numbers]) -> Numbers:
+    others = [uploads[silo] for silo in OTHERS if silo != ACCOMPLICE]
+    total: Numbers = np.sum(others, axis=0, dtype=np.uint64) % form.moduli
+    return (form.moduli - total) % form.moduli
+
+
+CANCELLING = Change(_cancelling, blind=False)
+
+
+class CkksAccepting(CkksAggregator):
+    """Adds what comes, copies and all."""
+
+    def _own_upload(self, silo: str, body: bytes) -> pb.CkksUpload:
+        return decode(pb.CkksUpload, body)
+
+
+class CkksTryingKey(CkksAccepting, CkksWatching):
+    """Then tries the key that comes out on the victim's upload."""
+
+
+def malformed_c1(table: CheatersTable) -> Iterator[Way]:
+    """Add a large constant to the part of the ciphertext that key shares are multiplied by, or to all of it.
+
+    Where silos open what they are given, the constant times the key comes out; see `joint_key_recovery`.
+    """
+    if not isinstance(table.integers, CkksSum | JointKeySum | OneKeySum):
+        raise DoesNotApply("nothing is encrypted, so that there is no c1")
+    yield from uploads_instead(table, MALFORMED)
+
+
+def copies_upload(table: CheatersTable) -> Iterator[Way]:
+    """Upload what the victim uploaded, which would count twice."""
+    if isinstance(table.integers, RingSum):
+        enlist(table)
+        yield lambda: _in_the_ring(table, None)
+    else:
+        yield from uploads_instead(table, COPIED)
+
+
+def cancels_upload(table: CheatersTable) -> Iterator[Way]:
+    """Upload minus what all others but the victim uploaded, so that the victim's is left."""
+    if isinstance(table.integers, RingSum):
+        raise DoesNotApply("no upload is seen alone: what a silo is passed is a total already")
+    yield from uploads_instead(table, CANCELLING)
+
+
+def constant_upload(table: CheatersTable) -> Iterator[Way]:
+    """Upload a constant instead of anything masked or encrypted."""
+    if isinstance(table.integers, RingSum):
+        enlist(table)
+        yield lambda: _in_the_ring(table, 1)
+    else:
+        yield from uploads_instead(table, CONSTANT)
+
+
+def uploads_instead(table: CheatersTable, change: Change) -> Iterator[Way]:
+    """The ways to have a changed upload opened, with all that the scheme's aggregator can do about it."""
+    enlist(table)
+    match scheme := table.integers:
+        case OneKeySum():
+            yield lambda: read_with_its_key(table, scheme)
+        case CkksSum():
+            for side in (CkksAccepting, CkksTryingKey):
+                yield partial(_play, table, side(scheme.setting(table.session)), change)
+                table.meet()
+        case JointKeySum() if change.blind:
+            yield lambda: _play(table, joint_key_cheats.reading(JointKeyReading, table, scheme), change)
+        case _:
+            yield lambda: _play(table, table.scheme.aggregator(table.session), change)
+
+
+def _play(table: CheatersTable, side: AggregatorSide, change: Change) -> list[Vector]:
+    form = format_of(table, table.integers)
+
+    def carry(number: int, replies: dict[str, bytes]) -> dict[str, bytes]:
+        if isinstance(form, JointKeyFormat) and number == statements.COMMIT_CIPHERTEXT:
+            if change.blind:
+                return joint_key_cheats.commit_changed(table, form, replies, lambda own: change.choose(form, own, {}))
+            return joint_key_cheats.commit_as_the_victim(table, replies)
+        committed = isinstance(form, JointKeyFormat) and change.blind  # its own side uploads what it committed to
+        if number != form.number or committed:
+            return replies
+        uploads = {silo: form.read(body) for silo, body in bodies(table, number, replies).items()}
+        return saying(table, number, replies, form.write(change.choose(form, uploads[ACCOMPLICE], uploads)))
+
+    return [table.drive(unchecked(side), carry=carry).total]
+
+
+def format_of(table: CheatersTable, scheme: SecureSum) -> UploadFormat:
+    """How uploads of the session are read and written."""
+    silos = len(ROSTER)
+    match scheme:
+        case PlainSum():
+            return PlainFormat(table.domain)
+        case AdditiveSum():
+            return MaskedFormat(shared_ring(table.domain, silos), AdditiveRound.ADD)
+        case SecAggSum():
+            return MaskedFormat(ring_for(table.domain, silos), SecAggRound.UPLOAD)
+        case CkksSum():
+            return CkksFormat(scheme.setting(table.session), table.identities[ACCOMPLICE])
+        case JointKeySum():
+            return JointKeyFormat(scheme.parameters(table.domain, silos))
+        case _:
+            raise DoesNotApply(f"uploads of {scheme.name} are not read as numbers")
+
+
+def _in_the_ring(table: CheatersTable, constant: int | None) -> list[Vector]:
+    """Pass on a constant under the accomplice's seal; for None, the victim's sealed letter as if it were its own."""
+    session, ring, known = table.session, ring_for(table.domain, len(ROSTER)), dict[str, bytes]()
+
+    def carry(number: int, replies: dict[str, bytes]) -> dict[str, bytes]:
+        said = bodies(table, number, replies)
+        if number == ADVERTISE:
+            known["mine"] = memory_of(table, pb.MaskedSiloState).channel_key
+            (known["victim's"],) = decode(pb.Advertisement, said[VICTIM]).keys
+        if number == FIRST:
+            known["letter"] = said[VICTIM]
+        if ACCOMPLICE not in replies or number == ADVERTISE:
+            return replies
+        if constant is None:
+            return saying(table, number, replies, known["letter"])
+        packed = ring.pack(ring.words(np.full(ring.length, constant)))
+        context = session.bind("letter", ACCOMPLICE.encode(), VICTIM.encode())
+        return saying(table, number, replies, ChannelKey(known["mine"]).seal(known["victim's"], packed, context))
+
+    return [table.drive(unchecked(table.scheme.aggregator(session)), carry=carry).total]
+
+
+def _long_key(form: UploadFormat) -> Numbers:
+    if not isinstance(form, CkksFormat):
+        raise DoesNotApply("no key share goes up with the upload")
+    return form.long_key

@@ -1,0 +1,15 @@
+"""What comes of every cheat against every sum: played once for all tests."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from experiments.attacks.cheating import Attempt, play_all
+
+Played = Mapping[tuple[str, str], Attempt]
+"""By sum and cheat."""
+
+
+@pytest.fixture(scope="session")
+def played() -> Played:
+    return {(attempt.secure_sum, attempt.cheat): attempt for attempt in play_all()}
