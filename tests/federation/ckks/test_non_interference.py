@@ -12,10 +12,13 @@ import pytest
 
 from federation.ckks.uploads import sign_upload
 from federation.ckks.wire import rows, to_bytes
-from federation.errors import ProtocolError
+from federation.errors import ProtocolError, QuorumLost
 from federation.masked.words import WordRing
+from federation.rounds import pieces
 from federation.secagg.plan import Round
+from federation.secagg.survivors import sign_survivors, to_bits
 from federation.wire import messages_pb2 as pb
+from federation.wire.codec import unwrap, wrap
 
 from .conftest import IDENTITIES, NAMES, Table
 
@@ -108,6 +111,50 @@ def test_honest_messages_are_what_they_would_have_been(
             assert replies[name] == without.said[number][name], (number, name)
     if result is not None:
         assert np.abs(result.total - attacked.vectors[VICTIM]).max() > 0.1
+
+
+def test_of_two_lists_a_silo_answers_the_one_it_was_told_or_refuses(
+    table_of: Callable[..., Table], repeatable_seals: Callable[[], None]
+) -> None:
+    """Each honest message is what it would have been had everyone been told the list that its silo was told.
+
+    The cheat signs both lists. Three silos hear that the victim is there, among them the cheat; one hears that it is not.
+    """
+    whole, without_victim = table_of(), table_of()
+    attacked, deceived = table_of(), "south"
+    for table, silent in ((whole, {}), (without_victim, {VICTIM: Round.UPLOAD})):
+        repeatable_seals()
+        table.run(silent=silent)
+    repeatable_seals()
+    for number in (Round.ADVERTISE, Round.SHARE, Round.UPLOAD):  # up to here nobody lies
+        for name in NAMES:
+            assert answer(attacked, number, name, body_asked(whole, number, name)) == body_said(whole, number, name)
+    lists = {name: to_bits(attacked.session, set(NAMES) - ({VICTIM} if name == deceived else set())) for name in HONEST}
+    signed = {name: answer(attacked, Round.CONFIRM, name, bits) for name, bits in lists.items()}
+    for name, signature in signed.items():
+        assert signature == body_said(without_victim if name == deceived else whole, Round.CONFIRM, name), name
+    for name, bits in lists.items():
+        alike = {other: signed[other] for other in HONEST if lists[other] == bits}
+        alike[CHEAT] = sign_survivors(attacked.session, IDENTITIES[CHEAT], bits)
+        if name == deceived:
+            with pytest.raises(QuorumLost):
+                answer(attacked, Round.REVEAL, name, pieces(alike))
+        else:
+            revealed = answer(attacked, Round.REVEAL, name, pieces(alike))
+            assert revealed == body_said(whole, Round.REVEAL, name), name
+
+
+def answer(table: Table, number: Round, name: str, body: bytes) -> bytes:
+    reply = table.silos[name].answer(wrap(table.session, round=2 * number, body=body))
+    return unwrap(table.session, round=2 * number + 1, data=reply)
+
+
+def body_asked(table: Table, number: Round, name: str) -> bytes:
+    return unwrap(table.session, round=2 * number, data=table.asked[number][name])
+
+
+def body_said(table: Table, number: Round, name: str) -> bytes:
+    return unwrap(table.session, round=2 * number + 1, data=table.said[number][name])
 
 
 class _SeesNothing(dict[str, dict[str, bytes]]):
