@@ -21,6 +21,7 @@ from typing import Any, Literal, assert_never, get_args
 import numpy as np
 from pydantic import TypeAdapter
 
+from experiments.attacks.cheat_names import CHEATS, WITH_A_SILO, Cheat
 from experiments.attacks.cheats import opens_twice, reads_uploads, replays_session, swaps_keys, two_sessions
 from experiments.attacks.key_cheats import longer_domain, solves_for_key
 from experiments.attacks.key_share_cheats import malformed_key
@@ -33,27 +34,8 @@ from federation.errors import ProtocolError
 from federation.one_key.one_key_sum import OneKeySum
 from federation.session import Vector
 
-Cheat = Literal[
-    "reads_uploads",
-    "solves_for_key",
-    "opens_one",
-    "swaps_keys",
-    "two_lists",
-    "opens_twice",
-    "replays_session",
-    "two_sessions",
-    "malformed_c1",
-    "copies_upload",
-    "cancels_upload",
-    "constant_upload",
-    "malformed_key",
-    "two_lists_with_a_silo",
-]
 Outcome = Literal["learnt", "refused", "harmless", "does not apply"]
 
-CHEATS: tuple[Cheat, ...] = get_args(Cheat)
-WITH_A_SILO: tuple[Cheat, ...] = CHEATS[CHEATS.index("malformed_c1") :]
-"""Cheats that a silo plays together with the aggregator."""
 SUMS: tuple[SumKind, ...] = get_args(SumKind)
 _WHO_MUST: dict[Cheat, str] = {
     "two_sessions": ". No sum knows of another: the silo's runtime must refuse the second in a run, and across runs "

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from matplotlib.patches import Rectangle
 
 from experiments import figures
+from experiments.attacks.cheat_names import WITH_A_SILO
 from experiments.comparison.rows import Measured, Row
 from experiments.report.averages import at, choices
 from experiments.report.chapter import Figure, Table
@@ -13,8 +14,8 @@ from experiments.report.chapters.draft import Album, Draft, Part
 from experiments.report.chapters.words import missing, text_of
 
 LEAD = (
-    "An aggregator that looks, computes and lies, tried against real silos: whether it learns a single silo's vector, "
-    "or is refused."
+    "An aggregator that looks, computes and lies, alone or together with one of four silos, tried against real silos: "
+    "whether it learns another silo's vector, or is refused."
 )
 NOTES = (
     "Learnt: a silo's vector, or how it changed between two sessions, came out in the aggregator's hands. Refused: in "
@@ -22,6 +23,11 @@ NOTES = (
     "it is not a silo's vector. Does not apply: there was nothing to send, or nothing to compute from.",
     "Two sessions, one of them without the victim, are no lie that a sum could notice: their difference tells the "
     "vector. Against that stand the silo's runtime, its policy, and the noise in what is summed, which are not here.",
+    "Together with a silo: everything that the silo knows the aggregator knows. The silo uploads a ciphertext with a "
+    "large constant on its c1, a copy of the victim's upload, what cancels all uploads but the victim's, or "
+    "a constant; or it takes part with a malformed key; or it signs both of two lists. Under one key any silo reads "
+    "every upload, and needs no cheat. One silo is what a threshold of three of four allows for.",
+    "Nothing here is about false sums: a silo that cheats can falsify the sum in every scheme.",
     "These are the cheats that were thought of. A matrix without a single learnt is no proof.",
 )
 LEARNT, REFUSED, HARMLESS, NOT_APPLICABLE = "learnt", "refused", "harmless", "does not apply"
@@ -33,6 +39,8 @@ FILLS = {
 }
 NOT_LEARNT = "not learnt"
 SECOND = "two sessions"
+ALONE, TOGETHER = "the aggregator alone", "the aggregator and one silo"
+HELPED = {cheat.replace("_", " ") for cheat in WITH_A_SILO}
 MIXED = ("#f6d9a8", "...")
 
 Outcomes = dict[str, dict[str, str]]
@@ -78,28 +86,37 @@ def cheats_of(found: Outcomes) -> list[str]:
 
 
 def picture(found: Outcomes, album: Album) -> Figure:
-    """Words on colours and hatches: none of the three alone."""
-    cheats = cheats_of(found)
-    drawn, (axes,) = figures.panels(
-        1, height=1.5 + 0.42 * len(found), width=max(figures.WIDTH, 2.0 + 1.15 * len(cheats))
-    )
-    for row, line in enumerate(found.values()):
-        for column, cheat in enumerate(cheats):
-            text = line.get(cheat, "not tried")
+    """Words on colours and hatches: none of the three alone. A cheat is a row, a sum a column."""
+    rows, sums = lines(cheats_of(found)), list(found)
+    drawn, (axes,) = figures.panels(1, height=1.1 + 0.42 * len(rows), width=max(figures.WIDTH, 2.0 + 0.95 * len(sums)))
+    for row, cheat in enumerate(rows):
+        if cheat in (ALONE, TOGETHER):
+            axes.text(-0.48, row + 0.1, cheat, ha="left", va="center", fontsize=10.5, fontweight="bold")
+            continue
+        for column, scheme in enumerate(sums):
+            text = found[scheme].get(cheat, "not tried")
             colour, hatch = FILLS.get(text, MIXED if text.startswith(LEARNT) else ("#ffffff", ""))
             axes.add_patch(Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, facecolor=colour, hatch=hatch,
                                      edgecolor="#b06a50" if hatch else "#ffffff", linewidth=0))  # fmt: skip
             axes.text(column, row, textwrap.fill(text, 9), ha="center", va="center", fontsize=9.5, linespacing=1.0,
                       fontweight="bold" if text.startswith(LEARNT) else "normal")  # fmt: skip
-    figures.name_rows(axes, list(found))
-    axes.set_xlim(-0.5, len(cheats) - 0.5)
-    axes.set_xticks(range(len(cheats)), [textwrap.fill(cheat, 14) for cheat in cheats])
+    figures.name_rows(axes, ["" if cheat in (ALONE, TOGETHER) else cheat for cheat in rows])
+    axes.set_xlim(-0.5, len(sums) - 0.5)
+    axes.set_xticks(range(len(sums)), [textwrap.fill(scheme, 10) for scheme in sums])
     axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
     axes.tick_params(length=0)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-    axes.set_ylabel("secure sum")
+    axes.set_xlabel("secure sum")
     return album.keep(drawn, "matrix", message=message(found), caption="Each cell is a cheat, tried against that sum.")
+
+
+def lines(cheats: Sequence[str]) -> list[str]:
+    """The rows of the picture: who cheats, and then how."""
+    alone = [cheat for cheat in cheats if cheat not in HELPED]
+    helped = [cheat for cheat in cheats if cheat in HELPED]
+    return [*([ALONE, *alone] if alone else []), *([TOGETHER, *helped] if helped else [])]
 
 
 def message(found: Outcomes) -> str:
@@ -116,9 +133,9 @@ def message(found: Outcomes) -> str:
 def within_a_session(found: Outcomes) -> str:
     """Which sums yielded, and which did not."""
     tried = {scheme: line for scheme, line in found.items() if any(text != NOT_APPLICABLE for text in line.values())}
-    weak = {scheme: sum(text.startswith(LEARNT) for text in line.values()) for scheme, line in tried.items()}
-    open_sums = [f"{scheme} to {count}" for scheme, count in weak.items() if count]
-    tight = [scheme for scheme, count in weak.items() if not count]
+    weak = {scheme: [cheat for cheat in line if line[cheat].startswith(LEARNT)] for scheme, line in tried.items()}
+    open_sums = [f"{scheme} to {_counted(cheats)}" for scheme, cheats in weak.items() if cheats]
+    tight = [scheme for scheme, cheats in weak.items() if not cheats]
     if not weak:
         return "No cheat applies to any of these sums"
     if not open_sums:
@@ -127,9 +144,16 @@ def within_a_session(found: Outcomes) -> str:
     return f"Sums that yield to cheats: {', '.join(open_sums)}{held}"
 
 
+def _counted(cheats: Sequence[str]) -> str:
+    """How many, and how many of them a silo helps with."""
+    helped = sum(cheat in HELPED for cheat in cheats)
+    return f"{len(cheats)} ({helped} with a silo's help)" if helped else str(len(cheats))
+
+
 def table(found: Outcomes) -> Table:
     """The matrix for those who do not see it."""
     rows = tuple(
-        (cheat, *(line.get(cheat, "not tried") for line in found.values())) for cheat in cheats_of(found)
+        (f"{cheat}, with a silo's help" if cheat in HELPED and "silo" not in cheat else cheat,
+         *(line.get(cheat, "not tried") for line in found.values())) for cheat in cheats_of(found)
     )  # fmt: skip
     return Table("What each cheat learns", ("cheat", *found), rows)

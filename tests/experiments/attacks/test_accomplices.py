@@ -2,7 +2,8 @@
 
 import pytest
 
-from experiments.attacks.cheating import SUMS, WITH_A_SILO, Cheat
+from experiments.attacks.cheat_names import WITH_A_SILO, Cheat
+from experiments.attacks.cheating import SUMS
 from federation.config.sums import SumKind
 
 from .conftest import Played

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from experiments.attacks.cheating import CHEATS, SUMS, Cheat
+from experiments.attacks.cheat_names import CHEATS, Cheat
+from experiments.attacks.cheating import SUMS
 from experiments.attacks.table import VICTIM, CheatersTable
 from federation.config.sums import SumKind
 from federation.plain.plain_sum import PlainSum

@@ -190,10 +190,11 @@ def audit() -> Iterator[Measured]:
 
 
 def cheating() -> Iterator[Measured]:
-    cheats = ("reads_uploads", "opens_one", "swaps_keys", "two_lists", "opens_twice", "replays_session")
+    cheats = ("reads_uploads", "opens_one", "swaps_keys", "two_lists", "opens_twice", "replays_session", "malformed_c1",
+              "two_lists_with_a_silo")  # fmt: skip
     words = {"l": ("learnt", 1), "r": ("refused", 0), "h": ("harmless", 0), "-": ("does not apply", -1)}
-    tried = {"plain": "l----h", "ring": "h----h", "SecAgg": "h-rrrr", "CKKS shared key": "hrrrrr", "CKKS one key": "hlr-lr",
-             "Paillier": "hl--lr"}  # fmt: skip
+    tried = {"plain": "l----h--", "ring": "h----h-h", "SecAgg": "h-rrrr-h", "CKKS": "hrrrrrhh",
+             "CKKS joint key": "hrrrrrlh", "CKKS one key": "hlr-lrll", "Paillier": "hl--lrll"}  # fmt: skip
     for name, outcomes in tried.items():
         told = [(cheat, *words[letter]) for cheat, letter in zip(cheats, outcomes, strict=True)]
         yield cell(
