@@ -49,6 +49,7 @@ SHOWN = {
         r"no noise: +the ledger says 0\.50\n +the audit proves 2\.\d\d for any mechanism, so there is an alarm: True",
         r"plain yields to: reads_uploads",
         r"secagg yields to: two_sessions\nckks yields to: two_sessions\n",
+        r"ckks_joint_key yields to: two_sessions, malformed_c1, constant_upload\n",
         r"ckks_one_key yields to: (.*, )?opens_one",
         r"paillier yields to: (.*, )?opens_one",
     ],
