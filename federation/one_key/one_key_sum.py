@@ -13,8 +13,8 @@ another silo: no silo can tell what it opens, nor what the others were given.
 Stock CKKS does not even hide uploads from an aggregator that follows the protocol. A decryption is approximate: it
 carries the noise, which is linear in the key, and told as it is, without flooding, it gives the key away (Li and
 Micciancio 2021). From 8192 real entries on, one sum is enough: `experiments.attacks.key_recovery` does it in a fraction
-of a second. This is what stock CKKS does wherever decryptions are shared, so the baseline is left as it is. SiloSeal's
-own CKKS floods what it opens; Paillier decrypts exactly.
+of a second. This is what stock CKKS does wherever decryptions are shared, so the baseline is left as it is. In
+SiloSeal's own CKKS the aggregator is given a key, that of the sum, which opens nothing else; Paillier decrypts exactly.
 
 The leader must be there for the first two rounds; after these any silo may fall silent while the quorum is left, but
 for the one that tells. What was opened is compared to the last bit: under stock CKKS, whose decoding rounds, all silos
