@@ -7,7 +7,8 @@ to nobody before every silo is bound to its nonce: it cannot be tried out.
 
 What remains: the aggregator, and silos that work for it, hear the last nonce first. They may leave a run whose beacon
 they dislike and begin another. Each such try is a run in which every silo enrols, begins and writes a line in its audit
-log: g bits of a bound cost 2^g runs, not 2^g hashes.
+log: g bits of a bound cost 2^g runs, not 2^g hashes. Such a run ends before anything is trained or charged, and may
+take seconds: a day of them is worth about 13 bits, and shows as thousands of runs in every silo's log.
 
 A silo that signs two commitments lets the aggregator show each to other silos. Those silos then have different beacons,
 and each of them only the one that it was bound to before it revealed its nonce. Their sums have different sessions, so

@@ -5,7 +5,7 @@ holds everyone else to the same commitments.
 """
 
 from federation.agreement import Agreement
-from federation.beacon import NONCE_BYTES, commit, join_nonces
+from federation.beacon import NONCE_BYTES, commit, join_nonces, require_committed
 from federation.identity import Identity
 from federation.randomness import Randomness
 from federation.wire import messages_pb2 as pb
@@ -18,9 +18,14 @@ def enrol(agreement: Agreement, me: Identity, draw: pb.BeaconDraw, randomness: R
     return pb.Enrolled(identity=me.public, agreement=agreement.sign(me, commitment), commitment=commitment)
 
 
-def begin(agreement: Agreement, request: pb.Begin, draw: pb.BeaconDraw) -> pb.Begun:
-    """Reveal the nonce, once everyone has signed the same agreement and is bound to a nonce of its own."""
-    agreement.check(request.agreements, request.commitments)
+def begin(agreement: Agreement, me: Identity, request: pb.Begin, draw: pb.BeaconDraw) -> pb.Begun:
+    """Reveal the nonce, once everyone has signed the same agreement and is bound to a nonce of its own.
+
+    This silo's commitment must be the one to its last nonce: a silo whose folder was lost may have signed another
+    before, and with old ones, whose nonces are known, the aggregator could choose among beacons.
+    """
+    committed = agreement.check(request.agreements, request.commitments)
+    require_committed(agreement, me.name, draw.nonce, committed[me.name])
     draw.commitments.extend(request.commitments)
     return pb.Begun(nonce=draw.nonce)
 

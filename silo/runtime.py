@@ -162,7 +162,7 @@ class Silo:
                 enrolled.classes = shared_classes(self._job, self._data.classes)
                 reply.enrolled.CopyFrom(enrolled)
             case "begin":
-                reply.begun.CopyFrom(begin(self._agreement(message), message.begin, last.draw))
+                reply.begun.CopyFrom(begin(self._agreement(message), self._identity, message.begin, last.draw))
             case "nonces":
                 reply.ready.CopyFrom(hear_nonces(self._agreement(message), message.nonces, last.draw))
             case "sketch":

@@ -8,7 +8,7 @@ import numpy as np
 
 from federation.ckks.encryption import open_sum
 from federation.ckks.setting import Setting
-from federation.ckks.uploads import fingerprints, require_new, require_own
+from federation.ckks.uploads import Fingerprints, require_new, require_own
 from federation.ckks.values import to_total
 from federation.ckks.wire import rows
 from federation.rounds import Bodies
@@ -28,7 +28,7 @@ class CkksAggregator(SecAggAggregator):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting.session, setting.plan)
         self._parameters, self._precision_bits = setting.parameters, setting.precision_bits
-        self._seen = dict[str, dict[str, bytes]]()  # fingerprints of what each silo uploaded
+        self._seen = dict[str, Fingerprints]()  # of what each silo uploaded
         self._ciphertexts = np.zeros((len(self._parameters.prime_bits), self._parameters.coefficients), dtype=np.uint64)
 
     def _largest(self, number: int) -> int:
@@ -39,26 +39,24 @@ class CkksAggregator(SecAggAggregator):
         if number != Round.UPLOAD:
             super()._check(number, silo, body)
             return
-        upload = self._own_upload(silo, body)
+        upload, seen = self._own_upload(silo, body)
         super()._check(number, silo, upload.masked_key)
         for _ in rows(self._parameters, upload.ciphertext):
             pass  # each is checked as it comes
-        self._seen[silo] = fingerprints(upload)  # of what is right only, so that nonsense keeps nobody out
+        self._seen[silo] = seen  # of what is right only, so that nonsense keeps nobody out
 
-    def _own_upload(self, silo: str, body: bytes) -> pb.CkksUpload:
+    def _own_upload(self, silo: str, body: bytes) -> tuple[pb.CkksUpload, Fingerprints]:
         upload = decode(pb.CkksUpload, body)
         require_own(self._session, silo, upload)
-        require_new(silo, upload, self._seen)
-        return upload
+        return upload, require_new(silo, upload, self._seen)
 
     def _add_upload(self, silo: str, body: bytes) -> None:
-        upload = self._own_upload(silo, body)
+        upload, self._seen[silo] = self._own_upload(silo, body)
         super()._add_upload(silo, upload.masked_key)
         primes = self._parameters.ring.primes
         for total, row, prime in zip(self._ciphertexts, rows(self._parameters, upload.ciphertext), primes, strict=True):
             total += row
             np.minimum(total, total - prime, out=total)
-        self._seen[silo] = fingerprints(upload)
 
     def _unmask(self, replies: Bodies) -> Sum:
         """The key of the sum, then the sum."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from federation.ckks.parameters import Parameters
 from federation.ckks.seal_codec import Residues
-from federation.ckks.wide import DIGIT_BITS, Digits, Weights, digits_of, residues_of
+from federation.ckks.wide import DIGIT_BITS, Digits, Weights, digits_of, fits_residues, residues_of
 from federation.errors import OpeningFailed
 
 Values = NDArray[np.integer]
@@ -68,5 +68,7 @@ def _digits_of_a_value(parameters: Parameters) -> tuple[int, int]:
 def _weights(parameters: Parameters) -> Weights:
     """What each digit of each value counts in a coefficient: first the lowest digits of all values."""
     count, bits = _digits_of_a_value(parameters)
+    if not fits_residues(bits, count * parameters.values):
+        raise ValueError(f"{parameters.values} values of {count} digits of {bits} bits are too many for exact products")
     places = [parameters.floor * parameters.radix**value for value in range(parameters.values)]
     return tuple(place << (bits * digit) for digit in range(count) for place in places)

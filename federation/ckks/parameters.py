@@ -121,7 +121,7 @@ def derive(domain: Domain, silos: int, *, precision_bits: int) -> Parameters:
     found = [
         parameters
         for degree, most in MODULUS_BITS.items()
-        for values in range(1, most // int(silos * largest).bit_length() + 1)
+        for values in range(1, int(most / math.log2(silos * largest + 1)) + 1)
         if (parameters := Parameters(silos, domain.length, degree, values, largest)).is_secure
     ]
     if not found:

@@ -11,7 +11,7 @@ from federation.ckks.security import VARIANCE
 from federation.mechanisms.tables import discrete_gaussian
 from federation.randomness import Randomness
 
-_SPARE_WORDS = 64  # a word is rejected with probability below 2^-15: each prime is just below a power of two
+_SPARE_WORDS = 64  # a word is rejected with probability below 2^-13: each prime is just below a power of two
 
 
 def draw_short(randomness: Randomness, count: int) -> NDArray[np.int64]:
@@ -26,4 +26,6 @@ def expand_uniform(ring: Ring, seed: bytes) -> Residues:
         stream = hashlib.shake_256(seed + bytes([index])).digest(8 * (ring.degree + _SPARE_WORDS))
         words = np.frombuffer(stream, dtype="<u8") & np.uint64(2**bits - 1)
         rows.append(words[words < prime][: ring.degree])
+    if min(map(len, rows)) < ring.degree:
+        raise RuntimeError("too many words were rejected, which happens with probability below 2^-400")
     return np.stack(rows)

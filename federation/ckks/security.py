@@ -5,7 +5,9 @@ message, the sum of the errors. With what silos on its side tell it, it knows s 
 errors e, f of any two honest silos: one *hint* on each. The rest of the argument is a walk from silo to silo: if
 a s + e looks uniform to whoever knows these hints, every honest upload but one may be replaced by a uniform
 polynomial, and the last by what makes the sum come out right. So the uploads tell the sum of the honest silos' vectors
-and nothing else (Bell et al. 2023, ACORN, section 3.2). More honest silos only add randomness that nobody knows.
+and nothing else (Bell et al. 2023, ACORN, section 3.2). More honest silos only add randomness that nobody knows. The
+walk takes one step for each honest silo but one, and an aggregator that picks the list after it has seen the uploads
+must be guessed: the advantage grows by up to n^3 in all, which the table of costs does not count.
 
 **What the hints cost.** By the Hint-RLWE theorem (Kim, Lee, Seo and Song, CRYPTO 2023), ring-LWE with the hint
 (s, e) + (t, f), where all four are discrete Gaussians of standard deviation sigma, is as hard as plain ring-LWE with

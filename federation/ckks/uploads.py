@@ -8,6 +8,9 @@ from federation.identity import Identity, check_signature
 from federation.session import Session
 from federation.wire import messages_pb2 as pb
 
+Fingerprints = Mapping[str, bytes]
+"""Digests of the parts of an upload, by which uploads are compared."""
+
 
 def sign_upload(session: Session, me: Identity, upload: pb.CkksUpload) -> bytes:
     """The upload with its silo's signature."""
@@ -26,21 +29,17 @@ def require_own(session: Session, silo: str, upload: pb.CkksUpload) -> None:
         ) from error
 
 
-def require_new(silo: str, upload: pb.CkksUpload, others: Mapping[str, Mapping[str, bytes]]) -> None:
+def require_new(silo: str, upload: pb.CkksUpload, others: Mapping[str, Fingerprints]) -> Fingerprints:
     """`UploadCopied` where another silo has sent the same ciphertext or masked key: two honest ones never agree."""
-    mine = fingerprints(upload)
+    parts = {"ciphertext": upload.ciphertext, "masked key": upload.masked_key}
+    mine = {part: hashlib.sha256(data).digest() for part, data in parts.items()}
     for other, theirs in others.items():
         if other != silo and (same := [part for part in mine if mine[part] == theirs[part]]):
             raise UploadCopied(
                 f"{silo} uploaded the {' and the '.join(same)} that {other} has uploaded: one of them copied the "
                 "other's; leave both out, or begin another sum"
             )
-
-
-def fingerprints(upload: pb.CkksUpload) -> dict[str, bytes]:
-    """By which parts of two uploads are compared."""
-    parts = {"ciphertext": upload.ciphertext, "masked key": upload.masked_key}
-    return {part: hashlib.sha256(data).digest() for part, data in parts.items()}
+    return mine
 
 
 def _statement(session: Session, silo: str, upload: pb.CkksUpload) -> bytes:

@@ -56,11 +56,11 @@ def crt_scale(primes: Residues) -> Residues:
 def digits_of(scaled: Residues, primes: Residues, *, plus: int) -> Digits:
     """The digits, least first, of integers whose residues times `crt_scale` these are, after `plus` is added.
 
-    The integers lie between a little below 0 and Q / 2. Of one that is negative with `plus` added, the highest digit is
+    The integers lie between -Q / 5 and 7 Q / 10. Of one that is negative with `plus` added, the highest digit is
     negative.
     """
-    # By the remainder theorem the integer is sum(scaled_i * Q / q_i) - wraps * Q. It lies between a little below 0 and
-    # Q / 2, so a quarter keeps the floor away from both ends.
+    # By the remainder theorem the integer is sum(scaled_i * Q / q_i) - wraps * Q. The sum is wrong by far less than
+    # Q / 20, so a quarter keeps the floor away from both ends.
     wraps = np.floor((scaled / primes.astype(np.float64)[:, None]).sum(axis=0) + 0.25)
     parts = [(scaled >> np.uint64(_PART_BITS * part)) & np.uint64(2**_PART_BITS - 1) for part in range(_PARTS)]
     columns = np.concatenate([*parts, wraps[None, :]]).astype(np.float64)

@@ -43,7 +43,7 @@ class SecAggAggregator(AggregatorRounds):
         return self._plan.fewest if number < Round.CONFIRM else self._plan.fewest_openers
 
     def _largest(self, number: int) -> int:
-        most = max(len(near) for near in self._plan.neighbours.values()) + 1
+        most = self._plan.most_near
         sizes = {
             Round.ADVERTISE: ADVERTISEMENT_BYTES,
             Round.SHARE: most * (_SEALED_BYTES + _FRAMING_BYTES),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 
 from federation.masked.words import WordRing
 
@@ -31,6 +32,11 @@ class Plan:
     """Silos that must upload: as many as the session demands, and as the graph needs."""
     fewest_openers: int
     """Silos that must answer after the uploads: as many as the graph needs."""
+
+    @cached_property
+    def most_near(self) -> int:
+        """Silos of the largest neighbourhood, its centre included."""
+        return max(len(near) for near in self.neighbours.values()) + 1
 
     @property
     def fewest_near(self) -> int:

@@ -110,7 +110,7 @@ def test_a_full_disk_costs_nothing_but_the_reply(table: Table, monkeypatch: pyte
 
 
 def test_an_old_copy_of_the_last_reply_is_noticed(table: Table) -> None:
-    """With it the silo would open a second time, under other flooding, or reveal its other share."""
+    """With it the silo would upload a second time under the same masks, or reveal its other share."""
     reply, copies = table.bench.folder / "reply.bin", list[bytes]()
 
     def ask(number: int, request: bytes) -> bytes:

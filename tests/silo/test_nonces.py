@@ -98,6 +98,22 @@ def test_a_commitment_that_its_silo_did_not_sign_gets_no_nonce(fresh: Bench, sil
     assert fresh.ask(-1, begin=fresh.everyone()).begun.nonce
 
 
+def test_an_older_commitment_of_the_silo_itself_gets_no_nonce(fresh: Bench) -> None:
+    """It signed it in the same run, before its folder was lost: everyone may know that nonce by now."""
+    everyone = fresh.everyone()
+    for pieces, data in (
+        (everyone.commitments, older := commit(fresh.agreement, "north", OTHER)),
+        (everyone.agreements, fresh.agreement.sign(fresh.identities["north"], older)),
+    ):
+        for piece in pieces:
+            if piece.silo == "north":
+                piece.data = data
+    fresh.agreement.check(everyone.agreements, everyone.commitments)
+    reply = fresh.ask(-1, begin=everyone)
+    assert (reply.refusal.error, reply.begun.nonce) == ("CommitmentBroken", b"")
+    assert fresh.ask(-1, begin=fresh.everyone()).begun.nonce
+
+
 def test_a_silo_that_is_left_out_of_the_commitments_gets_no_nonce(fresh: Bench) -> None:
     everyone = fresh.everyone()
     left = pb.Begin(agreements=everyone.agreements, commitments=without(everyone.commitments, "east"))

@@ -79,10 +79,10 @@ CHANGES: dict[str, Change] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-@pytest.mark.parametrize("checked", [True, False], ids=["honest aggregator", "lying aggregator"])
 def test_honest_messages_are_what_they_would_have_been(
-    table_of: Callable[..., Table], change: Change, checked: bool, repeatable_seals: Callable[[], None]
+    table_of: Callable[..., Table], change: Change, repeatable_seals: Callable[[], None]
 ) -> None:
+    """The aggregator lies, too: it looks at nothing that its accomplice uploads, and goes on to the end."""
     repeatable_seals()
     without = table_of()
     without.run()
@@ -97,15 +97,12 @@ def test_honest_messages_are_what_they_would_have_been(
         sign_upload(attacked.session, IDENTITIES[CHEAT], uploads[CHEAT])
         return {**replies, CHEAT: attacked.wrapped(uploads[CHEAT])}
 
-    if not checked:  # an aggregator that lies does not look at what its accomplice uploads
-        attacked.side.__dict__["_seen"] = _SeesNothing()
+    attacked.side.__dict__["_seen"] = _SeesNothing()
     try:
-        result = attacked.run(carry=cheat, checked=checked)
+        result = attacked.run(carry=cheat, checked=False)
     except ProtocolError:  # in the aggregator's own hands: honest silos have said what they say
         result = None
-    assert attacked.said[Round.UPLOAD].keys() == set(NAMES)
-    if not checked:
-        assert attacked.said.keys() == set(Round), "every honest silo answered to the end"
+    assert attacked.said.keys() == set(Round), "every honest silo answered to the end"
     for number, replies in attacked.said.items():
         for name in HONEST:
             assert replies[name] == without.said[number][name], (number, name)

@@ -83,9 +83,10 @@ def test_digits_of_packed_values_stay_exact_in_double_precision() -> None:
 
 
 def test_no_other_secure_choice_has_a_shorter_upload() -> None:
-    for domain, _, found in every()[::5]:
+    assert any(found.values > 100 for _, _, found in every())
+    for domain, _, found in every()[::3]:
         for degree in MODULUS_BITS:
-            for values in range(1, 60):
+            for values in range(1, 270):  # 420 bits have room for 265 values of two silos' single bits
                 other = Parameters(found.silos, domain.length, degree, values, found.largest)
                 if other.is_secure:
                     assert found.ciphertext_bytes + found.key_bytes <= other.ciphertext_bytes + other.key_bytes
