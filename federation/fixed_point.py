@@ -20,6 +20,9 @@ from federation.randomness import Randomness
 from federation.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
 from federation.session import Domain, IntegerDomain, RealDomain, Session, Vector
 
+MOST_PRECISION_BITS = 51
+"""Points up to 2^52 are whole numbers of double precision, in which entries are rounded."""
+
 _BOUND_SLACK = 1 + 2.0**-23
 """A domain lets entries pass its bound by rounding in single precision."""
 
@@ -44,7 +47,11 @@ def to_points(domain: RealDomain, vector: Vector, precision_bits: int) -> NDArra
 
 
 def largest_point(precision_bits: int) -> int:
-    """The last of the grid."""
+    """The last of the grid; `DomainError` for a grid that double precision cannot count."""
+    if type(precision_bits) is not int or not 1 <= precision_bits <= MOST_PRECISION_BITS:
+        raise DomainError(
+            f"reals were to be rounded to {precision_bits!r} bits, expected a whole number, 1 to {MOST_PRECISION_BITS}"
+        )
     return int(2 ** (precision_bits + 1) - 1)
 
 

@@ -44,7 +44,10 @@ class Identity(Secret):
             with path.open("rb") as file:
                 mode, content = os.fstat(file.fileno()).st_mode, file.read()
         except OSError as error:
-            raise RunError(f"{path} cannot be read ({error.strerror}); restore it from a backup") from error
+            raise RunError(
+                f"{path} cannot be read ({error.strerror}); restore it from a backup. A kit of the authority holds no "
+                "keys: put its files beside those that `siloseal provision request` made"
+            ) from error
         if len(content) != KEY_BYTES:
             raise RunError(
                 f"{path} holds {len(content)} bytes, expected an Ed25519 key of {KEY_BYTES}; restore it from a backup"

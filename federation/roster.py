@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from federation.config.fields import Name
 from federation.config.loading import load_config
 from federation.config.section import Section
+from federation.errors import ConfigError
 from federation.identity import KEY_BYTES
 
 
@@ -63,4 +64,9 @@ class Roster(Section):
 
 def read_roster(path: Path) -> Roster:
     """The roster in this file, or `ConfigError`."""
+    if not path.exists():
+        raise ConfigError(
+            f"{path} is not there. `siloseal provision` makes it once every silo's request has come, with the kits "
+            "that it belongs to: provision again if some were missing, and put the whole kit here"
+        )
     return load_config(Roster, path)

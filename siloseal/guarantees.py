@@ -10,6 +10,7 @@ from federation.config.schedule import FedAvg, TwoPhase
 from federation.config.sums import opens_what_it_is_given
 from federation.config.warm_start import KernelMeanStart, LeaderStart
 from federation.contributions import model_domain, model_scheme, sketch_domain, sketch_scheme
+from federation.joint_key.joint_key_sum import JointKeyConfig
 from federation.mechanism import NoisySum
 from federation.mechanisms.gaussian import GaussianAtAggregator
 from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START
@@ -28,15 +29,21 @@ Ledgers = Mapping[str, Ledger | None]
 Parts = Mapping[str, LabelledImages]
 
 
-def one_key_warnings(job: Job) -> list[str]:
-    """Of sums that are here to be compared with: what they do not protect from."""
+def baseline_warnings(job: Job) -> list[str]:
+    """What the sums that are here to be compared with do not protect from."""
     sums = [job.secure_sum, *([job.schedule.tuning_sum] if isinstance(job.schedule, TwoPhase) else [])]
-    kinds = sorted({config.kind for config in sums if opens_what_it_is_given(config)})
-    return [
+    one_key = sorted({config.kind for config in sums if opens_what_it_is_given(config)})
+    warnings = [
         f"{kind} is a baseline: every silo holds the whole key, one of them and the aggregator read every upload, and "
         "so does an aggregator that lies."
-        for kind in kinds
+        for kind in one_key
     ]
+    if any(isinstance(config, JointKeyConfig) for config in sums):
+        warnings.append(
+            "ckks_joint_key is a baseline: it assumes that silos follow the protocol. One that uploads a malformed "
+            "ciphertext and the aggregator together read every upload."
+        )
+    return warnings
 
 
 def protection(job: Job, finished: Finished) -> list[ProtectionMetric]:

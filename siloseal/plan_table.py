@@ -10,7 +10,7 @@ from federation.config.job import Job
 from federation.config.privacy import NoPrivacy
 from silo.promises import promise_of
 from siloseal import wording
-from siloseal.guarantees import one_key_warnings
+from siloseal.guarantees import baseline_warnings
 from siloseal.metrics import phase_title
 from siloseal.plan import Plan
 
@@ -32,7 +32,7 @@ def print_plan(job: Job, plan: Plan, *, as_json: bool) -> None:
         terminal.print(f"         {tightest} by privacy loss distributions, which are tighter")
     if not isinstance(privacy, NoPrivacy):
         terminal.print(f"noise    {promise_of(job).noise}")
-    for warning in one_key_warnings(job):
+    for warning in baseline_warnings(job):
         terminal.print(f"sums     {warning}")
     terminal.print(f"model    {plan.parameters:,} shared parameters")
     terminal.print(f"memory   about {wording.size(plan.memory_bytes)}")

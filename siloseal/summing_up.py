@@ -14,7 +14,7 @@ from silo.data.units import count_units
 from silo.ledger import Budget, Ledger
 from silo.promises import promise_of
 from siloseal.finished import Finished
-from siloseal.guarantees import Ledgers, Parts, one_key_warnings, parameters, protection
+from siloseal.guarantees import Ledgers, Parts, baseline_warnings, parameters, protection
 from siloseal.metrics import REFERENCES, Metric, NoteMetric, PrivacyMetric
 from siloseal.recorder import Recorder
 from siloseal.run_folder import silo_folder
@@ -28,7 +28,7 @@ def sum_up(
     job: Job, run_dir: Path, parts: Parts, ledgers: Ledgers, finished: Finished, recorder: Recorder, *, seconds: float
 ) -> RunSummary:
     """Write the closing metrics and return the summary."""
-    warnings = [*finished.notes, *one_key_warnings(job)]
+    warnings = [*finished.notes, *baseline_warnings(job)]
     if recorder.resumed:
         warnings.append(
             "This run was interrupted and resumed: durations are those of its last part, and training that the "

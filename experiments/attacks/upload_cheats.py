@@ -29,7 +29,6 @@ from federation.additive.sides import Round as AdditiveRound
 from federation.additive.sides import shared_ring
 from federation.ckks.aggregator_side import CkksAggregator
 from federation.ckks.ckks_sum import CkksSum
-from federation.ckks.uploads import Fingerprints
 from federation.joint_key import statements
 from federation.joint_key.joint_key_sum import JointKeySum
 from federation.masked.words import ring_for
@@ -76,8 +75,11 @@ CANCELLING = Change(_cancelling, blind=False)
 class CkksAccepting(CkksAggregator):
     """Adds what comes, copies and all."""
 
-    def _own_upload(self, silo: str, body: bytes) -> tuple[pb.CkksUpload, Fingerprints]:
-        return decode(pb.CkksUpload, body), {}
+    def _own_upload(self, silo: str, body: bytes) -> pb.CkksUpload:
+        return decode(pb.CkksUpload, body)
+
+    def _compare(self, silo: str, upload: pb.CkksUpload) -> None:
+        pass
 
 
 class CkksTryingKey(CkksAccepting, CkksWatching):

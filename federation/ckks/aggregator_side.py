@@ -8,9 +8,10 @@ import numpy as np
 
 from federation.ckks.encryption import open_sum
 from federation.ckks.setting import Setting
-from federation.ckks.uploads import Fingerprints, require_new, require_own
+from federation.ckks.uploads import Fingerprints, fingerprints, require_new, require_own
 from federation.ckks.values import to_total
 from federation.ckks.wire import rows
+from federation.errors import UploadCopied
 from federation.rounds import Bodies
 from federation.secagg.aggregator_side import SecAggAggregator
 from federation.secagg.plan import Round
@@ -39,19 +40,35 @@ class CkksAggregator(SecAggAggregator):
         if number != Round.UPLOAD:
             super()._check(number, silo, body)
             return
-        upload, seen = self._own_upload(silo, body)
+        upload = self._own_upload(silo, body)
         super()._check(number, silo, upload.masked_key)
         for _ in rows(self._parameters, upload.ciphertext):
             pass  # each is checked as it comes
-        self._seen[silo] = seen  # of what is right only, so that nonsense keeps nobody out
+        self._compare(silo, upload)  # what is right only, so that nonsense keeps nobody out
 
-    def _own_upload(self, silo: str, body: bytes) -> tuple[pb.CkksUpload, Fingerprints]:
+    def _own_upload(self, silo: str, body: bytes) -> pb.CkksUpload:
         upload = decode(pb.CkksUpload, body)
         require_own(self._session, silo, upload)
-        return upload, require_new(silo, upload, self._seen)
+        return upload
+
+    def _compare(self, silo: str, upload: pb.CkksUpload) -> None:
+        """Refuse what another silo has uploaded. Of two that come at once, in two threads, one at least is refused.
+
+        That is why an upload is written down first, and compared then.
+        """
+        before, mine = self._seen.get(silo), fingerprints(upload)
+        self._seen[silo] = mine
+        try:
+            require_new(silo, mine, self._seen.copy())
+        except UploadCopied:
+            del self._seen[silo]
+            if before is not None:
+                self._seen[silo] = before
+            raise
 
     def _add_upload(self, silo: str, body: bytes) -> None:
-        upload, self._seen[silo] = self._own_upload(silo, body)
+        upload = self._own_upload(silo, body)
+        self._compare(silo, upload)
         super()._add_upload(silo, upload.masked_key)
         primes = self._parameters.ring.primes
         for total, row, prime in zip(self._ciphertexts, rows(self._parameters, upload.ciphertext), primes, strict=True):

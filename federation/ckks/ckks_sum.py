@@ -107,14 +107,15 @@ class CkksSum:
         rounded = f"{self.precision_bits} bits: an entry is rounded to multiples of {self.grid(domain):.2g}"
         return {
             "degree N": f"{sizes.degree:,}",
-            "log q": f"{sizes.modulus_bits} bits: 128-bit security or more by the lattice estimator, given the key and "
-            "the errors of the sum",
+            "log q": f"{sizes.modulus_bits} bits: 2^132 operations or more by the lattice estimator's default model, "
+            "given the key and the errors of the sum; about 30 bits less by core-SVP",
             "key and errors": f"discrete Gaussians of variance {VARIANCE}; as hard, after what the sum shows of them, "
             f"as deviation {HARDNESS_DEVIATION:.2f}",
             "values a coefficient": f"{sizes.values}, each below {sizes.radix:,}",
             "precision": rounded if isinstance(domain, RealDomain) else "integers, which are exact",
             "masked key": f"{sizes.degree:,} entries modulo 2^{sizes.key_bits}, under SecAgg's masks",
-            "threshold": f"{threshold} of {silos}: {silos - threshold or 'none'} may fall silent at any step",
+            "threshold": f"{threshold} of {silos}: {silos - threshold or 'none'} may fall silent at any step, as far "
+            "as the job's silos.fewest lets them",
             "who may pool": who_may_pool(silos, threshold),
             "what opens": "the key of the sum; nobody ever holds a key that opens more than the sum",
         }

@@ -11,7 +11,7 @@ from federation.ckks.security import VARIANCE
 from federation.mechanisms.tables import discrete_gaussian
 from federation.randomness import Randomness
 
-_SPARE_WORDS = 64  # a word is rejected with probability below 2^-13: each prime is just below a power of two
+_SPARE_WORDS = 64  # a word is rejected with probability below 2^-11: each prime is just below a power of two
 
 
 def draw_short(randomness: Randomness, count: int) -> NDArray[np.int64]:

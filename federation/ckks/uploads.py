@@ -29,17 +29,20 @@ def require_own(session: Session, silo: str, upload: pb.CkksUpload) -> None:
         ) from error
 
 
-def require_new(silo: str, upload: pb.CkksUpload, others: Mapping[str, Fingerprints]) -> Fingerprints:
-    """`UploadCopied` where another silo has sent the same ciphertext or masked key: two honest ones never agree."""
+def fingerprints(upload: pb.CkksUpload) -> Fingerprints:
+    """The upload's own."""
     parts = {"ciphertext": upload.ciphertext, "masked key": upload.masked_key}
-    mine = {part: hashlib.sha256(data).digest() for part, data in parts.items()}
+    return {part: hashlib.sha256(data).digest() for part, data in parts.items()}
+
+
+def require_new(silo: str, mine: Fingerprints, others: Mapping[str, Fingerprints]) -> None:
+    """`UploadCopied` where another silo has sent the same ciphertext or masked key: two honest ones never agree."""
     for other, theirs in others.items():
         if other != silo and (same := [part for part in mine if mine[part] == theirs[part]]):
             raise UploadCopied(
                 f"{silo} uploaded the {' and the '.join(same)} that {other} has uploaded: one of them copied the "
                 "other's; leave both out, or begin another sum"
             )
-    return mine
 
 
 def _statement(session: Session, silo: str, upload: pb.CkksUpload) -> bytes:

@@ -127,7 +127,8 @@ class JointKeySum:
             "precision": rounded if isinstance(domain, RealDomain) else "integers, which are exact",
             "flooding": f"uniform in [-2^{sizes.flooding_bits}, 2^{sizes.flooding_bits}), over noise below {noise}",
             "statistical distance": f"2^{sizes.statistical_distance_log2:.1f} over the whole opening",
-            "threshold": f"{threshold} of {silos}: {silos - threshold or 'none'} may go silent once the key is joined",
+            "threshold": f"{threshold} of {silos}: {silos - threshold or 'none'} may go silent once the key is joined, "
+            "as far as the job's silos.fewest lets them",
             "who may pool": f"the aggregator, lying or not, and {may_pool(silos, threshold)} of the silos, if these "
             "follow the protocol: one that uploads a malformed c1 reads, together with the aggregator, every upload",
         }

@@ -17,7 +17,7 @@ from federation.additive.sides import AdditiveSilo, shared_ring
 from federation.config.job import Job
 from federation.contributions import COARSEST, model_domain, require_precision
 from federation.errors import ConfigError, DomainError, OpeningFailed, UncountableEvent
-from federation.fixed_point import FixedPoint, FixedPointSum, largest_point
+from federation.fixed_point import FixedPoint, FixedPointSum, largest_point, to_points
 from federation.identity import Identity
 from federation.mechanism import NoisySum
 from federation.mechanisms.gaussian import GaussianAtSilo
@@ -345,3 +345,16 @@ def test_the_precision_that_a_job_needs_is_reckoned_with_the_grid(
     require_precision(job, "north", fewest)
     with pytest.raises(ConfigError, match=r"secure_sum\.precision_bits .* raise it by 1"):
         require_precision(job, "north", fewest - 1)
+
+
+@pytest.mark.parametrize("bits", [0, 52, 53, 16.5])
+def test_a_grid_that_double_precision_cannot_count_is_refused(bits: int) -> None:
+    with pytest.raises(DomainError):
+        FixedPoint(bits).domain(RealDomain(3, 1.0), 2)
+
+
+def test_the_finest_grid_counts_entries_that_rounding_lifted_above_the_bound() -> None:
+    above = np.array([1.0, 1.0 + 2.0**-23, -1.0 - 2.0**-23])
+    points = to_points(RealDomain(3, 1.0), above, 51)
+    assert points.max() <= largest_point(51)
+    assert points.min() >= 0

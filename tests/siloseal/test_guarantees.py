@@ -8,7 +8,7 @@ import pytest
 
 from federation.config.job import Job
 from federation.contributions import model_domain
-from siloseal.guarantees import _sums
+from siloseal.guarantees import _sums, baseline_warnings
 
 JOINT_KEY = {"kind": "ckks_joint_key"}
 FINISHED = SimpleNamespace(parameters=3000, image_shape=(1, 8, 8), classes=10)
@@ -40,3 +40,11 @@ def test_the_default_sum_adds_next_to_nothing(small_job: Callable[..., Job]) -> 
 
 def test_sums_without_such_a_distance_say_nothing_of_it(small_job: Callable[..., Job]) -> None:
     assert ROW not in rows_of(small_job(warm_start={"kind": "none"}, secure_sum={"kind": "secagg"}))
+
+
+@pytest.mark.parametrize(("kind", "warned"), [("ckks", 0), ("secagg", 0), ("ckks_joint_key", 1), ("paillier", 1)])
+def test_a_job_is_warned_of_sums_that_are_here_to_be_compared_with(
+    small_job: Callable[..., Job], kind: str, warned: int
+) -> None:
+    job = small_job(warm_start={"kind": "none"}, secure_sum={"kind": kind})
+    assert [kind in warning for warning in baseline_warnings(job)] == [True] * warned

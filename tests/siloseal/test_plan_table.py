@@ -8,7 +8,7 @@ import pytest
 from federation.config.job import Job
 from federation.planning import SiloPlan
 from silo.data.loading import load
-from siloseal.plan import Plan, SiloCost, make_plan
+from siloseal.plan import Plan, SiloCost, SumCost, make_plan
 from siloseal.plan_table import print_plan
 from siloseal.simulation import deal
 
@@ -31,15 +31,15 @@ def test_tasks_stand_beside_examples(small_job: Callable[..., Job], capsys: pyte
 
 
 def test_a_sum_under_one_key_is_warned_of_and_its_time_is_counted(
-    small_job: Callable[..., Job], capsys: pytest.CaptureFixture[str]
+    small_job: Callable[..., Job], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = small_job(secure_sum={"kind": "ckks_one_key"})
+    monkeypatch.setattr("siloseal.plan._sum_cost", lambda *sizes: SumCost(1, 1, seconds=1e6))
     plan = make_plan(job, deal(job, load(job.data)[0]), workers=2)
     print_plan(job, plan, as_json=False)
     told = " ".join(capsys.readouterr().out.split())
     assert "ckks_one_key is a baseline: every silo holds the whole key" in told
-    plain = make_plan(small_job(), deal(job, load(job.data)[0]), workers=2)
-    assert plan.seconds["phase_1"] > plain.seconds["phase_1"] > 0
+    assert plan.seconds["phase_1"] > 1e5, "far more than its training takes on any machine"
 
 
 @pytest.mark.parametrize("sections", [{}, {"learner": {"kind": "embedding"}, **FEW_SHOT}])

@@ -97,7 +97,7 @@ def test_honest_messages_are_what_they_would_have_been(
         sign_upload(attacked.session, IDENTITIES[CHEAT], uploads[CHEAT])
         return {**replies, CHEAT: attacked.wrapped(uploads[CHEAT])}
 
-    attacked.side.__dict__["_seen"] = _SeesNothing()
+    attacked.side.__dict__["_compare"] = lambda silo, upload: None
     try:
         result = attacked.run(carry=cheat, checked=False)
     except ProtocolError:  # in the aggregator's own hands: honest silos have said what they say
@@ -152,13 +152,6 @@ def body_asked(table: Table, number: Round, name: str) -> bytes:
 
 def body_said(table: Table, number: Round, name: str) -> bytes:
     return unwrap(table.session, round=2 * number + 1, data=table.said[number][name])
-
-
-class _SeesNothing(dict[str, dict[str, bytes]]):
-    """Forgets which uploads came, so that copies pass."""
-
-    def __setitem__(self, key: str, value: dict[str, bytes]) -> None:
-        pass
 
 
 def test_the_comparison_would_see_a_difference(

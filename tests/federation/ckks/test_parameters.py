@@ -109,6 +109,12 @@ def test_what_cannot_be_carried_is_refused(domain: Domain, silos: int, bits: int
         derive(domain, silos, precision_bits=bits)
 
 
+@pytest.mark.parametrize("bits", [0, -1, 16.5, None, True, 52, 53, 62])
+def test_a_precision_that_is_no_number_of_bits_is_refused(bits: int) -> None:
+    with pytest.raises(DomainError):
+        derive(RealDomain(5, 1.0), 3, precision_bits=bits)
+
+
 def test_the_widest_value_is_carried_and_one_bit_more_is_not() -> None:
     assert derive(IntegerDomain(5, 2 ** (WIDEST - 1)), 2, precision_bits=28).values >= 1
     with pytest.raises(DomainError):

@@ -126,3 +126,26 @@ def test_a_ciphertext_under_another_key_share_than_was_sent_shows_when_the_sum_i
     table = table_of()
     with pytest.raises(OpeningFailed):
         table.run(carry=swap)
+
+
+def test_of_two_copies_that_come_at_once_one_at_least_is_refused(table: Table, uploaded: dict[str, bytes]) -> None:
+    """Deliveries come in threads of their own: here the second comes while the first is being compared."""
+    stolen = table.upload(uploaded["east"])
+    sign_upload(table.session, IDENTITIES["west"], stolen)
+    refused = list[str]()
+
+    class Meanwhile(dict[str, object]):
+        def copy(self) -> dict[str, object]:
+            if "west" not in self:
+                check("west", table.wrapped(stolen))
+            return dict(self)
+
+    def check(name: str, reply: bytes) -> None:
+        try:
+            table.side.check(name, reply)
+        except UploadCopied:
+            refused.append(name)
+
+    table.side.__dict__["_seen"] = Meanwhile()
+    check("east", uploaded["east"])
+    assert refused == ["west"]
