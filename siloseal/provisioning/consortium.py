@@ -66,7 +66,8 @@ class Consortium(Section):
     valid_days: int = Field(default=365, ge=1, le=MOST_DAYS, description="how long certificates are valid")
     keys: Literal["made_at_silos", "made_by_authority"] = Field(
         default="made_at_silos",
-        description="who makes the keys of silos without `request`; an authority that does can pose as every such silo",
+        description="who makes the keys of silos whose requests are not there; an authority that does can pose as "
+        "every such silo",
     )
     policy: Policy = Field(description="what the silos' policies begin with; each silo may narrow its own")
     silos: tuple[Member, ...] = Field(min_length=1, description="who takes part")
@@ -108,12 +109,11 @@ def read_consortium(path: Path) -> Consortium:
 
 
 def _with_its_request(member: Member, consortium: Consortium, folder: Path) -> Member:
-    place = member.request
-    if place is None:
-        if consortium.keys == "made_by_authority":
-            return member
-        place = Path(REQUESTS) / f"{member.name}.yaml"
-    return member.model_copy(update={"request": folder / expand(place)})
+    """A request that is there counts, whoever makes the keys of the others: its silo has keys of its own."""
+    place = folder / expand(member.request or Path(REQUESTS) / f"{member.name}.yaml")
+    if member.request is None and consortium.keys == "made_by_authority" and not place.exists():
+        return member
+    return member.model_copy(update={"request": place})
 
 
 def _listed(names: set[str]) -> str:

@@ -124,12 +124,24 @@ class TestWhereTheAuthorityMadeTheKeys:
         provision(keys_at_silos, tmp_path / "kits")
         keys_at_silos.write_text(keys_at_silos.read_text().replace(f"# {BY_AUTHORITY}", BY_AUTHORITY))
         before = contents(tmp_path / "kits")
+        for request in (keys_at_silos.parent / "requests").iterdir():
+            request.unlink()
         provision(keys_at_silos, tmp_path / "kits")
         assert contents(tmp_path / "kits") == before
         revoke("east", tmp_path / "kits")
         provision(keys_at_silos, tmp_path / "kits")
         assert (tmp_path / "kits/east/identity.key").exists()
         assert read_roster(tmp_path / "kits/north/roster.yaml").keys_made_by_authority == ("east",)
+
+    def test_a_request_that_is_there_counts_though_the_authority_makes_the_other_keys(
+        self, keys_at_silos: Path, tmp_path: Path
+    ) -> None:
+        east = send("east", tmp_path)
+        keys_at_silos.write_text(keys_at_silos.read_text().replace(f"# {BY_AUTHORITY}", BY_AUTHORITY))
+        provision(keys_at_silos, tmp_path / "kits")
+        require_pair((tmp_path / "kits/east/silo.crt").read_bytes(), read_private_key(east / "silo.key"))
+        assert not (tmp_path / "kits/east/identity.key").exists()
+        assert read_roster(tmp_path / "kits/north/roster.yaml").keys_made_by_authority == ("north", "south")
 
 
 class TestKitsOfEarlierVersions:
