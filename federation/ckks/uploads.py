@@ -30,7 +30,7 @@ def require_own(session: Session, silo: str, upload: pb.CkksUpload) -> None:
 
 
 def fingerprints(upload: pb.CkksUpload) -> Fingerprints:
-    """The upload's own."""
+    """Digests of the upload's parts."""
     parts = {"ciphertext": upload.ciphertext, "masked key": upload.masked_key}
     return {part: hashlib.sha256(data).digest() for part, data in parts.items()}
 

@@ -233,7 +233,7 @@ def test_a_silo_killed_between_a_charge_and_its_work_pays_again_and_learns_the_s
 
     def disturb(name: str, party: Party) -> None:
         def on_event(event: Event) -> None:
-            first_sum = event["event"] == "asked" and event["number"] == 4
+            first_sum = event["event"] == "asked" and event["number"] == 5
             in_training = event["event"] == "asked" and event["what"] == "train"
             between_chunks = event["event"] == "training" and event["done"] < event["steps"]
             moment = f"{name} {event['event']} {event.get('number')} {event.get('done')}"
@@ -246,7 +246,10 @@ def test_a_silo_killed_between_a_charge_and_its_work_pays_again_and_learns_the_s
     for name, silo in run.consortium.silos.items():
         disturb(name, silo)
     assert np.array_equal(run.run().consortium.model(), model)
-    assert len(watched) == 3 * 5, "the release, three chunks of phase 1, one of phase 2"
+    # A kill may come late, when the next chunk is done and kept but not yet told of: then that one is not disturbed.
+    asked = [moment for moment in watched if " asked " in moment]
+    assert len(asked) == 3 * 3, "the release, and the training of both phases"
+    assert len(asked) < len(watched) <= 3 * 5, "and between chunks of phase 1"
     ledgers = [ledger_path(run.consortium, silo).read_bytes() for silo in NAMES]
     assert all(ledger.count(b"warm_start") == 1 for ledger in ledgers)
     charged = [charged_steps(ledger, "phase_1") for ledger in ledgers]
