@@ -66,7 +66,9 @@ class Consortium:
 
     def finish(self) -> np.ndarray:
         """Everyone ends well; the global model."""
-        assert [party.wait() for party in self.parties] == [0] * len(self.parties)
+        assert [party.wait() for party in self.parties] == [0] * len(self.parties), [
+            p.said("error") for p in self.parties
+        ]
         return self.model()
 
     def model(self, path: str = "global.safetensors") -> np.ndarray:
