@@ -32,7 +32,7 @@ bench: $(VENV)/installed
 # again; remove the folder to measure anew.
 results: $(VENV)/installed runs/results/demo/summary.json
 	$(BIN)/siloseal compare configs/compare-*.yaml --out runs/results
-	$(BIN)/python -m experiments.report.demo runs/results/demo runs/results/demo/shown
+	$(BIN)/python -m siloseal.experiments.report.demo runs/results/demo runs/results/demo/shown
 
 runs/results/demo/summary.json: | $(VENV)/installed
 	$(BIN)/siloseal demo --out runs/results/demo

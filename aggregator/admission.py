@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import grpc
 
-from federation.errors import CertificateError
-from federation.pki.certificates import Bearer, Revocations, Role, bearer_of, require_valid
+from siloseal.federation.errors import CertificateError
+from siloseal.federation.transport.pki.certificates import Bearer, Revocations, Role, bearer_of, require_valid
 
 
 class Admission:

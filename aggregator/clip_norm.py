@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 
-from federation.config.job import Job
-from federation.config.privacy import SiloLevel
-from federation.mechanism import NoisySum
-from federation.mechanisms.clipping import LARGEST_NORM, SMALLEST_NORM, QuantileRule, WindowRule
-from federation.protection import clip_rule
-from federation.secure_sum import SecureSum, Sum
-from federation.session import RealDomain
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.protection import clip_rule
+from siloseal.federation.job.sections.privacy import SiloLevel
+from siloseal.federation.privacy.mechanisms.clipping import LARGEST_NORM, SMALLEST_NORM, QuantileRule, WindowRule
+from siloseal.federation.sums.noisy_sum import NoisySum
+from siloseal.federation.sums.secure_sum import SecureSum, Sum
+from siloseal.federation.sums.session import RealDomain
 
 
 class ClipNorm:

@@ -5,8 +5,8 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from federation.config.deployment import Host, Metrics, Port, Tls
-from federation.config.section import Section
+from siloseal.federation.config.section import Section
+from siloseal.federation.transport.config import Host, Metrics, Port, Tls
 
 
 class Deadlines(Section):

@@ -14,18 +14,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from aggregator.clip_norm import ClipNorm
-from aggregator.conversation import Conversation, Patience
-from aggregator.journal import Journal
-from aggregator.observer import Model, Observer, Shape
-from federation.agreement import Agreement
-from federation.beacon import COMMITMENT_BYTES, join_nonces, require_committed
-from federation.config.data import LARGEST_SIDE, MOST_CLASSES
-from federation.config.job import Job
-from federation.config.privacy import ExampleLevel
-from federation.config.schedule import FedAvg, TwoPhase
-from federation.config.warm_start import ColdStart, KernelMeanStart, LeaderStart, PublicStart
-from federation.contributions import (
+from siloseal.aggregator.clip_norm import ClipNorm
+from siloseal.aggregator.dispatcher import Dispatcher, Patience
+from siloseal.aggregator.journal import Journal
+from siloseal.aggregator.observer import Model, Observer, Shape
+from siloseal.federation.errors import MessageError, RunError, SignatureInvalid
+from siloseal.federation.job.agreement import Agreement
+from siloseal.federation.job.beacon import COMMITMENT_BYTES, join_nonces, require_committed
+from siloseal.federation.job.contributions import (
     model_domain,
     model_scheme,
     sketch_domain,
@@ -34,15 +30,19 @@ from federation.contributions import (
     sum_id,
     to_model,
 )
-from federation.engine import Engine
-from federation.errors import MessageError, RunError, SignatureInvalid
-from federation.identity import KEY_BYTES
-from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, participants
-from federation.protection import quorum
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import to_array
-from models.building import feature_map, initial_model, load_generator, with_generator
-from models.kernel_mean import FeatureMap, fit_generator
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, participants
+from siloseal.federation.job.protection import quorum
+from siloseal.federation.job.sections.data import LARGEST_SIDE, MOST_CLASSES
+from siloseal.federation.job.sections.privacy import ExampleLevel
+from siloseal.federation.job.sections.schedule import FedAvg, TwoPhase
+from siloseal.federation.job.sections.warm_start import ColdStart, KernelMeanStart, LeaderStart, PublicStart
+from siloseal.federation.records.identity import KEY_BYTES
+from siloseal.federation.transport.engine import Engine
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import to_array
+from siloseal.models.building import feature_map, initial_model, load_generator, with_generator
+from siloseal.models.kernel_mean import FeatureMap, fit_generator
 
 PublicSum = Callable[[PublicStart, FeatureMap], NDArray[np.float64]]
 """The labelled sum of public data; given by the caller, because what reads data belongs to the silos."""
@@ -55,7 +55,7 @@ class Outcome:
     model: Model
     image_shape: Shape
     classes: int
-    conversation: Conversation
+    dispatcher: Dispatcher
     notes: list[str]
 
 
@@ -75,7 +75,7 @@ class Coordinator:
         self._journal = journal
         self._observer = observer
         self._public_sum = public_sum
-        self.conversation = self._talk = Conversation(job, engine, journal, patience, observer)
+        self.dispatcher = self._dispatcher = Dispatcher(job, engine, journal, patience, observer)
         self._clip_norm = ClipNorm(job)
         self.round = 0
         """Of tuning or averaging; 0 outside them."""
@@ -94,22 +94,22 @@ class Coordinator:
             case _:
                 assert_never(self._job.schedule)
         finish, silos = pb.Request(finish=pb.Finish(model=to_array(model))), self._job.silos.names
-        self._talk.ask(dict.fromkeys(silos, finish), fewest=0)
-        self._talk.go_on()
-        return Outcome(model, self._shape, self._classes, self._talk, self._talk.notes)
+        self._dispatcher.ask(dict.fromkeys(silos, finish), fewest=0)
+        self._dispatcher.go_on()
+        return Outcome(model, self._shape, self._classes, self._dispatcher, self._dispatcher.notes)
 
     def _enrol(self) -> tuple[Shape, int]:
         """Everyone must be there, and hear that everyone agreed to the same job, and everyone's nonce."""
         names = self._job.silos.names
-        replies = self._talk.ask(dict.fromkeys(names, pb.Request(enrol=pb.Enrol())), check=_require_enrolment)
-        self._talk.identities = {silo: reply.enrolled.identity for silo, reply in replies.items()}
+        replies = self._dispatcher.ask(dict.fromkeys(names, pb.Request(enrol=pb.Enrol())), check=_require_enrolment)
+        self._dispatcher.identities = {silo: reply.enrolled.identity for silo, reply in replies.items()}
         kinds = {silo: (tuple(r.enrolled.image_shape), r.enrolled.classes) for silo, r in replies.items()}
         if len(set(kinds.values())) != 1:
             raise RunError(
                 f"the silos' data differ in shape or classes: {kinds}; resize, or agree on the classes, and begin "
                 "another run"
             )
-        agreement = Agreement(self._talk.run_id, self._job.digest, self._talk.identities)
+        agreement = Agreement(self._dispatcher.run_id, self._job.digest, self._dispatcher.identities)
         agreements = [pb.Piece(silo=silo, data=replies[silo].enrolled.agreement) for silo in names]
         commitments = [pb.Piece(silo=silo, data=replies[silo].enrolled.commitment) for silo in names]
         try:  # the silos check it against their own rosters; this is to end before they have worked in vain
@@ -124,10 +124,10 @@ class Coordinator:
             require_committed(agreement, silo, reply.begun.nonce, committed[silo])
 
         everyone = pb.Begin(agreements=agreements, commitments=commitments)
-        begun = self._talk.ask(dict.fromkeys(names, pb.Request(begin=everyone)), check=hear)
+        begun = self._dispatcher.ask(dict.fromkeys(names, pb.Request(begin=everyone)), check=hear)
         nonces = [pb.Piece(silo=silo, data=begun[silo].begun.nonce) for silo in names]
         self._beacon = join_nonces(agreement, committed, nonces)
-        self._talk.ask(dict.fromkeys(names, pb.Request(nonces=pb.Nonces(nonces=nonces))))
+        self._dispatcher.ask(dict.fromkeys(names, pb.Request(nonces=pb.Nonces(nonces=nonces))))
         (channels, height, width), classes = next(iter(kinds.values()))
         self._observer.enrolled((channels, height, width), classes)
         return (channels, height, width), classes
@@ -146,11 +146,11 @@ class Coordinator:
                 features = feature_map(job, start, self._shape, self._classes)
                 scheme, domain = sketch_scheme(job, features.length), sketch_domain(job, features.length)
                 silos, sketch = job.silos.names, pb.Request(sketch=pb.Sketch())
-                sketched = self._talk.ask(dict.fromkeys(silos, sketch), fewest=quorum(job, scheme, len(silos)))
+                sketched = self._dispatcher.ask(dict.fromkeys(silos, sketch), fewest=quorum(job, scheme, len(silos)))
                 for silo in sketched:  # each pays when the sum begins
                     self._observer.spent(silo, start.epsilon if isinstance(job.privacy, ExampleLevel) else 0.0)
                 here = sum_id(self._beacon, WARM_START, 0)
-                noised = self._talk.sum(scheme, domain, silos, sketched, id=here).total.astype(np.float64)
+                noised = self._dispatcher.sum(scheme, domain, silos, sketched, id=here).total.astype(np.float64)
                 return self._computed("fit", partial(self._fit, start, cold, noised))
             case _:
                 assert_never(job.warm_start)
@@ -209,15 +209,17 @@ class Coordinator:
             self._observer.spent(silo, reply.prepared.epsilon_spent)
             told.add(silo)
 
-        replies = self._talk.ask(dict.fromkeys(silos, train), fewest=fewest, check=hear)
+        replies = self._dispatcher.ask(dict.fromkeys(silos, train), fewest=fewest, check=hear)
         for silo, reply in replies.items():
             if silo not in told:
                 self._observer.spent(silo, reply.prepared.epsilon_spent)
             if reply.prepared.stopped_by_budget:
                 where = f"{phase}, round {number}" if number else phase
-                self._talk.notes.append(f"{silo} spent its privacy budget and stopped in {where}, before its last step")
+                self._dispatcher.notes.append(
+                    f"{silo} spent its privacy budget and stopped in {where}, before its last step"
+                )
         here = sum_id(self._beacon, phase, number)
-        summed = self._talk.sum(scheme, domain, silos, replies, id=here, start=start_of(train.train))
+        summed = self._dispatcher.sum(scheme, domain, silos, replies, id=here, start=start_of(train.train))
         self._clip_norm.follow(scheme, domain, summed)
         return to_model(self._job, summed, model)
 
@@ -225,13 +227,13 @@ class Coordinator:
         """A model that the aggregator computes once in the run's life."""
 
         def anew() -> bytes:
-            self._talk.go_on()
+            self._dispatcher.go_on()
             return compute().tobytes()
 
         return np.frombuffer(self._journal.result(name, anew), dtype="<f4")
 
     def _enter(self, stage: str) -> None:
-        self._talk.stage = stage
+        self._dispatcher.stage = stage
         self._observer.stage(stage)
 
 

@@ -8,27 +8,27 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from aggregator.admission import Admission
-from aggregator.config import AggregatorConfig
-from aggregator.conversation import Patience
-from aggregator.coordinator import Coordinator, Outcome, PublicSum
-from aggregator.journal import Journal
-from aggregator.mailroom import Mailroom
-from aggregator.observer import Model, Observer, Shape
-from aggregator.service import ConsortiumService, serving
-from aggregator.status import Status
-from federation.audit import LONGEST_TEXT
-from federation.config.job import Job
-from federation.config.loading import load_config
-from federation.errors import CannotWrite, ConfigError
-from federation.pki.certificates import Revocations, Role
-from federation.roster import Roster, read_roster
-from federation.storage import make_folder, write_atomically
-from federation.transport.patience import Backoff
-from federation.transport.tls import read_credentials
-from federation.wire import messages_pb2 as pb
-from federation.witness import Fact, Witness
-from models.building import load_model, model_file
+from siloseal.aggregator.admission import Admission
+from siloseal.aggregator.config import AggregatorConfig
+from siloseal.aggregator.coordinator import Coordinator, Outcome, PublicSum
+from siloseal.aggregator.dispatcher import Patience
+from siloseal.aggregator.journal import Journal
+from siloseal.aggregator.observer import Model, Observer, Shape
+from siloseal.aggregator.request_queue import RequestQueue
+from siloseal.aggregator.service import ConsortiumService, serving
+from siloseal.aggregator.status import Status
+from siloseal.federation.config.loading import load_config
+from siloseal.federation.errors import CannotWrite, ConfigError
+from siloseal.federation.job.job import Job
+from siloseal.federation.records.audit import LONGEST_TEXT
+from siloseal.federation.records.roster import Roster, read_roster
+from siloseal.federation.records.storage import make_folder, write_atomically
+from siloseal.federation.records.witness import Fact, Witness
+from siloseal.federation.transport.patience import Backoff
+from siloseal.federation.transport.pki.certificates import Revocations, Role
+from siloseal.federation.transport.tls import read_credentials
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.models.building import load_model, model_file
 
 OUTCOME_FILE = "outcome.json"
 GLOBAL_MODEL = "global.safetensors"
@@ -48,14 +48,14 @@ class DeployedAggregator:
         self._admission = Admission(self._credentials.bearer.consortium, self.job.silos.names, revocations)
         make_folder(config.state, mode=0o700)
         self._journal = Journal(config.state / "journal.sqlite", self.job.digest)
-        self._mailroom = Mailroom(self.job.silos.names, witness)
+        self._queue = RequestQueue(self.job.silos.names, witness)
         patience = Patience(60 * config.deadlines.training_minutes, 60 * config.deadlines.message_minutes)
         self._observer = _Watching(self.job, config.state, witness)
         self._new_coordinator = partial(
-            Coordinator, self.job, self._mailroom, self._journal, self._observer, public_sum, patience
+            Coordinator, self.job, self._queue, self._journal, self._observer, public_sum, patience
         )
         self._coordinator = self._new_coordinator()
-        self.status = self._observer.status = Status(self.job, lambda: self._coordinator, self._mailroom)
+        self.status = self._observer.status = Status(self.job, lambda: self._coordinator, self._queue)
 
     def run(self) -> Outcome:
         """Serve the silos until the job is done."""
@@ -63,7 +63,7 @@ class DeployedAggregator:
             try:
                 return self._until_written()
             finally:
-                self._mailroom.close()
+                self._queue.close()
 
     def _until_written(self) -> Outcome:
         """A disk that takes nothing sends nobody home: the run is played again from its journal until there is room."""
@@ -86,7 +86,7 @@ class DeployedAggregator:
         network = load_model(self.job, outcome.image_shape, outcome.classes, outcome.model)
         write_atomically(self._config.state / GLOBAL_MODEL, model_file(self.job.learner, network), mode=0o600)
         write_atomically(self._config.state / OUTCOME_FILE, _summary(outcome), mode=0o600)
-        self._witness.record("finished", requests=outcome.conversation.number, notes=len(outcome.notes))
+        self._witness.record("finished", requests=outcome.dispatcher.number, notes=len(outcome.notes))
         self._witness.show("global_model", path=str(self._config.state / GLOBAL_MODEL))
         return outcome
 
@@ -98,7 +98,7 @@ class DeployedAggregator:
     def _serving(self) -> Iterator[None]:
         config, run_id = self._config, self._journal.run_id
         offer = pb.JobOffer(run_id=run_id, job=self.job.model_dump_json())
-        service = ConsortiumService(offer, self._mailroom, self._admission, self.status.report, self._witness)
+        service = ConsortiumService(offer, self._queue, self._admission, self.status.report, self._witness)
         host = f"[{config.host}]" if ":" in config.host else config.host
         address, silos = f"{host}:{config.port}", self.job.silos.names
         with serving(service, self._credentials, address=address, silos=len(silos)):
@@ -199,6 +199,6 @@ def _summary(outcome: Outcome) -> bytes:
         "classes": outcome.classes,
         "parameters": outcome.model.size,
         "notes": outcome.notes,
-        "traffic": outcome.conversation.traffic(),
+        "traffic": outcome.dispatcher.traffic(),
     }
     return (json.dumps(document, indent=2) + "\n").encode()

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from federation.errors import CannotWrite, RunError
+from siloseal.federation.errors import CannotWrite, RunError
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS job (digest BLOB NOT NULL, run_id BLOB NOT NULL);

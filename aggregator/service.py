@@ -10,10 +10,9 @@ from typing import NoReturn
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
-from aggregator.admission import Admission
-from aggregator.mailroom import Mailroom
-from federation.audit import LONGEST_TEXT
-from federation.errors import (
+from siloseal.aggregator.admission import Admission
+from siloseal.aggregator.request_queue import RequestQueue
+from siloseal.federation.errors import (
     CannotWrite,
     CertificateError,
     ProtocolError,
@@ -21,11 +20,12 @@ from federation.errors import (
     SiloSealError,
     WrongRound,
 )
-from federation.transport.chunks import only_message, to_chunks
-from federation.transport.tls import SERVER_OPTIONS, Credentials
-from federation.wire import messages_pb2 as pb
-from federation.wire import messages_pb2_grpc as pb_grpc
-from federation.witness import Witness
+from siloseal.federation.records.audit import LONGEST_TEXT
+from siloseal.federation.records.witness import Witness
+from siloseal.federation.transport.chunks import only_message, to_chunks
+from siloseal.federation.transport.tls import SERVER_OPTIONS, Credentials
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import messages_pb2_grpc as pb_grpc
 
 _LONGEST_REPLY = "no right reply to the request under way is longer; both sides must run the same version"
 SPARE_THREADS = 8
@@ -40,12 +40,12 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
     def __init__(
         self,
         offer: pb.JobOffer,
-        mailroom: Mailroom,
+        request_queue: RequestQueue,
         admission: Admission,
         report: Callable[[], pb.StatusReport],
         witness: Witness,
     ) -> None:
-        self._offer, self._mailroom, self._admission = offer, mailroom, admission
+        self._offer, self._queue, self._admission = offer, request_queue, admission
         self._report, self._witness = report, witness
         self._lock = threading.Lock()
         self._delivering = dict[str, grpc.ServicerContext]()
@@ -53,7 +53,7 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
     def Offer(self, request: pb.OfferRequest, context: grpc.ServicerContext) -> pb.JobOffer:  # noqa: N802 (gRPC's name)
         """Which job this is."""
         with self._answering(context):
-            self._mailroom.see(self._admission.silo(context))
+            self._queue.see(self._admission.silo(context))
             offer = pb.JobOffer()
             offer.CopyFrom(self._offer)
             offer.time = time.time()
@@ -65,10 +65,10 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
             silo = self._admission.silo(context)
             if request.run_id != self._offer.run_id:
                 raise WrongRound(f"{silo} attends another run than the one that is under way here; ask for the offer")
-            context.add_callback(self._mailroom.wake)
+            context.add_callback(self._queue.wake)
             self._witness.record("attends", silo=silo, peer=context.peer())
             try:
-                requests = self._mailroom.requests_for(silo, request.instance, context.is_active, context.cancel)
+                requests = self._queue.requests_for(silo, request.instance, context.is_active, context.cancel)
                 for message in requests:
                     self._admission.silo(context)  # again: it may have been revoked or expired while it waited
                     yield from to_chunks(message)
@@ -79,9 +79,9 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
         """A reply of the calling silo."""
         with self._answering(context):
             silo = self._admission.silo(context)
-            largest = self._mailroom.largest_reply(silo)  # before anything is read
+            largest = self._queue.largest_reply(silo)  # before anything is read
             with self._only_delivery(silo, context):
-                self._mailroom.deliver(silo, only_message(request_iterator, limit=largest, why=_LONGEST_REPLY))
+                self._queue.deliver(silo, only_message(request_iterator, limit=largest, why=_LONGEST_REPLY))
             return pb.Receipt()
 
     def Status(self, request: pb.StatusRequest, context: grpc.ServicerContext) -> pb.StatusReport:  # noqa: N802
@@ -122,7 +122,7 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
         facts = {"peer": context.peer(), "error": type(error).__name__, "words": str(error)[:LONGEST_TEXT]}
         # A late reply is no trouble, and a call that a newer one has ended is none either.
         if (silo := self._admission.named(context)) and context.is_active() and not isinstance(error, WrongRound):
-            self._mailroom.note_trouble(silo, error)
+            self._queue.note_trouble(silo, error)
         try:
             self._witness.record("turned_away", **facts)
         except OSError:  # a full disk must not take the place of what is wrong

@@ -4,12 +4,12 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from aggregator.conversation import Conversation
-from aggregator.coordinator import Coordinator
-from aggregator.mailroom import Mailroom
-from federation.config.job import Job
-from federation.config.schedule import FedAvg
-from federation.wire import messages_pb2 as pb
+from siloseal.aggregator.coordinator import Coordinator
+from siloseal.aggregator.dispatcher import Dispatcher
+from siloseal.aggregator.request_queue import RequestQueue
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.sections.schedule import FedAvg
+from siloseal.federation.transport.wire import messages_pb2 as pb
 
 MOST_NOTES = 100
 
@@ -17,8 +17,8 @@ MOST_NOTES = 100
 class Status:
     """Any thread may ask."""
 
-    def __init__(self, job: Job, coordinator: Callable[[], Coordinator], mailroom: Mailroom) -> None:
-        self._job, self._coordinator, self._mailroom = job, coordinator, mailroom
+    def __init__(self, job: Job, coordinator: Callable[[], Coordinator], request_queue: RequestQueue) -> None:
+        self._job, self._coordinator, self._queue = job, coordinator, request_queue
         self._began = time.monotonic()
         self.epsilon: dict[str, float] = {}
         """What each silo has said that it has spent, rounded up by the silo."""
@@ -28,7 +28,7 @@ class Status:
     def report(self) -> pb.StatusReport:
         """As of now."""
         coordinator, schedule = self._coordinator(), self._job.schedule
-        talk = coordinator.conversation
+        talk = coordinator.dispatcher
         return pb.StatusReport(
             job=self._job.name,
             run_id=talk.run_id,
@@ -43,20 +43,20 @@ class Status:
             notes=[*talk.notes[-MOST_NOTES:], *([self.trouble] if self.trouble else [])],
         )
 
-    def _silos(self, talk: Conversation) -> list[pb.SiloStatus]:
+    def _silos(self, talk: Dispatcher) -> list[pb.SiloStatus]:
         sent, received = _by_silo(talk.sent), _by_silo(talk.received)
         return [
             pb.SiloStatus(
                 silo=silo,
                 attending=bool(presence.instance),
                 last_seen=presence.last_seen,
-                answered=not self._mailroom.is_pending(silo),
+                answered=not self._queue.is_pending(silo),
                 sent_bytes=sent[silo],
                 received_bytes=received[silo],
                 epsilon_spent=self.epsilon.get(silo, 0.0),
                 trouble=presence.trouble,
             )
-            for silo, presence in self._mailroom.silos.items()
+            for silo, presence in self._queue.silos.items()
         ]
 
 

@@ -37,16 +37,16 @@ import tenseal as ts
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from federation.ckks.ckks_sum import CkksSum
-from federation.ckks.encryption import KeyShare
-from federation.ckks.values import to_values
-from federation.fixed_point import FixedPointSum, largest_point
-from federation.identity import Identity
-from federation.randomness import SecureRandomness
-from federation.secagg.secagg_sum import SecAggSum
-from federation.secure_sum import SecureSum, SiloSide, Sum
-from federation.session import RealDomain, Session, Vector
-from federation.wire import messages_pb2 as pb
+from siloseal.federation.randomness import SecureRandomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.ckks.ckks_sum import CkksSum
+from siloseal.federation.sums.ckks.encryption import KeyShare
+from siloseal.federation.sums.fixed_point import FixedPointSum, largest_point
+from siloseal.federation.sums.seal.values import to_values
+from siloseal.federation.sums.secagg.secagg_sum import SecAggSum
+from siloseal.federation.sums.secure_sum import SecureSum, SiloSide, Sum
+from siloseal.federation.sums.session import RealDomain, Session, Vector
+from siloseal.federation.transport.wire import messages_pb2 as pb
 
 Result = dict[str, float]
 Seconds = defaultdict[str, list[float]]  # of everything that was timed, by name

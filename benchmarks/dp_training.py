@@ -28,12 +28,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from federation.config.optimizers import DpAdamConfig
-from federation.randomness import SecureRandomness
-from models.gan.discriminators import ConvDiscriminator, MlpDiscriminator
-from silo.training.clipping import clipped_gradient_sum
-from silo.training.noise import add_noise, scale
-from silo.training.optimizers import DpAdam
+from siloseal.federation.job.sections.optimizers import DpAdamConfig
+from siloseal.federation.randomness import SecureRandomness
+from siloseal.models.gan.discriminators import ConvDiscriminator, MlpDiscriminator
+from siloseal.silo.training.clipping import clipped_gradient_sum
+from siloseal.silo.training.noising import add_noise, scale
+from siloseal.silo.training.optimizers import DpAdam
 
 Name = Literal["mlp", "conv"]
 Way = Literal["ours", "opacus", "plain"]

@@ -36,14 +36,14 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from federation.errors import DomainError
-from federation.identity import Identity
-from federation.masked.words import WordRing
-from federation.randomness import SecureRandomness
-from federation.secagg.secagg_sum import RandomRing, SecAggConfig, SecAggPlusConfig
-from federation.secagg.traffic import expansion
-from federation.secure_sum import SecureSum, SiloSide, Sum
-from federation.session import RealDomain, Session
+from siloseal.experiments.secagg_traffic import expansion
+from siloseal.federation.errors import DomainError
+from siloseal.federation.randomness import SecureRandomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.masked.words import WordRing
+from siloseal.federation.sums.secagg.secagg_sum import RandomRing, SecAggConfig, SecAggPlusConfig
+from siloseal.federation.sums.secure_sum import SecureSum, SiloSide, Sum
+from siloseal.federation.sums.session import RealDomain, Session
 
 DEGREES = (100, 300, 1000, 10_000, 100_000)
 """Numbers of silos for which the formula is shown."""

@@ -37,15 +37,15 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from federation.errors import ConfigError
-from federation.identity import KEY_BYTES
-from federation.mechanism import Mechanism
-from federation.mechanisms.calibration import Demand, calibrated_pbm, gaussian_multiplier
-from federation.mechanisms.gaussian import GaussianAtAggregator, GaussianAtSilo
-from federation.mechanisms.lattice_calibration import calibrated_lattice
-from federation.randomness import SecureRandomness
-from federation.secure_sum import Sum
-from federation.session import IntegerDomain, RealDomain, Session
+from siloseal.federation.errors import ConfigError
+from siloseal.federation.privacy.mechanism import Mechanism
+from siloseal.federation.privacy.mechanisms.calibration import Demand, calibrated_pbm, gaussian_multiplier
+from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtAggregator, GaussianAtSilo
+from siloseal.federation.privacy.mechanisms.lattice_calibration import calibrated_lattice
+from siloseal.federation.randomness import SecureRandomness
+from siloseal.federation.records.identity import KEY_BYTES
+from siloseal.federation.sums.secure_sum import Sum
+from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session
 
 Figures = dict[str, dict[str, float | None]]  # by mechanism and bits
 Row = dict[str, float | None]

@@ -18,15 +18,15 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from federation.config.few_shot import EmbeddingConfig, MetaLstmConfig, ProtonetConfig, ReptileConfig
-from federation.config.optimizers import DpAdamConfig
-from federation.randomness import SecureRandomness
-from models.meta.building import FewShotConfig, FewShotLearner, build_few_shot_learner
-from models.meta.inner_loop import ReptileModel, flat
-from models.meta.learners import EmbeddingLearner, ReptileLearner
-from models.meta.tasks import Task, task_of
-from silo.data.labelled_images import LabelledImages
-from silo.training.trainer import Privacy, PrivateTrainer
+from siloseal.federation.job.sections.few_shot import EmbeddingConfig, MetaLstmConfig, ProtonetConfig, ReptileConfig
+from siloseal.federation.job.sections.optimizers import DpAdamConfig
+from siloseal.federation.randomness import SecureRandomness
+from siloseal.models.meta.building import FewShotConfig, FewShotLearner, build_few_shot_learner
+from siloseal.models.meta.inner_loop import ReptileModel, flat
+from siloseal.models.meta.learners import EmbeddingLearner, ReptileLearner
+from siloseal.models.meta.tasks import Task, task_of
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.training.trainer import Privacy, PrivateTrainer
 
 SHAPE = (1, 28, 28)
 LEARNING_RATE = 1e-3

@@ -33,23 +33,23 @@ import grpc
 import torch
 import yaml
 
-from aggregator.admission import Admission
-from aggregator.config import AggregatorConfig
-from aggregator.mailroom import Mailroom
-from aggregator.service import ConsortiumService, serving
-from federation.config.loading import load_config
-from federation.config.section import placed
-from federation.pki.certificates import Revocations, Role
-from federation.randomness import SecureRandomness
-from federation.transport.chunks import CHUNK_BYTES
-from federation.transport.tls import read_credentials
-from federation.wire import messages_pb2 as pb
-from federation.witness import Fact
-from silo.client import AggregatorClient
-from silo.config import SiloConfig
-from silo.deployed import DeployedSilo
-from siloseal.deployment import run_aggregator
+from siloseal.aggregator.admission import Admission
+from siloseal.aggregator.config import AggregatorConfig
+from siloseal.aggregator.request_queue import RequestQueue
+from siloseal.aggregator.service import ConsortiumService, serving
+from siloseal.federation.config.loading import load_config
+from siloseal.federation.config.section import placed
+from siloseal.federation.randomness import SecureRandomness
+from siloseal.federation.records.witness import Fact
+from siloseal.federation.transport.chunks import CHUNK_BYTES
+from siloseal.federation.transport.pki.certificates import Revocations, Role
+from siloseal.federation.transport.tls import read_credentials
+from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.provisioning.kits import provision
+from siloseal.runs.deployment import run_aggregator
+from siloseal.silo.client import AggregatorClient
+from siloseal.silo.config import SiloConfig
+from siloseal.silo.deployed import DeployedSilo
 
 Process = multiprocessing.process.BaseProcess
 Result = dict[str, Any]
@@ -110,12 +110,12 @@ def serve_both(kits: Path, mib: int, out: Connection) -> None:
     credentials = read_credentials(config.tls, role=Role.AGGREGATOR)
     revocations = Revocations(config.revoked, credentials.authority, remembered=config.state / "newest_revoked.json")
     admission = Admission("transport", ("silo-0",), revocations)
-    payload, mailroom = bytes(mib * MIB), Mailroom(("silo-0",), Unseen())
-    service = ConsortiumService(pb.JobOffer(run_id=RUN), mailroom, admission, pb.StatusReport, Unseen())
+    payload, request_queue = bytes(mib * MIB), RequestQueue(("silo-0",), Unseen())
+    service = ConsortiumService(pb.JobOffer(run_id=RUN), request_queue, admission, pb.StatusReport, Unseen())
 
     def ask_forever() -> None:
         while True:
-            mailroom.ask(
+            request_queue.ask(
                 {"silo-0": payload}, deadline_seconds=1e6, fewest=1, largest=2 * mib * MIB, accept=lambda *_: None
             )
 

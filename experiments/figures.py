@@ -21,7 +21,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Picture
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-from experiments.report.averages import Mean
+from siloseal.experiments.report.averages import Mean
 
 WIDTH = 6.4  # inches
 LETTERS = 70  # of a legend, in that width

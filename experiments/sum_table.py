@@ -4,11 +4,11 @@ import time
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from federation.errors import WrongRound
-from federation.identity import Identity
-from federation.randomness import SecureRandomness
-from federation.secure_sum import SecureSum, SiloSide, Sum
-from federation.session import Domain, Session, Vector
+from siloseal.federation.errors import WrongRound
+from siloseal.federation.randomness import SecureRandomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.secure_sum import SecureSum, SiloSide, Sum
+from siloseal.federation.sums.session import Domain, Session, Vector
 
 
 class Exchange(NamedTuple):

@@ -7,12 +7,12 @@ and counted: its bytes do not depend on what is in the vectors.
 
 import numpy as np
 
-from experiments.sum_table import Table
-from federation.config.sums import SecureSumConfig
-from federation.fixed_point import largest_point
-from federation.one_key.batching import Batching
-from federation.one_key.one_key_sum import PaillierSumConfig
-from federation.session import RealDomain
+from siloseal.experiments.sum_table import Table
+from siloseal.federation.sums.config import SecureSumConfig
+from siloseal.federation.sums.fixed_point import largest_point
+from siloseal.federation.sums.one_key.batching import Batching
+from siloseal.federation.sums.one_key.one_key_sum import PaillierSumConfig
+from siloseal.federation.sums.session import RealDomain
 
 FLOAT_BYTES, INTEGER_BYTES = 4, 8
 BOUND = 64.0

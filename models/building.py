@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError, safe_open
 
-from federation.config.gan import GanConfig
-from federation.config.job import Job
-from federation.config.learners import LearnerConfig
-from federation.config.schedule import FedAvg
-from federation.config.warm_start import KernelMeanStart, PublicStart
-from federation.errors import ConfigError, RunError
-from federation.planning import Lengths
-from federation.randomness import Randomness, SeededRandomness
-from models.gan.building import Shape, build_gan, build_generator
-from models.gan.generators import Generator
-from models.gan.learner import GanLearner, Shared
-from models.kernel_mean import FeatureMap
-from models.meta.building import FewShotConfig, FewShotLearner, build_few_shot_learner, build_few_shot_model
-from models.meta.model import FewShotModel
-from models.vectors import flatten, load_flat
+from siloseal.federation.errors import ConfigError, RunError
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.planning import Lengths
+from siloseal.federation.job.sections.gan import GanConfig
+from siloseal.federation.job.sections.learners import LearnerConfig
+from siloseal.federation.job.sections.schedule import FedAvg
+from siloseal.federation.job.sections.warm_start import KernelMeanStart, PublicStart
+from siloseal.federation.randomness import Randomness, SeededRandomness
+from siloseal.models.gan.building import Shape, build_gan, build_generator
+from siloseal.models.gan.generators import Generator
+from siloseal.models.gan.learner import GanLearner, Shared
+from siloseal.models.kernel_mean import FeatureMap
+from siloseal.models.meta.building import FewShotConfig, FewShotLearner, build_few_shot_learner, build_few_shot_model
+from siloseal.models.meta.model import FewShotModel
+from siloseal.models.vectors import flatten, load_flat
 
 Model = NDArray[np.float32]
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from federation.errors import RunError
+from siloseal.federation.errors import RunError
 
 State = dict[str, Tensor]
 

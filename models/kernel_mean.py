@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from federation.errors import ConfigError, DataError, DomainError
+from siloseal.federation.errors import ConfigError, DataError, DomainError
 
 COUNT_SHARE = 1 / 16  # of a record's squared norm, for the constant feature that counts the images of a class
 ROUNDING = 1e-5  # keeps 32-bit rounding from lifting a norm above 1

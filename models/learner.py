@@ -5,8 +5,8 @@ from typing import Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
-from models.checkpoints import State
-from models.meta.tasks import Task
+from siloseal.models.checkpoints import State
+from siloseal.models.meta.tasks import Task
 
 
 class LabelledRows(Protocol):

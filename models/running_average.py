@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor, nn
 
-from models.checkpoints import State, part_of, under
+from siloseal.models.checkpoints import State, part_of, under
 
 Network = TypeVar("Network", bound=nn.Module)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from federation.errors import DomainError, MessageError
+from siloseal.federation.errors import DomainError, MessageError
 
 
 def flatten(modules: Sequence[nn.Module]) -> Tensor:

@@ -2,26 +2,26 @@
 
 from pathlib import Path
 
-from federation.accounting import epsilon_of
-from federation.analytics.query import Column, Progress, Query
-from federation.analytics.releases import AnalyticsRun, next_release, planned_events, shared_noise
-from federation.config.analytics import AnalyticsJob
-from federation.errors import BudgetExceeded, ConfigError, WrongRound
-from federation.identity import Identity
-from federation.randomness import Randomness
-from federation.secure_sum import SiloSide
-from silo.data.tables import Table
-from silo.ledger import Budget, Ledger
-from silo.promises import Promise
+from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.analytics.query import Column, Progress, Query
+from siloseal.federation.analytics.releases import AnalyticsRun, next_release, planned_events, shared_noise
+from siloseal.federation.errors import BudgetExceeded, ConfigError, WrongRound
+from siloseal.federation.job.guarantee import Guarantee
+from siloseal.federation.privacy.accounting import epsilon_of
+from siloseal.federation.randomness import Randomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.secure_sum import SiloSide
+from siloseal.silo.data.tables import Table
+from siloseal.silo.ledger import Budget, Ledger
 
 _NOISES = {"skellam": "Skellam noise", "ddg": "discrete Gaussian noise"}
 
 
-def promise_of(job: AnalyticsJob) -> Promise:
+def guarantee_of(job: AnalyticsJob) -> Guarantee:
     """Whom the noise protects, and who is trusted for it."""
     kinds = {"random bits" if query.kind == "distinct" else _NOISES[job.mechanism.kind] for query in job.queries}
     person = job.privacy.person
-    return Promise(
+    return Guarantee(
         "one record" if person is None else f"one person's records in a silo, {person.records} of which count",
         f"{' and '.join(sorted(kinds))}, split over the silos; trusts the aggregator with nothing and counts on the "
         f"noise of {job.honest} honest silos of {len(job.silos.names)}",
@@ -51,7 +51,7 @@ class AnalyticsSilo:
         self._joined = set[tuple[int, int]]()
         self._side: SiloSide | None = None
         budget = Budget(job.privacy.epsilon, job.privacy.delta)
-        self.ledger = Ledger(folder / "ledger.jsonl", silo=identity.name, budget=budget, promise=promise_of(job))
+        self.ledger = Ledger(folder / "ledger.jsonl", silo=identity.name, budget=budget, guarantee=guarantee_of(job))
         try:
             self._require_budget(told)
         except BaseException:

@@ -6,15 +6,15 @@ from contextlib import contextmanager
 
 import grpc
 
-from federation import errors
-from federation.errors import CertificateError, MessageError, RunError, Unreachable, WrongRound
-from federation.pki.certificates import Role
-from federation.transport.chunks import from_chunks, to_chunks
-from federation.transport.diagnosis import diagnose
-from federation.transport.tls import CLIENT_OPTIONS, read_credentials
-from federation.wire import messages_pb2 as pb
-from federation.wire import messages_pb2_grpc as pb_grpc
-from silo.config import SiloConfig
+from siloseal.federation import errors
+from siloseal.federation.errors import CertificateError, MessageError, RunError, Unreachable, WrongRound
+from siloseal.federation.transport.chunks import from_chunks, to_chunks
+from siloseal.federation.transport.diagnosis import diagnose
+from siloseal.federation.transport.pki.certificates import Role
+from siloseal.federation.transport.tls import CLIENT_OPTIONS, read_credentials
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import messages_pb2_grpc as pb_grpc
+from siloseal.silo.config import SiloConfig
 
 CALL_SECONDS = 30.0
 _LIMIT = "that is limits.message_mib in this silo's config; raise it if the job needs more"

@@ -5,12 +5,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from federation.config.data import MOST_CLASSES, DataSource
-from federation.config.deployment import Host, Metrics, Port, Tls
-from federation.config.fields import Name
-from federation.config.mechanisms import MechanismKind
-from federation.config.section import Section
-from federation.config.sums import SumKind
+from siloseal.federation.config.fields import Name
+from siloseal.federation.config.section import Section
+from siloseal.federation.job.sections.data import MOST_CLASSES, DataSource
+from siloseal.federation.job.sections.mechanisms import MechanismKind
+from siloseal.federation.sums.config import SumKind
+from siloseal.federation.transport.config import Host, Metrics, Port, Tls
 
 LARGEST_MESSAGE_MIB = 2047
 """Protobuf reads no message of 2 GiB."""

@@ -9,20 +9,20 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
-from federation.audit import LONGEST_TEXT
-from federation.errors import ConfigError, RunError, SiloSealError, WrongRound
-from federation.identity import Identity
-from federation.randomness import Randomness
-from federation.roster import read_roster
-from federation.transport.patience import Backoff
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
-from federation.witness import Witness
-from silo.client import AggregatorClient, clocks_differ
-from silo.config import SiloConfig
-from silo.data.loading import load
-from silo.participation import Participation, require_kept, take_part, unended
-from silo.training.trainer import TrainingProgress
+from siloseal.federation.errors import ConfigError, RunError, SiloSealError, WrongRound
+from siloseal.federation.randomness import Randomness
+from siloseal.federation.records.audit import LONGEST_TEXT
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.records.roster import read_roster
+from siloseal.federation.records.witness import Witness
+from siloseal.federation.transport.patience import Backoff
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode
+from siloseal.silo.client import AggregatorClient, clocks_differ
+from siloseal.silo.config import SiloConfig
+from siloseal.silo.data.loading import load
+from siloseal.silo.participation import Participation, require_kept, take_part, unended
+from siloseal.silo.training.trainer import TrainingProgress
 
 FAREWELL_SECONDS = 60.0
 """So long a silo that has finished tries to bring its last reply; by then the aggregator has no need of it."""

@@ -4,11 +4,11 @@
 holds everyone else to the same commitments.
 """
 
-from federation.agreement import Agreement
-from federation.beacon import NONCE_BYTES, commit, join_nonces, require_committed
-from federation.identity import Identity
-from federation.randomness import Randomness
-from federation.wire import messages_pb2 as pb
+from siloseal.federation.job.agreement import Agreement
+from siloseal.federation.job.beacon import NONCE_BYTES, commit, join_nonces, require_committed
+from siloseal.federation.randomness import Randomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.transport.wire import messages_pb2 as pb
 
 
 def enrol(agreement: Agreement, me: Identity, draw: pb.BeaconDraw, randomness: Randomness) -> pb.Enrolled:

@@ -15,12 +15,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from federation.accounting import Accountant, epsilon_of, epsilon_text
-from federation.chained_file import ChainedFile, End, link, parse_line, read_line, whole_lines
-from federation.config.job import Job
-from federation.config.privacy import NoPrivacy
-from federation.errors import BudgetExceeded, LedgerDamaged, UncountableEvent
-from federation.events import (
+from siloseal.federation.errors import BudgetExceeded, LedgerDamaged, UncountableEvent
+from siloseal.federation.job.guarantee import EXAMPLE_AT_SILO, Guarantee, guarantee_of
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.sections.privacy import NoPrivacy
+from siloseal.federation.privacy.accounting import Accountant, epsilon_of, epsilon_text
+from siloseal.federation.privacy.events import (
     BinomialRelease,
     DiscreteGaussianRelease,
     Event,
@@ -30,7 +30,7 @@ from federation.events import (
     SampledGaussianSteps,
     SkellamRelease,
 )
-from silo.promises import EXAMPLE_AT_SILO, Promise, promise_of
+from siloseal.federation.records.chained_file import ChainedFile, End, link, parse_line, read_line, whole_lines
 
 _EVENTS: dict[str, Callable[..., Event]] = {
     "gaussian_release": GaussianRelease,
@@ -63,11 +63,11 @@ class Charge:
 class Ledger:
     """Charge before the release. Opened once at a time: a second opening of the same file is refused."""
 
-    def __init__(self, path: Path, *, silo: str, budget: Budget, promise: Promise = EXAMPLE_AT_SILO) -> None:
-        self.budget, self.promise = budget, promise
+    def __init__(self, path: Path, *, silo: str, budget: Budget, guarantee: Guarantee = EXAMPLE_AT_SILO) -> None:
+        self.budget, self.guarantee = budget, guarantee
         self.silo = silo
         numbers = {name: float(value) for name, value in asdict(budget).items()}  # 10 and 10.0 are the same budget
-        self._header = {"silo": silo, **numbers, "unit": promise.unit, "relation": promise.relation}
+        self._header = {"silo": silo, **numbers, "unit": guarantee.unit, "relation": guarantee.relation}
         in_use = LedgerDamaged(f"{path} is in use by another process; a silo runs once at a time")
         self._file = ChainedFile(path, start=link("", self._header), in_use=in_use)
         try:
@@ -113,8 +113,8 @@ class Ledger:
         """The guarantee, in one line that a person can quote."""
         return (
             f"{self.silo}: ({epsilon_text(self.epsilon)}, {self.budget.delta:g})-differential privacy for "
-            f"{self.promise.unit} ({self.promise.relation}) over all phases; {self.promise.noise}; {self._how}; "
-            f"{self.promise.public} count as public."
+            f"{self.guarantee.unit} ({self.guarantee.relation}) over all phases; {self.guarantee.noise}; {self._how}; "
+            f"{self.guarantee.public} count as public."
         )
 
     @property
@@ -190,4 +190,4 @@ def open_ledger(job: Job, silo: str, folder: Path, *, worked_before: bool) -> Le
             "backup, or begin another run"
         )
     budget = Budget(job.privacy.epsilon, job.privacy.delta)
-    return Ledger(path, silo=silo, budget=budget, promise=promise_of(job))
+    return Ledger(path, silo=silo, budget=budget, guarantee=guarantee_of(job))

@@ -1,9 +1,9 @@
 """Which request a silo answers next: one of its own job and run, in order, and no work before everyone agreed."""
 
-from federation.errors import MessageError, SessionMismatch, WrongRound
-from federation.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START
-from federation.wire import messages_pb2 as pb
-from silo.prepared import SKETCH
+from siloseal.federation.errors import MessageError, SessionMismatch, WrongRound
+from siloseal.federation.job.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.silo.contribution import SKETCH
 
 _NOTHING = ""
 _WORK = (_NOTHING, SKETCH, WARM_START, PHASE_1, PHASE_2, FEDAVG)

@@ -10,24 +10,24 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from federation.config.job import Job
-from federation.config.learners import require_single_copies
-from federation.config.loading import load_config, to_yaml
-from federation.errors import LedgerDamaged, MessageError, PolicyRefused, SessionMismatch, SiloSealError
-from federation.identity import Identity
-from federation.randomness import Randomness
-from federation.storage import make_folder, write_atomically
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
-from models.building import initial_model
-from silo.config import SiloConfig
-from silo.data.labelled_images import LabelledImages
-from silo.policy import JOB_FILE, check_policy, spent_in
-from silo.public_start import require_not_own
-from silo.refusals import refusal
-from silo.runtime import Silo
-from silo.state import SiloState
-from silo.training.trainer import TrainingProgress
+from siloseal.federation.config.loading import load_config, to_yaml
+from siloseal.federation.errors import LedgerDamaged, MessageError, PolicyRefused, SessionMismatch, SiloSealError
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.sections.learners import require_single_copies
+from siloseal.federation.randomness import Randomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.records.storage import make_folder, write_atomically
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode
+from siloseal.models.building import initial_model
+from siloseal.silo.config import SiloConfig
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.policy import JOB_FILE, check_policy, spent_in
+from siloseal.silo.public_start import require_not_own
+from siloseal.silo.refusals import refusal
+from siloseal.silo.runtime import Silo
+from siloseal.silo.state import SiloState
+from siloseal.silo.training.trainer import TrainingProgress
 
 RUN_ID_BYTES = 32
 

@@ -3,20 +3,20 @@
 import math
 from pathlib import Path
 
-from federation.accounting import epsilon_of, epsilon_text
-from federation.config.job import Job
-from federation.config.loading import load_config
-from federation.config.privacy import NoPrivacy, SiloLevel
-from federation.config.schedule import TwoPhase
-from federation.config.warm_start import LeaderStart
-from federation.errors import LedgerDamaged, PolicyRefused
-from federation.events import Event, exchanged
-from federation.planning import update_releases
-from federation.protection import quorum
-from silo.config import Policy
-from silo.ledger import Budget, Ledger
-from silo.promises import promise_of
-from silo.state import SiloState
+from siloseal.federation.config.loading import load_config
+from siloseal.federation.errors import LedgerDamaged, PolicyRefused
+from siloseal.federation.job.guarantee import guarantee_of
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.planning import update_releases
+from siloseal.federation.job.protection import quorum
+from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
+from siloseal.federation.job.sections.schedule import TwoPhase
+from siloseal.federation.job.sections.warm_start import LeaderStart
+from siloseal.federation.privacy.accounting import epsilon_of, epsilon_text
+from siloseal.federation.privacy.events import Event, exchanged
+from siloseal.silo.config import Policy
+from siloseal.silo.ledger import Budget, Ledger
+from siloseal.silo.state import SiloState
 
 JOB_FILE = "job.yaml"
 """In a run's folder: the job that the silo was offered in this run, and no other."""
@@ -55,7 +55,7 @@ def spent_in(runs: list[Path], silo: str) -> Budget:
             continue
         if (path := folder / "ledger.jsonl").exists():
             budget = Budget(privacy.epsilon, privacy.delta)
-            with Ledger(path, silo=silo, budget=budget, promise=promise_of(job)) as ledger:
+            with Ledger(path, silo=silo, budget=budget, guarantee=guarantee_of(job)) as ledger:
                 events = [charge.event for charge in ledger.charges]
                 silo_level = isinstance(privacy, SiloLevel)
                 epsilon += of_one_example(events, privacy.delta) if silo_level else ledger.epsilon

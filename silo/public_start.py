@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.config.data import DataSource
-from federation.config.warm_start import PublicStart
-from federation.errors import ConfigError, DataError
-from models.kernel_mean import FeatureMap
-from silo.data.loading import load, place
+from siloseal.federation.errors import ConfigError, DataError
+from siloseal.federation.job.sections.data import DataSource
+from siloseal.federation.job.sections.warm_start import PublicStart
+from siloseal.models.kernel_mean import FeatureMap
+from siloseal.silo.data.loading import load, place
 
 
 def require_not_own(start: PublicStart, *, own: DataSource) -> None:

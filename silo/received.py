@@ -3,12 +3,12 @@
 import numpy as np
 import torch
 
-from federation.config.job import Job
-from federation.errors import MessageError
-from federation.mechanisms.clipping import LARGEST_NORM, SMALLEST_NORM
-from federation.protection import clip_rule
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import from_array
+from siloseal.federation.errors import MessageError
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.protection import clip_rule
+from siloseal.federation.privacy.mechanisms.clipping import LARGEST_NORM, SMALLEST_NORM
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import from_array
 
 
 def received_clip_norm(job: Job, norm: float) -> float:

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from federation.errors import MessageError, PolicyRefused, SessionMismatch, WrongRound
-from federation.wire import messages_pb2 as pb
+from siloseal.federation.errors import MessageError, PolicyRefused, SessionMismatch, WrongRound
+from siloseal.federation.transport.wire import messages_pb2 as pb
 
 
 def refusal(error: Exception, log: Path, details: str = "") -> pb.Refusal:

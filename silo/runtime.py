@@ -13,35 +13,35 @@ from pathlib import Path
 
 import torch
 
-from federation.agreement import Agreement
-from federation.config.job import Job
-from federation.config.privacy import SiloLevel, UnitLevel
-from federation.contributions import require_precision, start_of
-from federation.errors import (
+from siloseal.federation.errors import (
     DataError,
     SiloSealError,
     WrongRound,
 )
-from federation.identity import Identity
-from federation.phases import PHASE_1, requested_steps
-from federation.planning import plan_silo
-from federation.randomness import Randomness
-from federation.secure_sum import SecureSum, SiloSide
-from federation.session import Session
-from federation.storage import write_atomically
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
-from models.building import build_learner, model_file, shared_classes, vector_lengths
-from silo.data.labelled_images import LabelledImages
-from silo.data.units import units_of
-from silo.enrolment import begin, enrol, hear_nonces
-from silo.ledger import open_ledger
-from silo.order import require_later, require_next
-from silo.prepared import SKETCH, Prepared
-from silo.received import received_clip_norm, received_model
-from silo.refusals import refusal
-from silo.state import Checkpoint, SiloState
-from silo.training.trainer import Privacy, PrivateTrainer, TrainingProgress
+from siloseal.federation.job.agreement import Agreement
+from siloseal.federation.job.contributions import require_precision, start_of
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.phases import PHASE_1, requested_steps
+from siloseal.federation.job.planning import plan_silo
+from siloseal.federation.job.sections.privacy import SiloLevel, UnitLevel
+from siloseal.federation.randomness import Randomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.records.storage import write_atomically
+from siloseal.federation.sums.secure_sum import SecureSum, SiloSide
+from siloseal.federation.sums.session import Session
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode
+from siloseal.models.building import build_learner, model_file, shared_classes, vector_lengths
+from siloseal.silo.contribution import SKETCH, Prepared
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.units import units_of
+from siloseal.silo.enrolment import begin, enrol, hear_nonces
+from siloseal.silo.ledger import open_ledger
+from siloseal.silo.order import require_later, require_next
+from siloseal.silo.received import received_clip_norm, received_model
+from siloseal.silo.refusals import refusal
+from siloseal.silo.state import Checkpoint, SiloState
+from siloseal.silo.training.trainer import Privacy, PrivateTrainer, TrainingProgress
 
 
 class Silo:

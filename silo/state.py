@@ -11,10 +11,10 @@ import safetensors.torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from federation.errors import LedgerDamaged, MessageError, RunError
-from federation.storage import make_folder, sync_folder, write_atomically
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
+from siloseal.federation.errors import LedgerDamaged, MessageError, RunError
+from siloseal.federation.records.storage import make_folder, sync_folder, write_atomically
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode
 
 _PRIVATE = 0o600
 _START = "start_model"

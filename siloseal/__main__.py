@@ -1,5 +1,5 @@
 """`python -m siloseal` is the console script."""
 
-from siloseal.cli import main
+from siloseal.cli.app import main
 
 main()

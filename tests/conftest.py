@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from federation.config.job import Job
+from siloseal.federation.job.job import Job
 
 torch.set_num_threads(1)
 

@@ -9,14 +9,14 @@ from typing import TypeVar
 
 from google.protobuf.message import Message
 
-from experiments.attacks.table import ROSTER, VICTIM, CheatersTable
-from federation.errors import MessageError
-from federation.one_key.one_key_sum import OneKeySum
-from federation.one_key.statements import Round as OneKeyRound
-from federation.secure_sum import SiloSide
-from federation.session import Vector
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode, unwrap, wrap
+from siloseal.experiments.attacks.table import ROSTER, VICTIM, CheatersTable
+from siloseal.federation.errors import MessageError
+from siloseal.federation.sums.one_key.one_key_sum import OneKeySum
+from siloseal.federation.sums.one_key.statements import Round as OneKeyRound
+from siloseal.federation.sums.secure_sum import SiloSide
+from siloseal.federation.sums.session import Vector
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
 
 M = TypeVar("M", bound=Message)
 

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.attacks.canary import Booked, Flaw, Training, book_on_disk, run_trial
-from experiments.attacks.confidence import Guesses, Scores, best_threshold, guess
-from experiments.attacks.noisy_sums import NoisySums, SplitNoise
-from federation.errors import ConfigError, RunError
-from silo.ledger import Ledger
+from siloseal.experiments.attacks.canary import Booked, Flaw, Training, book_on_disk, run_trial
+from siloseal.experiments.attacks.confidence import Guesses, Scores, best_threshold, guess
+from siloseal.experiments.attacks.noisy_sums import NoisySums, SplitNoise
+from siloseal.federation.errors import ConfigError, RunError
+from siloseal.silo.ledger import Ledger
 
 FEWEST_TRIALS = 40
 

@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from experiments.attacks.softmax_learner import SoftmaxLearner
-from federation.accounting import smallest_noise
-from federation.config.optimizers import DpSgdConfig
-from federation.errors import UncountableEvent
-from federation.events import Event, SampledGaussianSteps
-from federation.randomness import Randomness, SecureRandomness
-from silo.data.embedded import digits
-from silo.data.labelled_images import LabelledImages
-from silo.ledger import Budget, Ledger
-from silo.training.trainer import Chargeable, Privacy, PrivateTrainer
+from siloseal.experiments.attacks.softmax_learner import SoftmaxLearner
+from siloseal.federation.errors import UncountableEvent
+from siloseal.federation.job.sections.optimizers import DpSgdConfig
+from siloseal.federation.privacy.accounting import smallest_noise
+from siloseal.federation.privacy.events import Event, SampledGaussianSteps
+from siloseal.federation.randomness import Randomness, SecureRandomness
+from siloseal.silo.data.embedded import digits
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.ledger import Budget, Ledger
+from siloseal.silo.training.trainer import Chargeable, Privacy, PrivateTrainer
 
 CLIP_NORM = 0.1
 """Far below the canary's gradient, whose norm is near 1: what one unit may do, the canary does."""

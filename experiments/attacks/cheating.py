@@ -21,18 +21,18 @@ from typing import Any, Literal, assert_never, get_args
 import numpy as np
 from pydantic import TypeAdapter
 
-from experiments.attacks.cheat_names import CHEATS, WITH_A_SILO, Cheat
-from experiments.attacks.cheats import opens_twice, reads_uploads, replays_session, swaps_keys, two_sessions
-from experiments.attacks.key_cheats import longer_domain, solves_for_key
-from experiments.attacks.key_share_cheats import malformed_key
-from experiments.attacks.list_cheats import two_lists_with_a_silo
-from experiments.attacks.opening_cheats import opens_one, two_lists
-from experiments.attacks.table import CheatersTable, DoesNotApply, Refused, Way, said
-from experiments.attacks.upload_cheats import cancels_upload, constant_upload, copies_upload, malformed_c1
-from federation.config.sums import SecureSumConfig, SumKind
-from federation.errors import ProtocolError
-from federation.one_key.one_key_sum import OneKeySum
-from federation.session import Vector
+from siloseal.experiments.attacks.cheat_names import CHEATS, WITH_A_SILO, Cheat
+from siloseal.experiments.attacks.cheats import opens_twice, reads_uploads, replays_session, swaps_keys, two_sessions
+from siloseal.experiments.attacks.key_cheats import longer_domain, solves_for_key
+from siloseal.experiments.attacks.key_share_cheats import malformed_key
+from siloseal.experiments.attacks.list_cheats import two_lists_with_a_silo
+from siloseal.experiments.attacks.opening_cheats import opens_one, two_lists
+from siloseal.experiments.attacks.table import CheatersTable, DoesNotApply, Refused, Way, said
+from siloseal.experiments.attacks.upload_cheats import cancels_upload, constant_upload, copies_upload, malformed_c1
+from siloseal.federation.errors import ProtocolError
+from siloseal.federation.sums.config import SecureSumConfig, SumKind
+from siloseal.federation.sums.one_key.one_key_sum import OneKeySum
+from siloseal.federation.sums.session import Vector
 
 Outcome = Literal["learnt", "refused", "harmless", "does not apply"]
 

@@ -6,7 +6,7 @@ Each plays at a table, and yields the ways in which it can be played.
 silo tell its vector. What stands against it is outside of the sums:
 
 - Within a run, the silo's runtime. A contribution goes into one sum, and only into the one that the job says, with the
-  job's roster (`silo.runtime.Silo._join`, `silo.prepared.Prepared.scheme`; in `tests/silo`:
+  job's roster (`silo.runtime.Silo._join`, `silo.contribution.Prepared.scheme`; in `tests/silo`:
   `test_what_was_prepared_is_summed_once`, `test_a_sum_that_is_not_the_jobs_is_refused`, and for kernel means and
   statistics `test_it_leaves_once_whatever_the_aggregator_tries` and `test_a_release_happens_once`).
 - Across rounds and runs, the policy and the noise in what is summed. The others train anew, so that two sums differ by
@@ -19,14 +19,24 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 
-from experiments.attacks.lying_aggregators import unchecked
-from experiments.attacks.table import OTHERS, ROSTER, VICTIM, CheatersTable, DoesNotApply, Messages, Refused, Round, Way
-from federation.errors import ProtocolError
-from federation.identity import Identity
-from federation.secure_sum import AggregatorSide, Sum
-from federation.session import Vector
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode, wrap
+from siloseal.experiments.attacks.lying_aggregators import unchecked
+from siloseal.experiments.attacks.table import (
+    OTHERS,
+    ROSTER,
+    VICTIM,
+    CheatersTable,
+    DoesNotApply,
+    Messages,
+    Refused,
+    Round,
+    Way,
+)
+from siloseal.federation.errors import ProtocolError
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.secure_sum import AggregatorSide, Sum
+from siloseal.federation.sums.session import Vector
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode, wrap
 
 
 def reads_uploads(table: CheatersTable) -> Iterator[Way]:

@@ -20,16 +20,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from experiments.attacks.protections import Protection, row_clip_norm, seen, silos_of
-from federation.config.data import EmbeddedMnist
-from federation.config.gan import GanConfig
-from federation.errors import DataError
-from federation.randomness import SecureRandomness
-from models.gan.building import build_gan
-from models.gan.learner import GanLearner
-from silo.data.labelled_images import LabelledImages
-from silo.data.loading import load
-from silo.training.gradients import unit_gradients
+from siloseal.experiments.attacks.protections import Protection, row_clip_norm, seen, silos_of
+from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.data import EmbeddedMnist
+from siloseal.federation.job.sections.gan import GanConfig
+from siloseal.federation.randomness import SecureRandomness
+from siloseal.models.gan.building import build_gan
+from siloseal.models.gan.learner import GanLearner
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.loading import load
+from siloseal.silo.training.gradients import unit_gradients
 
 GAN = GanConfig(generator="mlp", discriminator="mlp", instance_noise=0.0)
 STEP_SIZE = 0.1

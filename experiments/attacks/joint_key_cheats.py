@@ -4,24 +4,24 @@ from collections.abc import Callable
 
 import numpy as np
 
-from experiments.attacks import joint_key_recovery
-from experiments.attacks.accomplices import ACCOMPLICE, bodies, memory_of, remember, saying
-from experiments.attacks.key_cheats import JointKeyWatching
-from experiments.attacks.table import ROSTER, VICTIM, CheatersTable, Messages
-from experiments.attacks.upload_formats import JointKeyFormat, Numbers
-from federation.ckks.seal_codec import Residues
-from federation.ckks.values import largest_value, to_total
-from federation.joint_key import statements
-from federation.joint_key.encryption import decode_sum
-from federation.joint_key.joint_key_sum import JointKeySum
-from federation.joint_key.moduli import ring_of
-from federation.joint_key.wire import add_bytes, from_bytes, to_bytes
-from federation.rounds import Bodies
-from federation.sealing import ChannelKey
-from federation.secure_sum import Sum
-from federation.session import Vector
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
+from siloseal.experiments.attacks import joint_key_recovery
+from siloseal.experiments.attacks.accomplices import ACCOMPLICE, bodies, memory_of, remember, saying
+from siloseal.experiments.attacks.key_cheats import JointKeyWatching
+from siloseal.experiments.attacks.table import ROSTER, VICTIM, CheatersTable, Messages
+from siloseal.experiments.attacks.upload_formats import JointKeyFormat, Numbers
+from siloseal.federation.sums.joint_key import statements
+from siloseal.federation.sums.joint_key.encryption import decode_sum
+from siloseal.federation.sums.joint_key.joint_key_sum import JointKeySum
+from siloseal.federation.sums.joint_key.moduli import ring_of
+from siloseal.federation.sums.joint_key.wire import add_bytes, from_bytes, to_bytes
+from siloseal.federation.sums.rounds import Bodies
+from siloseal.federation.sums.seal.seal_codec import Residues
+from siloseal.federation.sums.seal.values import largest_value, to_total
+from siloseal.federation.sums.sealing import ChannelKey
+from siloseal.federation.sums.secure_sum import Sum
+from siloseal.federation.sums.session import Vector
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode
 
 
 class JointKeyReading(JointKeyWatching):

@@ -5,7 +5,7 @@ The first is the computation of `key_recovery`: openings divided by ciphertexts,
 Each silo opens its share of -c1 s, plus flooding, divided by the last prime p and rounded. If it were not for both, the
 openings would add up to -c1 s / p, and s would be the quotient. What comes out instead is far from a key, whose
 coefficients are at most as large as there are silos. Either of the two stops this computation. That it fails is no
-proof; the bound on what a flooded opening tells is derived in `federation.joint_key.parameters`.
+proof; the bound on what a flooded opening tells is derived in `siloseal.federation.sums.joint_key.parameters`.
 
 The second needs a silo that does not follow the protocol. It adds Delta = D p to its c1, a constant polynomial. What
 the silos open together is then M - D s, where M is the sum with its flooding. D is a power of two above everything that
@@ -18,12 +18,12 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.ckks.seal_codec import Residues
-from federation.errors import OpeningFailed
-from federation.joint_key.encryption import decode_sum
-from federation.joint_key.moduli import ring_of
-from federation.joint_key.packing import crt_scale
-from federation.joint_key.parameters import Parameters
+from siloseal.federation.errors import OpeningFailed
+from siloseal.federation.sums.joint_key.encryption import decode_sum
+from siloseal.federation.sums.joint_key.moduli import ring_of
+from siloseal.federation.sums.joint_key.packing import crt_scale
+from siloseal.federation.sums.joint_key.parameters import Parameters
+from siloseal.federation.sums.seal.seal_codec import Residues
 
 
 def solve_for_joint_key(parameters: Parameters, c1: Residues, openings: Residues) -> NDArray[np.int64]:

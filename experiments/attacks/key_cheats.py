@@ -5,26 +5,26 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.attacks import joint_key_recovery, key_recovery
-from experiments.attacks.table import ROSTER, VICTIM, CheatersTable, DoesNotApply, Messages, Way
-from federation.ckks.aggregator_side import CkksAggregator
-from federation.ckks.ckks_sum import CkksSum
-from federation.ckks.values import largest_value, to_total
-from federation.ckks.wire import rows
-from federation.joint_key.aggregator_side import JointKeyAggregator
-from federation.joint_key.joint_key_sum import JointKeySum
-from federation.joint_key.moduli import ring_of
-from federation.joint_key.wire import from_bytes
-from federation.one_key.aggregator_side import OneKeyAggregator
-from federation.one_key.one_key_sum import PaillierSum, StockCkksSum
-from federation.one_key.statements import Round as OneKeyRound
-from federation.one_key.stock_parameters import SLOTS
-from federation.rounds import Bodies
-from federation.secagg.plan import Round as SecAggRound
-from federation.secure_sum import SecureSum, Sum
-from federation.session import RealDomain, Vector
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
+from siloseal.experiments.attacks import joint_key_recovery, key_recovery
+from siloseal.experiments.attacks.table import ROSTER, VICTIM, CheatersTable, DoesNotApply, Messages, Way
+from siloseal.federation.sums.ckks.aggregator_side import CkksAggregator
+from siloseal.federation.sums.ckks.ckks_sum import CkksSum
+from siloseal.federation.sums.ckks.wire import rows
+from siloseal.federation.sums.joint_key.aggregator_side import JointKeyAggregator
+from siloseal.federation.sums.joint_key.joint_key_sum import JointKeySum
+from siloseal.federation.sums.joint_key.moduli import ring_of
+from siloseal.federation.sums.joint_key.wire import from_bytes
+from siloseal.federation.sums.one_key.aggregator_side import OneKeyAggregator
+from siloseal.federation.sums.one_key.one_key_sum import PaillierSum, StockCkksSum
+from siloseal.federation.sums.one_key.statements import Round as OneKeyRound
+from siloseal.federation.sums.one_key.stock_parameters import SLOTS
+from siloseal.federation.sums.rounds import Bodies
+from siloseal.federation.sums.seal.values import largest_value, to_total
+from siloseal.federation.sums.secagg.plan import Round as SecAggRound
+from siloseal.federation.sums.secure_sum import SecureSum, Sum
+from siloseal.federation.sums.session import RealDomain, Vector
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode
 
 LONG = RealDomain(key_recovery.EQUATIONS * SLOTS, 8.0)
 """A vector of as many entries as the equations need."""

@@ -15,11 +15,11 @@ import tenseal as ts
 from numpy.typing import NDArray
 from tenseal import sealapi
 
-from federation.ckks.seal_codec import ciphertext, polynomials_of
-from federation.errors import OpeningFailed
-from federation.one_key.stock_ckks import StockCipher, public_context
-from federation.one_key.stock_parameters import DEGREE, PRIME_BITS, SCALE_BITS, SLOTS
-from federation.session import Vector
+from siloseal.federation.errors import OpeningFailed
+from siloseal.federation.sums.one_key.stock_ckks import StockCipher, public_context
+from siloseal.federation.sums.one_key.stock_parameters import DEGREE, PRIME_BITS, SCALE_BITS, SLOTS
+from siloseal.federation.sums.seal.seal_codec import ciphertext, polynomials_of
+from siloseal.federation.sums.session import Vector
 
 Residues = NDArray[np.object_]
 """Integers of Python's: a product of two has 120 bits. An evaluated polynomial reads backwards at conjugate points."""

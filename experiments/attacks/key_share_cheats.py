@@ -3,24 +3,32 @@
 from collections.abc import Iterator
 from functools import partial
 
-from experiments.attacks import joint_key_cheats
-from experiments.attacks.accomplices import ACCOMPLICE, bodies, enlist, memory_of, read_with_its_key, remember, saying
-from experiments.attacks.joint_key_cheats import JointKeyOfUs
-from experiments.attacks.lying_aggregators import unchecked
-from experiments.attacks.table import ROSTER, CheatersTable, DoesNotApply, Way
-from experiments.attacks.upload_cheats import LONG_KEY, format_of, uploads_instead
-from experiments.attacks.upload_formats import JointKeyFormat
-from federation.ckks.ckks_sum import CkksSum
-from federation.joint_key import statements
-from federation.joint_key.joint_key_sum import JointKeySum
-from federation.masked.advertisement import advertise
-from federation.one_key.one_key_sum import OneKeySum
-from federation.plain.plain_sum import PlainSum
-from federation.secagg.plan import Round
-from federation.secagg.secagg_sum import SecAggSum
-from federation.session import Vector
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
+from siloseal.experiments.attacks import joint_key_cheats
+from siloseal.experiments.attacks.accomplices import (
+    ACCOMPLICE,
+    bodies,
+    enlist,
+    memory_of,
+    read_with_its_key,
+    remember,
+    saying,
+)
+from siloseal.experiments.attacks.joint_key_cheats import JointKeyOfUs
+from siloseal.experiments.attacks.lying_aggregators import unchecked
+from siloseal.experiments.attacks.table import ROSTER, CheatersTable, DoesNotApply, Way
+from siloseal.experiments.attacks.upload_cheats import LONG_KEY, format_of, uploads_instead
+from siloseal.experiments.attacks.upload_formats import JointKeyFormat
+from siloseal.federation.sums.ckks.ckks_sum import CkksSum
+from siloseal.federation.sums.joint_key import statements
+from siloseal.federation.sums.joint_key.joint_key_sum import JointKeySum
+from siloseal.federation.sums.masked.advertisement import advertise
+from siloseal.federation.sums.one_key.one_key_sum import OneKeySum
+from siloseal.federation.sums.plain.plain_sum import PlainSum
+from siloseal.federation.sums.secagg.plan import Round
+from siloseal.federation.sums.secagg.secagg_sum import SecAggSum
+from siloseal.federation.sums.session import Vector
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode
 
 LOW_ORDER = bytes(32)
 """A point of low order: whatever the other's X25519 key, the shared secret is the same, and known to everyone."""

@@ -6,13 +6,13 @@ Two sums need 2t answers, and an honest silo gives one: an aggregator with 2t - 
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from experiments.attacks.accomplices import enlist, make_credulous, read_with_its_key
-from experiments.attacks.lying_aggregators import RingTwoLists, TwoLists, unchecked
-from experiments.attacks.opening_cheats import forked, two_sums
-from experiments.attacks.table import OTHERS, CheatersTable, Way
-from federation.one_key.one_key_sum import OneKeySum
-from federation.ring.ring_sum import RingSum
-from federation.session import Vector
+from siloseal.experiments.attacks.accomplices import enlist, make_credulous, read_with_its_key
+from siloseal.experiments.attacks.lying_aggregators import RingTwoLists, TwoLists, unchecked
+from siloseal.experiments.attacks.opening_cheats import forked, two_sums
+from siloseal.experiments.attacks.table import OTHERS, CheatersTable, Way
+from siloseal.federation.sums.one_key.one_key_sum import OneKeySum
+from siloseal.federation.sums.ring.ring_sum import RingSum
+from siloseal.federation.sums.session import Vector
 
 AGAIN = "{} again"
 """How an accomplice is called that answers the second half."""

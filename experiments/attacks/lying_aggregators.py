@@ -4,23 +4,23 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from experiments.attacks.table import OTHERS, VICTIM, Messages
-from federation.additive.sides import AdditiveAggregator
-from federation.additive.sides import Round as AdditiveRound
-from federation.ckks.aggregator_side import CkksAggregator
-from federation.errors import ProtocolError, QuorumLost
-from federation.joint_key import statements
-from federation.joint_key.aggregator_side import JointKeyAggregator
-from federation.one_key.aggregator_side import OneKeyAggregator
-from federation.one_key.statements import Round as OneKeyRound
-from federation.ring.sides import RingAggregator
-from federation.rounds import AggregatorRounds, Bodies, pieces
-from federation.secagg.aggregator_side import SecAggAggregator
-from federation.secagg.plan import Round as SecAggRound
-from federation.secure_sum import AggregatorSide, Sum
-from federation.session import Vector
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
+from siloseal.experiments.attacks.table import OTHERS, VICTIM, Messages
+from siloseal.federation.errors import ProtocolError, QuorumLost
+from siloseal.federation.sums.additive.sides import AdditiveAggregator
+from siloseal.federation.sums.additive.sides import Round as AdditiveRound
+from siloseal.federation.sums.ckks.aggregator_side import CkksAggregator
+from siloseal.federation.sums.joint_key import statements
+from siloseal.federation.sums.joint_key.aggregator_side import JointKeyAggregator
+from siloseal.federation.sums.one_key.aggregator_side import OneKeyAggregator
+from siloseal.federation.sums.one_key.statements import Round as OneKeyRound
+from siloseal.federation.sums.ring.sides import RingAggregator
+from siloseal.federation.sums.rounds import AggregatorRounds, Bodies, pieces
+from siloseal.federation.sums.secagg.aggregator_side import SecAggAggregator
+from siloseal.federation.sums.secagg.plan import Round as SecAggRound
+from siloseal.federation.sums.secure_sum import AggregatorSide, Sum
+from siloseal.federation.sums.session import Vector
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode
 
 A = TypeVar("A", bound=AggregatorSide)
 

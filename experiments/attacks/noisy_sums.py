@@ -11,13 +11,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.attacks.sessions import summed
-from federation.accounting import epsilon_of
-from federation.mechanism import Mechanism, NoisySum
-from federation.mechanisms.calibration import Demand
-from federation.mechanisms.lattice_calibration import calibrated_lattice
-from federation.plain.plain_sum import PlainSum
-from federation.session import RealDomain
+from siloseal.experiments.attacks.sessions import summed
+from siloseal.federation.privacy.accounting import epsilon_of
+from siloseal.federation.privacy.mechanism import Mechanism
+from siloseal.federation.privacy.mechanisms.calibration import Demand
+from siloseal.federation.privacy.mechanisms.lattice_calibration import calibrated_lattice
+from siloseal.federation.sums.noisy_sum import NoisySum
+from siloseal.federation.sums.plain.plain_sum import PlainSum
+from siloseal.federation.sums.session import RealDomain
 
 SILOS = 3
 DOMAIN = RealDomain(length=20, bound=1.0)

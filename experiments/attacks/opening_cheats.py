@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TypedDict
 
-from experiments.attacks.lying_aggregators import (
+from siloseal.experiments.attacks.lying_aggregators import (
     AdditiveTwoLists,
     CkksMixedLists,
     CkksOfOne,
@@ -19,22 +19,22 @@ from experiments.attacks.lying_aggregators import (
     TwoLists,
     unchecked,
 )
-from experiments.attacks.table import ROSTER, VICTIM, Carry, CheatersTable, DoesNotApply, Way
-from federation.additive.additive_sum import AdditiveSum
-from federation.additive.sides import Round as AdditiveRound
-from federation.additive.sides import shared_ring
-from federation.ckks.ckks_sum import CkksSum
-from federation.joint_key.joint_key_sum import JointKeySum
-from federation.joint_key.parameters import Parameters
-from federation.one_key.one_key_sum import OneKeySum
-from federation.ring.ring_sum import RingSum
-from federation.ring.sides import FIRST
-from federation.rounds import pieces
-from federation.secagg.secagg_sum import SecAggSum
-from federation.secure_sum import Sum
-from federation.session import Vector
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import unwrap, wrap
+from siloseal.experiments.attacks.table import ROSTER, VICTIM, Carry, CheatersTable, DoesNotApply, Way
+from siloseal.federation.sums.additive.additive_sum import AdditiveSum
+from siloseal.federation.sums.additive.sides import Round as AdditiveRound
+from siloseal.federation.sums.additive.sides import shared_ring
+from siloseal.federation.sums.ckks.ckks_sum import CkksSum
+from siloseal.federation.sums.joint_key.joint_key_sum import JointKeySum
+from siloseal.federation.sums.joint_key.parameters import Parameters
+from siloseal.federation.sums.one_key.one_key_sum import OneKeySum
+from siloseal.federation.sums.ring.ring_sum import RingSum
+from siloseal.federation.sums.ring.sides import FIRST
+from siloseal.federation.sums.rounds import pieces
+from siloseal.federation.sums.secagg.secagg_sum import SecAggSum
+from siloseal.federation.sums.secure_sum import Sum
+from siloseal.federation.sums.session import Vector
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import unwrap, wrap
 
 
 class _Sizes(TypedDict):

@@ -12,18 +12,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from experiments.attacks.sessions import Reals, summed
-from experiments.attacks.uploads import ReadableSum, read_upload
-from federation.accounting import smallest_noise
-from federation.events import SampledGaussianSteps
-from federation.mechanism import NoisySum
-from federation.mechanisms.gaussian import GaussianAtSilo
-from federation.plain.plain_sum import PlainSum
-from federation.randomness import SecureRandomness
-from federation.secagg.secagg_sum import SecAggConfig
-from federation.secure_sum import SecureSum
-from silo.training.gradients import UnitGradients
-from silo.training.noise import add_noise, scale
+from siloseal.experiments.attacks.sessions import Reals, summed
+from siloseal.experiments.attacks.uploads import ReadableSum, read_upload
+from siloseal.federation.privacy.accounting import smallest_noise
+from siloseal.federation.privacy.events import SampledGaussianSteps
+from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtSilo
+from siloseal.federation.randomness import SecureRandomness
+from siloseal.federation.sums.noisy_sum import NoisySum
+from siloseal.federation.sums.plain.plain_sum import PlainSum
+from siloseal.federation.sums.secagg.secagg_sum import SecAggConfig
+from siloseal.federation.sums.secure_sum import SecureSum
+from siloseal.silo.training.gradients import UnitGradients
+from siloseal.silo.training.noising import add_noise, scale
 
 LARGEST_ENTRY = 100.0
 """Of an unclipped gradient, as the session of a sum agrees on it beforehand."""

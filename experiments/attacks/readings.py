@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from federation.masked.silo_side import SEAL_BYTES
-from federation.masked.words import ring_for
-from federation.session import Domain, IntegerDomain, Vector
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
+from siloseal.federation.sums.masked.silo_side import SEAL_BYTES
+from siloseal.federation.sums.masked.words import ring_for
+from siloseal.federation.sums.session import Domain, IntegerDomain, Vector
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode
 
 _NONCE_BYTES = 12
 """Before a sealed letter. The rest of its seal comes behind it."""

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.engine import drive
-from federation.identity import Identity
-from federation.randomness import SecureRandomness
-from federation.secure_sum import SecureSum, SiloSide
-from federation.session import RealDomain, Session
+from siloseal.federation.randomness import SecureRandomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.driving import drive
+from siloseal.federation.sums.secure_sum import SecureSum, SiloSide
+from siloseal.federation.sums.session import RealDomain, Session
 
 Reals = NDArray[np.float64]
 

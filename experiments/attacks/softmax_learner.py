@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from torch import Tensor, nn
 from torch.nn import functional
 
-from models.checkpoints import State
-from models.learner import LabelledRows
-from models.vectors import flatten, load_flat
-from silo.data.labelled_images import LabelledImages
+from siloseal.models.checkpoints import State
+from siloseal.models.learner import LabelledRows
+from siloseal.models.vectors import flatten, load_flat
+from siloseal.silo.data.labelled_images import LabelledImages
 
 
 class SoftmaxLearner:

@@ -5,15 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from experiments.attacks.readings import packed_words, stands_in
-from federation.errors import DomainError, ProtocolError
-from federation.fixed_point import FixedPointSum
-from federation.identity import Identity
-from federation.randomness import SecureRandomness
-from federation.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
-from federation.session import Domain, IntegerDomain, RealDomain, Session, Vector
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
+from siloseal.experiments.attacks.readings import packed_words, stands_in
+from siloseal.federation.errors import DomainError, ProtocolError
+from siloseal.federation.randomness import SecureRandomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.fixed_point import FixedPointSum
+from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
+from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, Session, Vector
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode
 
 ROSTER = ("east", "north", "south", "west")
 VICTIM, OTHERS = ROSTER[0], ROSTER[1:]

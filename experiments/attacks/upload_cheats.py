@@ -10,13 +10,13 @@ from functools import partial
 
 import numpy as np
 
-from experiments.attacks import joint_key_cheats
-from experiments.attacks.accomplices import ACCOMPLICE, bodies, enlist, memory_of, read_with_its_key, saying
-from experiments.attacks.joint_key_cheats import JointKeyReading
-from experiments.attacks.key_cheats import CkksWatching
-from experiments.attacks.lying_aggregators import unchecked
-from experiments.attacks.table import OTHERS, ROSTER, VICTIM, CheatersTable, DoesNotApply, Way
-from experiments.attacks.upload_formats import (
+from siloseal.experiments.attacks import joint_key_cheats
+from siloseal.experiments.attacks.accomplices import ACCOMPLICE, bodies, enlist, memory_of, read_with_its_key, saying
+from siloseal.experiments.attacks.joint_key_cheats import JointKeyReading
+from siloseal.experiments.attacks.key_cheats import CkksWatching
+from siloseal.experiments.attacks.lying_aggregators import unchecked
+from siloseal.experiments.attacks.table import OTHERS, ROSTER, VICTIM, CheatersTable, DoesNotApply, Way
+from siloseal.experiments.attacks.upload_formats import (
     CkksFormat,
     JointKeyFormat,
     MaskedFormat,
@@ -24,25 +24,25 @@ from experiments.attacks.upload_formats import (
     PlainFormat,
     UploadFormat,
 )
-from federation.additive.additive_sum import AdditiveSum
-from federation.additive.sides import Round as AdditiveRound
-from federation.additive.sides import shared_ring
-from federation.ckks.aggregator_side import CkksAggregator
-from federation.ckks.ckks_sum import CkksSum
-from federation.joint_key import statements
-from federation.joint_key.joint_key_sum import JointKeySum
-from federation.masked.words import ring_for
-from federation.one_key.one_key_sum import OneKeySum
-from federation.plain.plain_sum import PlainSum
-from federation.ring.ring_sum import RingSum
-from federation.ring.sides import ADVERTISE, FIRST
-from federation.sealing import ChannelKey
-from federation.secagg.plan import Round as SecAggRound
-from federation.secagg.secagg_sum import SecAggSum
-from federation.secure_sum import AggregatorSide, SecureSum
-from federation.session import Vector
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
+from siloseal.federation.sums.additive.additive_sum import AdditiveSum
+from siloseal.federation.sums.additive.sides import Round as AdditiveRound
+from siloseal.federation.sums.additive.sides import shared_ring
+from siloseal.federation.sums.ckks.aggregator_side import CkksAggregator
+from siloseal.federation.sums.ckks.ckks_sum import CkksSum
+from siloseal.federation.sums.joint_key import statements
+from siloseal.federation.sums.joint_key.joint_key_sum import JointKeySum
+from siloseal.federation.sums.masked.words import ring_for
+from siloseal.federation.sums.one_key.one_key_sum import OneKeySum
+from siloseal.federation.sums.plain.plain_sum import PlainSum
+from siloseal.federation.sums.ring.ring_sum import RingSum
+from siloseal.federation.sums.ring.sides import ADVERTISE, FIRST
+from siloseal.federation.sums.sealing import ChannelKey
+from siloseal.federation.sums.secagg.plan import Round as SecAggRound
+from siloseal.federation.sums.secagg.secagg_sum import SecAggSum
+from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum
+from siloseal.federation.sums.session import Vector
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode
 
 Choice = Callable[[UploadFormat, Numbers, Mapping[str, Numbers]], Numbers]
 """What the accomplice uploads, from what its own side would upload and from everyone's uploads."""

@@ -10,20 +10,20 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.attacks.joint_key_recovery import reading_step
-from experiments.attacks.table import DoesNotApply
-from federation.ckks.setting import Setting
-from federation.ckks.uploads import sign_upload
-from federation.ckks.wire import rows, to_bytes
-from federation.identity import Identity
-from federation.joint_key import statements, wire
-from federation.joint_key.moduli import ring_of
-from federation.joint_key.parameters import Parameters
-from federation.masked.words import WordRing
-from federation.secagg.plan import Round
-from federation.session import Domain, IntegerDomain
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode, from_array, to_array
+from siloseal.experiments.attacks.joint_key_recovery import reading_step
+from siloseal.experiments.attacks.table import DoesNotApply
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.ckks.setting import Setting
+from siloseal.federation.sums.ckks.uploads import sign_upload
+from siloseal.federation.sums.ckks.wire import rows, to_bytes
+from siloseal.federation.sums.joint_key import statements, wire
+from siloseal.federation.sums.joint_key.moduli import ring_of
+from siloseal.federation.sums.joint_key.parameters import Parameters
+from siloseal.federation.sums.masked.words import WordRing
+from siloseal.federation.sums.secagg.plan import Round
+from siloseal.federation.sums.session import Domain, IntegerDomain
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode, from_array, to_array
 
 Numbers = NDArray[np.uint64]
 

@@ -10,23 +10,23 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.attacks.sessions import Reals, begin
-from federation.additive.additive_sum import AdditiveSumConfig
-from federation.additive.sides import Round as AdditiveRound
-from federation.ckks.ckks_sum import CkksSum, CkksSumConfig
-from federation.ckks.parameters import Parameters
-from federation.ckks.wide import crt_scale
-from federation.ckks.wire import rows
-from federation.engine import drive
-from federation.fixed_point import FixedPoint, from_points
-from federation.masked.words import ring_for
-from federation.plain.plain_sum import PlainSumConfig
-from federation.ring import sides as ring_sides
-from federation.ring.ring_sum import RingSumConfig
-from federation.secagg.secagg_sum import SecAggConfig, SecAggPlusConfig
-from federation.session import RealDomain
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode, from_array
+from siloseal.experiments.attacks.sessions import Reals, begin
+from siloseal.federation.sums.additive.additive_sum import AdditiveSumConfig
+from siloseal.federation.sums.additive.sides import Round as AdditiveRound
+from siloseal.federation.sums.ckks.ckks_sum import CkksSum, CkksSumConfig
+from siloseal.federation.sums.ckks.parameters import Parameters
+from siloseal.federation.sums.ckks.wire import rows
+from siloseal.federation.sums.driving import drive
+from siloseal.federation.sums.fixed_point import FixedPoint, from_points
+from siloseal.federation.sums.masked.words import ring_for
+from siloseal.federation.sums.plain.plain_sum import PlainSumConfig
+from siloseal.federation.sums.ring import sides as ring_sides
+from siloseal.federation.sums.ring.ring_sum import RingSumConfig
+from siloseal.federation.sums.seal.wide import crt_scale
+from siloseal.federation.sums.secagg.secagg_sum import SecAggConfig, SecAggPlusConfig
+from siloseal.federation.sums.session import RealDomain
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode, from_array
 
 ReadableSum = PlainSumConfig | CkksSumConfig | SecAggConfig | SecAggPlusConfig | AdditiveSumConfig | RingSumConfig
 """Sums whose uploads are read here. The ciphers of the others pack in ways of their own, which would not come out."""
@@ -78,7 +78,7 @@ def _points(
 
 
 def _unpacked(parameters: Parameters, ciphertext: bytes) -> NDArray[np.int64]:
-    """As `federation.ckks.packing.unpack` does it, in Python's integers and for any coefficient, sensible or not."""
+    """As `federation.sums.ckks.packing.unpack` does it, in Python integers and for any coefficient, sensible or not."""
     primes, scales = parameters.ring.primes.astype(object), crt_scale(parameters.ring.primes).astype(object)
     product = int(np.prod(primes))
     parts = [

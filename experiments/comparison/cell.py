@@ -12,11 +12,11 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from experiments.comparison.measurements import Measurement
-from experiments.comparison.memory import peak_bytes
-from experiments.comparison.rows import Row
-from federation.errors import SiloSealError
-from federation.storage import write_atomically
+from siloseal.experiments.comparison.measurements import Measurement
+from siloseal.experiments.comparison.memory import peak_bytes
+from siloseal.experiments.comparison.rows import Row
+from siloseal.federation.errors import SiloSealError
+from siloseal.federation.records.storage import write_atomically
 
 SETTINGS, PROGRAM, ROWS = "cell.json", "program.txt", "rows.jsonl"
 LAST = "process_bytes"

@@ -5,17 +5,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from experiments.comparison.grid import Cell, load_comparisons
-from experiments.comparison.measurements import JobMeasurement
-from experiments.comparison.runner import Finished, by_other_programs, folder_of, measured, read_rows, run_cells
-from experiments.comparison.table import write_table
-from experiments.report.chapter import Chapter
-from experiments.report.markdown import write_markdown
-from experiments.report.page import write_report
-from federation.errors import DataError, RunError
-from federation.storage import locked, make_folder
-from siloseal import wording
-from siloseal.console import Console
+from siloseal.cli.console import Console
+from siloseal.experiments.comparison.grid import Cell, load_comparisons
+from siloseal.experiments.comparison.measurements import JobMeasurement
+from siloseal.experiments.comparison.runner import (
+    Finished,
+    by_other_programs,
+    folder_of,
+    measured,
+    read_rows,
+    run_cells,
+)
+from siloseal.experiments.comparison.table import write_table
+from siloseal.experiments.report.chapter import Chapter
+from siloseal.experiments.report.markdown import write_markdown
+from siloseal.experiments.report.page import write_report
+from siloseal.federation.errors import DataError, RunError
+from siloseal.federation.records.storage import locked, make_folder
+from siloseal.report import wording
 
 STAGE = "compare"
 
@@ -60,7 +67,7 @@ def require_folder(out: Path) -> None:
 
 def require_data(cells: Sequence[Cell]) -> None:
     """`DataError` before the first cell runs, and not after hours, where the data of a later one are not there."""
-    from silo.data.loading import place  # here, for it imports torch
+    from siloseal.silo.data.loading import place  # here, for it imports torch
 
     jobs = [cell.measurement.job for cell in cells if isinstance(cell.measurement, JobMeasurement)]
     for source in {job.data.model_dump_json(): job.data for job in jobs}.values():
@@ -78,7 +85,9 @@ def compare(files: Sequence[Path], out: Path, *, workers: int, console: Console)
     cells = [cell for _, cells in comparisons for cell in cells]
     require_folder(out)
     require_data([cell for cell in cells if read_rows(out, cell.digest) is None])
-    from experiments.report.chapters import draw  # here: matplotlib takes seconds to import, and mistakes come first
+    from siloseal.experiments.report.chapters import (
+        draw,  # here: matplotlib takes seconds to import, and mistakes come first
+    )
 
     make_folder(out)
     with locked(out):

@@ -5,9 +5,9 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from experiments.report.chapter import ChapterKind
-from federation.config.fields import Name
-from federation.config.section import Section
+from siloseal.experiments.report.chapter import ChapterKind
+from siloseal.federation.config.fields import Name
+from siloseal.federation.config.section import Section
 
 Changes = dict[str, Any]
 """Dotted path of a setting to its value: `privacy.epsilon: 3`. A mapping replaces the whole section."""

@@ -5,17 +5,18 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from federation.config.data import DataSource
-from federation.errors import DataError
-from silo.data.paths import expand
+from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.data import DataSource
+from siloseal.silo.data.paths import expand
 
 PACKAGES = (
-    "aggregator", "federation", "models", "silo", "siloseal",
+    "aggregator", "federation", "models", "silo", "runs",
     "experiments/comparison/measurements", "experiments/sum_table.py", "experiments/traffic.py",
 )  # fmt: skip
 ATTACKS = "experiments/attacks"
 LIBRARIES = ("dp-accounting", "gmpy2", "numpy", "tenseal", "torch")
 ROOT = Path(__file__).parents[2]
+"""The package `siloseal`: its folders are links in a checkout, and folders where it is installed."""
 
 
 def fingerprint(source: DataSource) -> str:

@@ -13,14 +13,14 @@ from typing import Any
 
 import yaml
 
-from experiments.comparison.config import MOST_CELLS, Changes, Comparison, Grid, placed
-from experiments.comparison.fingerprints import fingerprint, program
-from experiments.comparison.measurements import JobMeasurement, Measurement
-from experiments.comparison.rows import Label
-from federation.config.job import Job
-from federation.config.loading import load_config, parse_config
-from federation.config.section import Section
-from federation.errors import ConfigError
+from siloseal.experiments.comparison.config import MOST_CELLS, Changes, Comparison, Grid, placed
+from siloseal.experiments.comparison.fingerprints import fingerprint, program
+from siloseal.experiments.comparison.measurements import JobMeasurement, Measurement
+from siloseal.experiments.comparison.rows import Label
+from siloseal.federation.config.loading import load_config, parse_config
+from siloseal.federation.config.section import Section
+from siloseal.federation.errors import ConfigError
+from siloseal.federation.job.job import Job
 
 
 class _Place(Section):

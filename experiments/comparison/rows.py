@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from siloseal.metrics import Shape
+from siloseal.runs.metrics import Shape
 
 Label = str | int | float
 

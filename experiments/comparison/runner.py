@@ -17,12 +17,12 @@ from typing import Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
-from experiments.comparison.cell import LAST, PROGRAM, ROWS, SETTINGS
-from experiments.comparison.grid import Cell
-from experiments.comparison.measurements.jobs import shed
-from experiments.comparison.rows import Measured, Row
-from federation.storage import make_folder, write_atomically
-from siloseal.processes import die_with_parent
+from siloseal.experiments.comparison.cell import LAST, PROGRAM, ROWS, SETTINGS
+from siloseal.experiments.comparison.grid import Cell
+from siloseal.experiments.comparison.measurements.jobs import shed
+from siloseal.experiments.comparison.rows import Measured, Row
+from siloseal.federation.records.storage import make_folder, write_atomically
+from siloseal.runs.processes import die_with_parent
 
 LOOK_SECONDS = 0.1
 _ROW: TypeAdapter[Row] = TypeAdapter(Row)
@@ -171,7 +171,7 @@ def _start(out: Path, cell: Cell) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     with (folder / "log.txt").open("wb") as log:
         return subprocess.Popen(  # noqa: S603 (our own command line)
-            [sys.executable, "-m", "experiments.comparison.cell", str(folder)],
+            [sys.executable, "-m", "siloseal.experiments.comparison.cell", str(folder)],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, preexec_fn=die_with_parent,
         )  # fmt: skip
 

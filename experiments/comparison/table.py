@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.comparison.rows import Label, Measured
-from federation.storage import write_atomically
+from siloseal.experiments.comparison.rows import Label, Measured
+from siloseal.federation.records.storage import write_atomically
 
 COLUMNS = ("stage", "silo", "measure", "detail", "value", "unit")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from scipy import special
 
-from experiments.comparison.rows import Label, Measured
+from siloseal.experiments.comparison.rows import Label, Measured
 
 CONFIDENCE = 0.95
 

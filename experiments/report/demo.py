@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments import figures
-from experiments.report.chapter import Chapter, Figure, Table
-from experiments.report.chapters.draft import Album
-from experiments.report.markdown import write_markdown
-from federation.errors import RunError, SiloSealError
-from siloseal import wording
-from siloseal.images import GAP, Images, Labels, paste, read_npz
-from siloseal.metrics import stage_title
-from siloseal.summary import Run, read_run
+from siloseal.experiments import figures
+from siloseal.experiments.report.chapter import Chapter, Figure, Table
+from siloseal.experiments.report.chapters.draft import Album
+from siloseal.experiments.report.markdown import write_markdown
+from siloseal.federation.errors import RunError, SiloSealError
+from siloseal.report import wording
+from siloseal.runs.images import GAP, Images, Labels, paste, read_npz
+from siloseal.runs.metrics import stage_title
+from siloseal.runs.summary import Run, read_run
 
 OWN = "silo_alone"
 COLUMNS = 4  # images of a class

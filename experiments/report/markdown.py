@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.report.chapter import TITLE, Chapter, Table
-from federation.storage import write_atomically
-from siloseal import wording
+from siloseal.experiments.report.chapter import TITLE, Chapter, Table
+from siloseal.federation.records.storage import write_atomically
+from siloseal.report import wording
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>|#~$&!])")
 _LISTED = re.compile(r"^([-+=]|\d+(?=[.)] ))")

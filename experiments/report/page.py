@@ -6,11 +6,11 @@ from html import escape
 from importlib import resources
 from pathlib import Path
 
-from experiments.report.chapter import TITLE, Chapter, Figure, Table
-from federation.storage import write_atomically
-from siloseal import wording
-from siloseal.report import POLICY
-from siloseal.report_markup import section, table
+from siloseal.experiments.report.chapter import TITLE, Chapter, Figure, Table
+from siloseal.federation.records.storage import write_atomically
+from siloseal.report import wording
+from siloseal.report.markup import section, table
+from siloseal.report.run_report import POLICY
 
 STYLE = """
 .picture { margin: 0 0 28px; }
@@ -27,7 +27,7 @@ STYLE = """
 .command { margin-top: 20px; font-size: 13px; color: var(--soft); }
 @media print { .picture { break-inside: avoid; } section { break-inside: auto; } }
 """
-"""Beside siloseal/report.css: pictures lie on white in both colour schemes, for their ink is dark."""
+"""Beside siloseal/report/report.css: pictures lie on white in both colour schemes, for their ink is dark."""
 
 
 def write_report(out: Path, chapters: Sequence[Chapter]) -> Path:
@@ -40,7 +40,7 @@ def write_report(out: Path, chapters: Sequence[Chapter]) -> Path:
 
 def page(chapters: Sequence[Chapter]) -> str:
     """The whole document."""
-    style = resources.files("siloseal").joinpath("report.css").read_text(encoding="utf-8") + STYLE
+    style = resources.files("siloseal.report").joinpath("report.css").read_text(encoding="utf-8") + STYLE
     body = "\n".join([contents(chapters), *map(chapter_section, chapters)])
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

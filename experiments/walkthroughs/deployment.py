@@ -11,11 +11,11 @@ from typing import Any, Protocol
 
 import yaml
 
-from experiments.walkthroughs.small_jobs import CONFIGS
-from federation.config.job import Job
-from federation.config.loading import to_yaml
-from federation.errors import RunError
-from siloseal.processes import Event, Processes
+from siloseal.experiments.walkthroughs.small_jobs import CONFIGS
+from siloseal.federation.config.loading import to_yaml
+from siloseal.federation.errors import RunError
+from siloseal.federation.job.job import Job
+from siloseal.runs.processes import Event, Processes
 
 PATIENCE_SECONDS = 120.0
 

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from experiments.sum_table import Table
-from federation.ckks.parameters import Parameters
-from federation.ckks.seal_codec import Residues
-from federation.ckks.uploads import sign_upload
-from federation.ckks.wire import rows, to_bytes
-from federation.secagg.plan import Round
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode, unwrap, wrap
+from siloseal.experiments.sum_table import Table
+from siloseal.federation.sums.ckks.parameters import Parameters
+from siloseal.federation.sums.ckks.uploads import sign_upload
+from siloseal.federation.sums.ckks.wire import rows, to_bytes
+from siloseal.federation.sums.seal.seal_codec import Residues
+from siloseal.federation.sums.secagg.plan import Round
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
 
 _REPLY = 2 * Round.UPLOAD + 1  # number of the message: requests are even, replies odd
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
-from federation.config.job import Job
+from siloseal.federation.job.job import Job
 
-CONFIGS = Path(__file__).parents[2] / "configs"
+CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 
 
 def small_job(config: str, changes: Mapping[str, Mapping[str, Any]]) -> Job:

@@ -7,7 +7,7 @@ The real ring has degree 4,096 or more, and its keys have that many entries. Wit
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from federation.errors import DomainError
+from siloseal.federation.errors import DomainError
 
 Polynomial = tuple[int, ...]
 

@@ -20,10 +20,10 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from federation.analytics.intervals import TWO_SIDED
-from federation.analytics.noise import SharedNoise
-from federation.analytics.noisy_bits import NoisyBits
-from federation.analytics.query import Answer, Column, Counts, Estimate, Progress, Query
+from siloseal.federation.analytics.intervals import TWO_SIDED
+from siloseal.federation.analytics.noisy_bits import NoisyBits
+from siloseal.federation.analytics.query import Answer, Column, Counts, Estimate, Progress, Query
+from siloseal.federation.analytics.shared_noise import SharedNoise
 
 
 class Distinct(Query):

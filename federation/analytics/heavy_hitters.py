@@ -12,11 +12,11 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from federation.analytics.intervals import count_estimate, rare_reach
-from federation.analytics.noise import SharedNoise
-from federation.analytics.query import Answer, Column, Counts, NoisyTotal, Progress, Query
-from federation.mechanisms.counts import NoisyCounts
-from federation.mechanisms.noise import Move
+from siloseal.federation.analytics.intervals import count_estimate, rare_reach
+from siloseal.federation.analytics.query import Answer, Column, Counts, NoisyTotal, Progress, Query
+from siloseal.federation.analytics.shared_noise import SharedNoise
+from siloseal.federation.privacy.mechanisms.counts import NoisyCounts
+from siloseal.federation.privacy.mechanisms.integer_noise import Move
 
 END = "\0"  # no text of a table holds it
 OTHER = "\N{REPLACEMENT CHARACTER}"

@@ -5,11 +5,11 @@ from typing import Annotated, ClassVar, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
-from federation.analytics.intervals import count_estimate
-from federation.analytics.noise import SharedNoise
-from federation.analytics.query import Answer, Column, Counts, Progress, Query
-from federation.mechanisms.counts import NoisyCounts
-from federation.mechanisms.noise import Move
+from siloseal.federation.analytics.intervals import count_estimate
+from siloseal.federation.analytics.query import Answer, Column, Counts, Progress, Query
+from siloseal.federation.analytics.shared_noise import SharedNoise
+from siloseal.federation.privacy.mechanisms.counts import NoisyCounts
+from siloseal.federation.privacy.mechanisms.integer_noise import Move
 
 OTHER = "(other)"
 

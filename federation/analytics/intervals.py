@@ -2,7 +2,7 @@
 
 import math
 
-from federation.analytics.query import Estimate
+from siloseal.federation.analytics.query import Estimate
 
 TWO_SIDED = 1.959963984540054
 """Standard deviations that hold 95 % of a Gaussian; 97.5 % lie below."""

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.errors import DomainError
-from federation.events import Event, RandomBitsRelease
-from federation.randomness import Randomness
-from federation.secure_sum import Sum
-from federation.session import IntegerDomain, RealDomain, Session, Vector
+from siloseal.federation.errors import DomainError
+from siloseal.federation.privacy.events import Event, RandomBitsRelease
+from siloseal.federation.randomness import Randomness
+from siloseal.federation.sums.secure_sum import Sum
+from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session, Vector
 
 MOST_CONTRAST = 1 - 2.0**-20
 

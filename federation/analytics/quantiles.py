@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from federation.analytics.intervals import RELIABLE, TWO_SIDED
-from federation.analytics.noise import SharedNoise
-from federation.analytics.query import Answer, Column, Counts, Estimate, NoisyTotal, Progress, Query
-from federation.mechanisms.counts import NoisyCounts
-from federation.mechanisms.noise import Move
+from siloseal.federation.analytics.intervals import RELIABLE, TWO_SIDED
+from siloseal.federation.analytics.query import Answer, Column, Counts, Estimate, NoisyTotal, Progress, Query
+from siloseal.federation.analytics.shared_noise import SharedNoise
+from siloseal.federation.privacy.mechanisms.counts import NoisyCounts
+from siloseal.federation.privacy.mechanisms.integer_noise import Move
 
 
 class Quantiles(Query):

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from federation.analytics.noise import SharedNoise
-from federation.config.section import Section
-from federation.mechanism import Mechanism
-from federation.session import RealDomain
+from siloseal.federation.analytics.shared_noise import SharedNoise
+from siloseal.federation.config.section import Section
+from siloseal.federation.privacy.mechanism import Mechanism
+from siloseal.federation.sums.session import RealDomain
 
 Column = NDArray[np.object_] | NDArray[np.float64]
 """One silo's column, an entry a record: texts or numbers."""

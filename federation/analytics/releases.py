@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from federation.accounting import epsilon_of, smallest_noise
-from federation.analytics.noise import SharedNoise
-from federation.analytics.query import CountingMechanism, NoisyTotal, Progress
-from federation.config.analytics import AnalyticsJob
-from federation.errors import ConfigError, DomainError
-from federation.events import Event
-from federation.mechanism import NoisySum
-from federation.mechanisms.counts import NoisyCounts
-from federation.mechanisms.tables import LARGEST_VARIANCE
-from federation.secure_sum import Sum
-from federation.session import Session
+from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.analytics.query import CountingMechanism, NoisyTotal, Progress
+from siloseal.federation.analytics.shared_noise import SharedNoise
+from siloseal.federation.errors import ConfigError, DomainError
+from siloseal.federation.privacy.accounting import epsilon_of, smallest_noise
+from siloseal.federation.privacy.events import Event
+from siloseal.federation.privacy.mechanisms.counts import NoisyCounts
+from siloseal.federation.privacy.mechanisms.tables import LARGEST_VARIANCE
+from siloseal.federation.sums.noisy_sum import NoisySum
+from siloseal.federation.sums.secure_sum import Sum
+from siloseal.federation.sums.session import Session
 
 KEY_BYTES = 32
 
@@ -29,7 +29,7 @@ class AnalyticsRun:
     """Random bytes that name the execution, drawn by the one process that plays all parties.
 
     An aggregator on a machine of its own must not draw it: it names the sums, and with them the order of the SecAgg+
-    ring. Between machines a beacon belongs here (`federation.beacon`).
+    ring. Between machines a beacon belongs here (`siloseal.federation.job.beacon`).
     """
     roster: Mapping[str, bytes]
 

@@ -1,1 +1,1 @@
-"""Jobs as YAML: what they may say, and errors that name file, line and field."""
+"""YAML files: strict sections, and errors that name file, line and field."""

@@ -11,9 +11,9 @@ import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from federation.config.deployment import Host
-from federation.config.fields import Name
-from federation.errors import ConfigError
+from siloseal.federation.config.fields import Name
+from siloseal.federation.errors import ConfigError
+from siloseal.federation.transport.config import Host
 
 C = TypeVar("C", bound=BaseModel)
 Location = tuple[int | str, ...]

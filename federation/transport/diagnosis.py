@@ -3,8 +3,8 @@
 import socket
 import ssl
 
-from federation.config.deployment import Tls
-from federation.errors import CertificateError, SiloSealError, Unreachable
+from siloseal.federation.errors import CertificateError, SiloSealError, Unreachable
+from siloseal.federation.transport.config import Tls
 
 PROBE_SECONDS = 5.0
 

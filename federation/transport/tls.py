@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 
 import grpc
 
-from federation.config.deployment import Tls
-from federation.errors import CertificateError
-from federation.pki.certificates import (
+from siloseal.federation.errors import CertificateError
+from siloseal.federation.transport.chunks import CHUNK_BYTES
+from siloseal.federation.transport.config import Tls
+from siloseal.federation.transport.pki.certificates import (
     Bearer,
     Role,
     bearer_of,
@@ -17,7 +18,6 @@ from federation.pki.certificates import (
     require_pair,
     require_valid,
 )
-from federation.transport.chunks import CHUNK_BYTES
 
 _KEEPALIVE = [
     # A dead peer is noticed within half a minute, or within a minute in the middle of a message, when gRPC's own pings

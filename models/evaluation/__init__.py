@@ -9,9 +9,9 @@ may be chosen by it. A consortium that has no held-out data to spare for this ru
     evaluator.py     both together, with the same numbers for real data beside them
 """
 
-from models.evaluation.classifiers import ClassifierName, downstream_accuracy
-from models.evaluation.evaluator import Evaluator, Quality
-from models.evaluation.frechet import Gaussian, fit_gaussian, frechet_distance
+from siloseal.models.evaluation.classifiers import ClassifierName, downstream_accuracy
+from siloseal.models.evaluation.evaluator import Evaluator, Quality
+from siloseal.models.evaluation.frechet import Gaussian, fit_gaussian, frechet_distance
 
 __all__ = [
     "ClassifierName",

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from federation.errors import DataError
-from models.evaluation.classifiers import ClassifierName, downstream_accuracy, train
-from models.evaluation.frechet import fit_gaussian, frechet_distance
+from siloseal.federation.errors import DataError
+from siloseal.models.evaluation.classifiers import ClassifierName, downstream_accuracy, train
+from siloseal.models.evaluation.frechet import fit_gaussian, frechet_distance
 
 FEATURE_SEED = 0
 

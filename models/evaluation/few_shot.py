@@ -7,10 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from federation.errors import DataError
-from models.meta.model import FewShotModel
-from models.meta.prototypes import ProtonetModel
-from models.meta.tasks import task_of
+from siloseal.federation.errors import DataError
+from siloseal.models.meta.model import FewShotModel
+from siloseal.models.meta.prototypes import ProtonetModel
+from siloseal.models.meta.tasks import task_of
 
 Z_95 = 1.959964
 """Of the normal distribution: 95 % lie within so many standard deviations."""

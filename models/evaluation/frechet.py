@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from federation.errors import DataError
+from siloseal.federation.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from federation.config.gan import Architecture, GanConfig
-from federation.randomness import Randomness
-from models.gan.discriminators import ConvDiscriminator, MlpDiscriminator
-from models.gan.generators import ConvGenerator, Generator, MlpGenerator
-from models.gan.learner import GanLearner, Shared
-from models.initial_weights import seeded
+from siloseal.federation.job.sections.gan import Architecture, GanConfig
+from siloseal.federation.randomness import Randomness
+from siloseal.models.gan.discriminators import ConvDiscriminator, MlpDiscriminator
+from siloseal.models.gan.generators import ConvGenerator, Generator, MlpGenerator
+from siloseal.models.gan.learner import GanLearner, Shared
+from siloseal.models.initial_weights import seeded
 
 Shape = tuple[int, int, int]
 

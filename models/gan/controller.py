@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from federation.config.gan import GanConfig
-from models.checkpoints import State
+from siloseal.federation.job.sections.gan import GanConfig
+from siloseal.models.checkpoints import State
 
 ACCURACY_MEMORY = 0.9
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from models.gan.labels import beside, one_hot
+from siloseal.models.gan.labels import beside, one_hot
 
 LEAK = 0.2
 SMALLEST_MAP = 4  # a strided convolution halves the map until it is at most this wide

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from federation.config.gan import GanConfig
-from models.checkpoints import State, under
+from siloseal.federation.job.sections.gan import GanConfig
+from siloseal.models.checkpoints import State, under
 
 BETAS = (0.5, 0.999)
 

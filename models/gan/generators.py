@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from models.gan.labels import beside
+from siloseal.models.gan.labels import beside
 
 DARK = -2.0  # the last bias: the output starts near 0.1, as most pixels of a dark background are
 BLOCK = 4  # side of the block of pixels that each cell of the last map becomes

@@ -7,16 +7,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from federation.config.gan import GanConfig
-from federation.errors import DataError
-from federation.randomness import Randomness
-from models.checkpoints import State, part_of, require_same_shapes, under
-from models.gan.controller import Controller
-from models.gan.generator_optimizer import GeneratorOptimizer
-from models.gan.generators import Generator
-from models.learner import LabelledRows
-from models.running_average import RunningAverage
-from models.vectors import flatten, load_flat
+from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.gan import GanConfig
+from siloseal.federation.randomness import Randomness
+from siloseal.models.checkpoints import State, part_of, require_same_shapes, under
+from siloseal.models.gan.controller import Controller
+from siloseal.models.gan.generator_optimizer import GeneratorOptimizer
+from siloseal.models.gan.generators import Generator
+from siloseal.models.learner import LabelledRows
+from siloseal.models.running_average import RunningAverage
+from siloseal.models.vectors import flatten, load_flat
 
 Shared = Literal["generator", "both"]
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from models.gan.generators import Generator
+from siloseal.models.gan.generators import Generator
 
 ROWS_AT_ONCE = 1024
 

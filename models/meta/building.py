@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import assert_never
 
-from federation.config.few_shot import EmbeddingConfig, MetaLstmConfig, ProtonetConfig, ReptileConfig
-from models.initial_weights import seeded
-from models.meta.inner_loop import ReptileModel
-from models.meta.learners import EmbeddingLearner, ReptileLearner, TaskLossLearner
-from models.meta.meta_lstm import MetaLstmModel
-from models.meta.model import FewShotModel, Shape
-from models.meta.prototypes import EmbeddingModel, ProtonetModel
+from siloseal.federation.job.sections.few_shot import EmbeddingConfig, MetaLstmConfig, ProtonetConfig, ReptileConfig
+from siloseal.models.initial_weights import seeded
+from siloseal.models.meta.inner_loop import ReptileModel
+from siloseal.models.meta.learners import EmbeddingLearner, ReptileLearner, TaskLossLearner
+from siloseal.models.meta.meta_lstm import MetaLstmModel
+from siloseal.models.meta.model import FewShotModel, Shape
+from siloseal.models.meta.prototypes import EmbeddingModel, ProtonetModel
 
 FewShotConfig = ProtonetConfig | ReptileConfig | MetaLstmConfig | EmbeddingConfig
 FewShotLearner = TaskLossLearner | ReptileLearner | EmbeddingLearner

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
-from federation.config.few_shot import InnerLoop, ReptileConfig
-from models.meta.model import FewShotModel, Shape
-from models.meta.network import Conv4
+from siloseal.federation.job.sections.few_shot import InnerLoop, ReptileConfig
+from siloseal.models.meta.model import FewShotModel, Shape
+from siloseal.models.meta.network import Conv4
 
 SHARPNESS = 4.0
 """Scores are multiplied by it, so that the linear layer learns faster than the convolutions at one step size."""

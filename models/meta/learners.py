@@ -7,14 +7,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from models.checkpoints import State, part_of, require_same_shapes, under
-from models.learner import LabelledRows
-from models.meta.inner_loop import ReptileModel, flat
-from models.meta.model import FewShotModel
-from models.meta.prototypes import EmbeddingModel
-from models.meta.tasks import Task
-from models.running_average import RunningAverage
-from models.vectors import flatten, load_flat
+from siloseal.models.checkpoints import State, part_of, require_same_shapes, under
+from siloseal.models.learner import LabelledRows
+from siloseal.models.meta.inner_loop import ReptileModel, flat
+from siloseal.models.meta.model import FewShotModel
+from siloseal.models.meta.prototypes import EmbeddingModel
+from siloseal.models.meta.tasks import Task
+from siloseal.models.running_average import RunningAverage
+from siloseal.models.vectors import flatten, load_flat
 
 M = TypeVar("M", bound=FewShotModel)
 

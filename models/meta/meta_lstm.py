@@ -14,9 +14,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from federation.config.few_shot import MetaLstmConfig
-from models.meta.inner_loop import InnerLoopModel, ways_of
-from models.meta.model import Shape
+from siloseal.federation.job.sections.few_shot import MetaLstmConfig
+from siloseal.models.meta.inner_loop import InnerLoopModel, ways_of
+from siloseal.models.meta.model import Shape
 
 LossAndGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Of a task's labelled images at a `theta`: numbers, through which no gradient flows."""

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from federation.config.few_shot import Network
-from models.meta.model import Shape
-from models.meta.wavelets import Wavelets
+from siloseal.federation.job.sections.few_shot import Network
+from siloseal.models.meta.model import Shape
+from siloseal.models.meta.wavelets import Wavelets
 
 BLOCKS = 4
 GROUPS = 8

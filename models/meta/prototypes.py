@@ -4,9 +4,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from federation.config.few_shot import EmbeddingConfig, ProtonetConfig
-from models.meta.model import FewShotModel, Shape
-from models.meta.network import build_body
+from siloseal.federation.job.sections.few_shot import EmbeddingConfig, ProtonetConfig
+from siloseal.models.meta.model import FewShotModel, Shape
+from siloseal.models.meta.network import build_body
 
 
 class ProtonetModel(FewShotModel):

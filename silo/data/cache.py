@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from federation.errors import DataError
-from federation.storage import make_folder, write_atomically
-from silo.data.named_images import Listed, NamedImages
+from siloseal.federation.errors import DataError
+from siloseal.federation.records.storage import make_folder, write_atomically
+from siloseal.silo.data.named_images import Listed, NamedImages
 
 _FORMAT = 1  # goes up when the same files are to give other pixels, so that old caches are passed over
 _DAMAGED = (

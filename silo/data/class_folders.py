@@ -4,9 +4,9 @@ from pathlib import Path
 
 import torch
 
-from federation.errors import DataError
-from silo.data.labelled_images import LabelledImages
-from silo.data.pictures import Colour, decode, pictures_in, subfolders
+from siloseal.federation.errors import DataError
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.pictures import Colour, decode, pictures_in, subfolders
 
 
 def read_class_folders(root: Path, *, side: int, colour: Colour, class_names: tuple[str, ...] | None) -> LabelledImages:

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from federation.errors import DataError
-from silo.data.labelled_images import LabelledImages
+from siloseal.federation.errors import DataError
+from siloseal.silo.data.labelled_images import LabelledImages
 
 
 @dataclass(frozen=True)

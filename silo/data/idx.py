@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from federation.errors import DataError
-from silo.data.labelled_images import LabelledImages
-from silo.data.pixels import unit_range
+from siloseal.federation.errors import DataError
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.pixels import unit_range
 
 IMAGES_MAGIC = 0x0803  # unsigned bytes, three dimensions
 LABELS_MAGIC = 0x0801  # unsigned bytes, one dimension

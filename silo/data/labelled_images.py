@@ -6,7 +6,7 @@ from math import isnan
 import torch
 from torch import Tensor
 
-from federation.errors import DataError
+from siloseal.federation.errors import DataError
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -5,7 +5,8 @@ from typing import assert_never
 
 from torch.nn import functional
 
-from federation.config.data import (
+from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.data import (
     AtSilos,
     ClassFolders,
     DataSource,
@@ -17,19 +18,18 @@ from federation.config.data import (
     Omniglot,
     Strokes,
 )
-from federation.errors import DataError
-from silo.data.class_folders import read_class_folders
-from silo.data.embedded import digits, embedded_mnist
-from silo.data.idx import missing_from, read_idx_folder
-from silo.data.labelled_images import LabelledImages
-from silo.data.mini_imagenet import read_mini_imagenet
-from silo.data.named_images import numbered
-from silo.data.npz import read_npz
-from silo.data.omniglot import read_omniglot
-from silo.data.paths import expand
-from silo.data.pixels import resize
-from silo.data.stratify import class_split, stratified_split
-from silo.data.strokes import draw_strokes
+from siloseal.silo.data.class_folders import read_class_folders
+from siloseal.silo.data.embedded import digits, embedded_mnist
+from siloseal.silo.data.idx import missing_from, read_idx_folder
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.mini_imagenet import read_mini_imagenet
+from siloseal.silo.data.named_images import numbered
+from siloseal.silo.data.npz import read_npz
+from siloseal.silo.data.omniglot import read_omniglot
+from siloseal.silo.data.paths import expand
+from siloseal.silo.data.pixels import resize
+from siloseal.silo.data.stratify import class_split, stratified_split
+from siloseal.silo.data.strokes import draw_strokes
 
 Parts = tuple[LabelledImages, LabelledImages]
 
@@ -100,7 +100,9 @@ def _read(source: DataSource) -> Parts:
 def _read_idx(source: IdxFiles) -> Parts:
     folder = expand(source.folder)
     if source.download and missing_from(folder):
-        from silo.data.torchvision_mnist import download_idx  # here, because importing torchvision takes seconds
+        from siloseal.silo.data.torchvision_mnist import (
+            download_idx,  # here, because importing torchvision takes seconds
+        )
 
         download_idx(source.name, folder)
     return read_idx_folder(folder)

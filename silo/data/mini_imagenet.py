@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from federation.errors import DataError
-from silo.data.cache import cached, of_pictures
-from silo.data.mini_imagenet_pickle import read_split
-from silo.data.named_images import Listed, NamedImages, decode_all
-from silo.data.paths import stays_inside
-from silo.data.pictures import IMAGE_SUFFIXES, Picture, file_stamp, pictures_in, subfolders
-from silo.data.tables import read_table
+from siloseal.federation.errors import DataError
+from siloseal.silo.data.cache import cached, of_pictures
+from siloseal.silo.data.mini_imagenet_pickle import read_split
+from siloseal.silo.data.named_images import Listed, NamedImages, decode_all
+from siloseal.silo.data.paths import stays_inside
+from siloseal.silo.data.pictures import IMAGE_SUFFIXES, Picture, file_stamp, pictures_in, subfolders
+from siloseal.silo.data.tables import read_table
 
 TABLES = ("images", "{split}.csv")
 FOLDERS = ("{split}",)

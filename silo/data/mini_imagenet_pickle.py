@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.errors import DataError
-from silo.data.named_images import NamedImages, resized
-from silo.data.pickled_array import PickledArray
-from silo.data.safe_pickle import read_pickle
+from siloseal.federation.errors import DataError
+from siloseal.silo.data.named_images import NamedImages, resized
+from siloseal.silo.data.pickled_array import PickledArray
+from siloseal.silo.data.safe_pickle import read_pickle
 
 _NO_CLASS = -1
 SMALLEST_SIDE = 8  # a small file of a million dots would fill the memory when they are enlarged

@@ -12,10 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from federation.errors import DataError
-from silo.data.labelled_images import LabelledImages
-from silo.data.pictures import Colour, Picture, decode
-from silo.data.pixels import resize, unit_range
+from siloseal.federation.errors import DataError
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.pictures import Colour, Picture, decode
+from siloseal.silo.data.pixels import resize, unit_range
 
 Listed = tuple[str, Picture]
 """A picture and the name of its class."""

@@ -12,10 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from federation.config.data import MOST_CLASSES
-from federation.errors import DataError
-from silo.data.labelled_images import LabelledImages
-from silo.data.pixels import unit_range
+from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.data import MOST_CLASSES
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.pixels import unit_range
 
 
 def read_npz(path: Path, classes: int | None) -> tuple[LabelledImages, LabelledImages | None]:

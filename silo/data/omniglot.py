@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from federation.config.data import Omniglot
-from federation.errors import DataError
-from silo.data.cache import cached, of_pictures
-from silo.data.named_images import NamedImages, decode_all
-from silo.data.pictures import Picture, pictures_in, subfolders
-from silo.data.zip_pictures import open_zip, zip_pictures
+from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.data import Omniglot
+from siloseal.silo.data.cache import cached, of_pictures
+from siloseal.silo.data.named_images import NamedImages, decode_all
+from siloseal.silo.data.pictures import Picture, pictures_in, subfolders
+from siloseal.silo.data.zip_pictures import open_zip, zip_pictures
 
 _BACKGROUND, _EVALUATION = "images_background", "images_evaluation"
 

@@ -7,8 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from federation.config.partition import ByClass, Dirichlet, DisjointClasses, Iid, PartitionSpec, Sizes
-from federation.errors import ConfigError, DataError
+from siloseal.federation.errors import ConfigError, DataError
+from siloseal.federation.job.sections.partition import ByClass, Dirichlet, DisjointClasses, Iid, PartitionSpec, Sizes
 
 Indices = NDArray[np.int64]
 

@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from federation.errors import DataError
+from siloseal.federation.errors import DataError
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}|\$(\w+)")
 

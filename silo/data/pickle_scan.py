@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from mmap import mmap
 from typing import IO, cast
 
-from federation.errors import DataError
+from siloseal.federation.errors import DataError
 
 _PUSH_TEXT = frozenset({"BINSTRING", "SHORT_BINSTRING", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"})
 _PUSH_BYTES = frozenset({"BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"})

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.errors import DataError
+from siloseal.federation.errors import DataError
 
 _WHOLE_NUMBERS = frozenset({"u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8"})
 _MOST_DIMENSIONS = 4

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 from torch import Tensor
 
-from federation.errors import DataError
-from silo.data.pixels import resize, unit_range
+from siloseal.federation.errors import DataError
+from siloseal.silo.data.pixels import resize, unit_range
 
 Colour = Literal["grey", "rgb"]
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import interpolate
 
-from federation.errors import DataError
+from siloseal.federation.errors import DataError
 
 
 def unit_range(stored: NDArray[np.generic], origin: str) -> Tensor:

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from federation.errors import DataError
-from silo.data.pickle_scan import check_instructions
-from silo.data.pickled_array import PickledArray, PickledDtype, as_bytes
+from siloseal.federation.errors import DataError
+from siloseal.silo.data.pickle_scan import check_instructions
+from siloseal.silo.data.pickled_array import PickledArray, PickledDtype, as_bytes
 
 # What the reader raises over a damaged file, which depends on where the damage is.
 _DAMAGED = (

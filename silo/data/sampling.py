@@ -4,8 +4,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from federation.errors import DataError
-from federation.randomness import Randomness
+from siloseal.federation.errors import DataError
+from siloseal.federation.randomness import Randomness
 
 
 def poisson_sample(n: int, rate: float, randomness: Randomness) -> Tensor:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from silo.data.named_images import NamedImages
+from siloseal.silo.data.named_images import NamedImages
 
 Points = NDArray[np.float64]  # (points, 2), in the unit square
 

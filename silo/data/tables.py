@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from federation.errors import DataError
-from silo.data.labelled_images import LabelledImages
+from siloseal.federation.errors import DataError
+from siloseal.silo.data.labelled_images import LabelledImages
 
 Texts = NDArray[np.object_]
 Numbers = NDArray[np.float64]

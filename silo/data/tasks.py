@@ -5,11 +5,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from federation.config.few_shot import Episodic
-from federation.errors import DataError
-from federation.randomness import Randomness
-from models.meta.tasks import Task, task_of
-from silo.data.labelled_images import LabelledImages
+from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.few_shot import Episodic
+from siloseal.federation.randomness import Randomness
+from siloseal.models.meta.tasks import Task, task_of
+from siloseal.silo.data.labelled_images import LabelledImages
 
 Members = NDArray[np.int64]  # (ways, images a class): indices of one task's images
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import torch
 
-from federation.errors import DataError
+from siloseal.federation.errors import DataError
 
 # Torchvision built for another torch (its CUDA wheel beside a CPU torch, say) cannot load its C++ operators, and then
 # its import fails over these two, although data sets need neither. Declaring them lets the import pass. Kept here for

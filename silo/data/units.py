@@ -1,12 +1,12 @@
 """What a silo's privacy is counted in: its examples, or the training tasks that they form."""
 
-from federation.config.few_shot import Episodic
-from federation.config.job import Job
-from federation.config.privacy import NoPrivacy
-from federation.errors import ConfigError
-from federation.randomness import Randomness, SecureRandomness
-from silo.data.labelled_images import LabelledImages
-from silo.data.tasks import FixedTasks, FreshTasks
+from siloseal.federation.errors import ConfigError
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.sections.few_shot import Episodic
+from siloseal.federation.job.sections.privacy import NoPrivacy
+from siloseal.federation.randomness import Randomness, SecureRandomness
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.tasks import FixedTasks, FreshTasks
 
 Units = LabelledImages | FixedTasks | FreshTasks
 

@@ -5,9 +5,9 @@ import zlib
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from federation.errors import DataError
-from silo.data.paths import stays_inside
-from silo.data.pictures import IMAGE_SUFFIXES, Picture, file_stamp
+from siloseal.federation.errors import DataError
+from siloseal.silo.data.paths import stays_inside
+from siloseal.silo.data.pictures import IMAGE_SUFFIXES, Picture, file_stamp
 
 LARGEST_ENTRY = 2**20  # bytes; Omniglot's have about 300
 MOST_ENTRIES = 500_000

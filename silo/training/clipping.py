@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from federation.errors import UnclippableModule
-from silo.training.layers import LayerRows, LinearRows, convolution_rows
+from siloseal.federation.errors import UnclippableModule
+from siloseal.silo.training.layers import LayerRows, LinearRows, convolution_rows
 
 Clippable = nn.Linear | nn.Conv2d
 

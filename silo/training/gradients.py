@@ -7,9 +7,9 @@ from typing import Protocol, cast
 import torch
 from torch import Tensor
 
-from models.learner import ExampleLearner, LabelledRows, TaskLearner
-from models.meta.tasks import Task
-from silo.training.clipping import clippable_layers, clipped_gradient_sum
+from siloseal.models.learner import ExampleLearner, LabelledRows, TaskLearner
+from siloseal.models.meta.tasks import Task
+from siloseal.silo.training.clipping import clippable_layers, clipped_gradient_sum
 
 
 class ExampleSource(Protocol):

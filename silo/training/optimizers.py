@@ -8,8 +8,8 @@ from typing import assert_never
 import torch
 from torch import Tensor, nn
 
-from federation.config.optimizers import DpAdamBcConfig, DpAdamConfig, DpSgdConfig, OptimizerConfig
-from models.checkpoints import State, require_same_shapes
+from siloseal.federation.job.sections.optimizers import DpAdamBcConfig, DpAdamConfig, DpSgdConfig, OptimizerConfig
+from siloseal.models.checkpoints import State, require_same_shapes
 
 
 class PrivateOptimizer(ABC):

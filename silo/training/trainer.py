@@ -7,16 +7,16 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from federation.config.optimizers import OptimizerConfig
-from federation.errors import BudgetExceeded, DataError, RunError, UncountableEvent
-from federation.events import Event, SampledGaussianSteps
-from federation.randomness import Randomness
-from models.checkpoints import State, part_of, under
-from models.learner import ExampleLearner, TaskLearner
-from silo.data.sampling import poisson_sample
-from silo.training.gradients import ExampleSource, TaskSource, unit_gradients
-from silo.training.noise import add_noise, scale
-from silo.training.optimizers import build_optimizer
+from siloseal.federation.errors import BudgetExceeded, DataError, RunError, UncountableEvent
+from siloseal.federation.job.sections.optimizers import OptimizerConfig
+from siloseal.federation.privacy.events import Event, SampledGaussianSteps
+from siloseal.federation.randomness import Randomness
+from siloseal.models.checkpoints import State, part_of, under
+from siloseal.models.learner import ExampleLearner, TaskLearner
+from siloseal.silo.data.sampling import poisson_sample
+from siloseal.silo.training.gradients import ExampleSource, TaskSource, unit_gradients
+from siloseal.silo.training.noising import add_noise, scale
+from siloseal.silo.training.optimizers import build_optimizer
 
 
 class Chargeable(Protocol):

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from aggregator.config import AggregatorConfig
-from federation.config.loading import load_config
-from federation.errors import ConfigError
-from silo.config import Address, SiloConfig
+from siloseal.aggregator.config import AggregatorConfig
+from siloseal.federation.config.loading import load_config
+from siloseal.federation.errors import ConfigError
 from siloseal.provisioning.consortium import Listener, OperatorConfig
 from siloseal.provisioning.kit import Kit
+from siloseal.silo.config import Address, SiloConfig
 
 
 def note_other_address(kit: Kit, file: str, place: Listener) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from federation.errors import ConfigError
-from federation.pki.authority import Authority
+from siloseal.federation.errors import ConfigError
+from siloseal.federation.transport.pki.authority import Authority
 from siloseal.provisioning.consortium import Consortium, Member
 from siloseal.provisioning.credentials import standing
 from siloseal.provisioning.request import IDENTITY_KEY, REQUEST, TLS_KEY, Request, read_request

@@ -4,10 +4,10 @@ from typing import Any
 
 import yaml
 
-from federation.config.section import Section
-from federation.roster import Roster
-from silo.config import Policy
+from siloseal.federation.config.section import Section
+from siloseal.federation.records.roster import Roster
 from siloseal.provisioning.consortium import Consortium, Member
+from siloseal.silo.config import Policy
 
 _TLS = """\
 tls:                              # paths are taken from where this file lies

@@ -6,15 +6,15 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from federation.config.data import MOST_CLASSES, DataSource
-from federation.config.deployment import Host, Port, Tls
-from federation.config.fields import Name
-from federation.config.job import Job
-from federation.config.loading import load_config
-from federation.config.section import Section
-from federation.errors import ConfigError
-from silo.config import Address, Policy
-from silo.data.paths import expand
+from siloseal.federation.config.fields import Name
+from siloseal.federation.config.loading import load_config
+from siloseal.federation.config.section import Section
+from siloseal.federation.errors import ConfigError
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.sections.data import MOST_CLASSES, DataSource
+from siloseal.federation.transport.config import Host, Port, Tls
+from siloseal.silo.config import Address, Policy
+from siloseal.silo.data.paths import expand
 
 RESERVED = ("authority", "aggregator", "operator")
 """Folders of the kits that are no silo's."""

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from federation.identity import Identity
-from federation.pki.authority import Authority, Issued
-from federation.pki.certificates import Role, read_private_key
-from federation.pki.keys import new_private_key, public_bytes, public_key_of
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.transport.pki.authority import Authority, Issued
+from siloseal.federation.transport.pki.certificates import Role, read_private_key
+from siloseal.federation.transport.pki.keys import new_private_key, public_bytes, public_key_of
 from siloseal.provisioning.kit import Kit
 from siloseal.provisioning.request import IDENTITY_KEY
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from federation.storage import make_folder, write_atomically
+from siloseal.federation.records.storage import make_folder, write_atomically
 
 
 class Kit:

@@ -3,16 +3,14 @@
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from federation.config.job import Job
-from federation.config.loading import parse_config
-from federation.errors import CertificateError, ConfigError, PolicyRefused
-from federation.pki.authority import CERTIFICATE, REVOKED, Authority
-from federation.pki.certificates import Role, read_private_key
-from federation.pki.keys import public_key_of, require_p256
-from federation.roster import Roster, read_roster
-from federation.storage import locked, make_folder
-from silo.ledger import Budget
-from silo.policy import check_policy
+from siloseal.federation.config.loading import parse_config
+from siloseal.federation.errors import CertificateError, ConfigError, PolicyRefused
+from siloseal.federation.job.job import Job
+from siloseal.federation.records.roster import Roster, read_roster
+from siloseal.federation.records.storage import locked, make_folder
+from siloseal.federation.transport.pki.authority import CERTIFICATE, REVOKED, Authority
+from siloseal.federation.transport.pki.certificates import Role, read_private_key
+from siloseal.federation.transport.pki.keys import public_key_of, require_p256
 from siloseal.provisioning import start_pages
 from siloseal.provisioning.addresses import note_other_address
 from siloseal.provisioning.awaited import Requests, awaited, read_requests, require_new, what_to_do
@@ -21,6 +19,8 @@ from siloseal.provisioning.consortium import RESERVED, Consortium, Member, read_
 from siloseal.provisioning.credentials import certify, identity_of, key_path, standing
 from siloseal.provisioning.kit import Kit
 from siloseal.provisioning.request import IDENTITY_KEY, TLS_KEY
+from siloseal.silo.ledger import Budget
+from siloseal.silo.policy import check_policy
 
 AUTHORITY, AGGREGATOR, OPERATOR = RESERVED
 ROSTER, PAGE = "roster.yaml", "START.md"

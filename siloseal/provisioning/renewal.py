@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from federation.errors import ConfigError
-from federation.pki.authority import REVOKED, Authority, Issued
-from federation.pki.certificates import Role, bearer_of, read_private_key
-from federation.pki.keys import public_bytes, public_key_of
+from siloseal.federation.errors import ConfigError
+from siloseal.federation.transport.pki.authority import REVOKED, Authority, Issued
+from siloseal.federation.transport.pki.certificates import Role, bearer_of, read_private_key
+from siloseal.federation.transport.pki.keys import public_bytes, public_key_of
 from siloseal.provisioning.credentials import key_path
 from siloseal.provisioning.kit import Kit
 from siloseal.provisioning.kits import AGGREGATOR, AUTHORITY

@@ -14,13 +14,13 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 from pydantic import Field, TypeAdapter, ValidationError
 
-from federation.config.fields import Name
-from federation.config.loading import load_config
-from federation.config.section import Section
-from federation.errors import CertificateError, ConfigError, SignatureInvalid
-from federation.identity import KEY_BYTES, Identity, check_signature
-from federation.pki.keys import new_private_key, parse_private_key, require_p256
-from federation.storage import make_folder, write_atomically
+from siloseal.federation.config.fields import Name
+from siloseal.federation.config.loading import load_config
+from siloseal.federation.config.section import Section
+from siloseal.federation.errors import CertificateError, ConfigError, SignatureInvalid
+from siloseal.federation.records.identity import KEY_BYTES, Identity, check_signature
+from siloseal.federation.records.storage import make_folder, write_atomically
+from siloseal.federation.transport.pki.keys import new_private_key, parse_private_key, require_p256
 from siloseal.provisioning.config_files import one_line
 
 TLS_KEY, IDENTITY_KEY, REQUEST = "silo.key", "identity.key", "request.yaml"

@@ -3,7 +3,7 @@
 import textwrap
 from datetime import datetime
 
-from federation.roster import Roster
+from siloseal.federation.records.roster import Roster
 from siloseal.provisioning.consortium import Consortium, Member
 
 _COMPARE = """\

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from federation.engine import Accept, LocalEngine
-from federation.wire import messages_pb2 as pb
+from siloseal.federation.transport.engine import Accept, LocalEngine
+from siloseal.federation.transport.wire import messages_pb2 as pb
 
 
 class Answering:

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aggregator.clip_norm import ClipNorm
-from federation.config.job import Job
-from federation.contributions import model_domain, model_scheme
-from federation.mechanisms.clipping import LARGEST_NORM, SMALLEST_NORM
-from federation.secure_sum import Sum
+from siloseal.aggregator.clip_norm import ClipNorm
+from siloseal.federation.job.contributions import model_domain, model_scheme
+from siloseal.federation.job.job import Job
+from siloseal.federation.privacy.mechanisms.clipping import LARGEST_NORM, SMALLEST_NORM
+from siloseal.federation.sums.secure_sum import Sum
 
 SILO_LEVEL = {"kind": "silo_level", "epsilon": 8, "delta": 1e-4, "clip_norm": 1.0}
 LENGTH = 400

@@ -2,9 +2,9 @@
 
 import pytest
 
-from aggregator.config import AggregatorConfig
-from federation.config.loading import parse_config
-from federation.errors import ConfigError
+from siloseal.aggregator.config import AggregatorConfig
+from siloseal.federation.config.loading import parse_config
+from siloseal.federation.errors import ConfigError
 
 FILE = """\
 port: 8443

@@ -1,4 +1,4 @@
-"""The aggregator's side: the journal, the conversation, and what ends a run."""
+"""The aggregator's side: the journal, the dispatcher, and what ends a run."""
 
 import sqlite3
 from collections.abc import Callable, Mapping
@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggregator.conversation import Conversation, Patience
-from aggregator.journal import Journal
-from aggregator.observer import Observer
-from federation.config.job import Job
-from federation.engine import Accept, Engine
-from federation.errors import DomainError, MessageError, RunError, SiloRefused
-from federation.wire import messages_pb2 as pb
+from siloseal.aggregator.dispatcher import Dispatcher, Patience
+from siloseal.aggregator.journal import Journal
+from siloseal.aggregator.observer import Observer
+from siloseal.federation.errors import DomainError, MessageError, RunError, SiloRefused
+from siloseal.federation.job.job import Job
+from siloseal.federation.transport.engine import Accept, Engine
+from siloseal.federation.transport.wire import messages_pb2 as pb
 
 from .answering import Answering, reply_to
 
@@ -24,8 +24,8 @@ def enrolled(silo: str, request: pb.Request) -> bytes:
     return reply_to(request, silo, enrolled=pb.Enrolled(classes=10))
 
 
-def conversation(job: Job, engine: Engine, journal: Journal) -> Conversation:
-    return Conversation(job, engine, journal, Patience(), Observer())
+def dispatcher(job: Job, engine: Engine, journal: Journal) -> Dispatcher:
+    return Dispatcher(job, engine, journal, Patience(), Observer())
 
 
 def enrolment() -> dict[str, pb.Request]:
@@ -53,7 +53,7 @@ def test_what_the_journal_had_last_is_told_once_when_a_run_goes_on(
     told = []
     for requests in (1, 2, 4):  # each time as after a kill
         journal, observer = Journal(tmp_path / "journal.sqlite", job.digest), Remembering()
-        talk = Conversation(job, Answering(enrolled), journal, Patience(), observer)
+        talk = Dispatcher(job, Answering(enrolled), journal, Patience(), observer)
         for _ in range(requests):
             talk.ask(enrolment())
         journal.close()
@@ -70,7 +70,7 @@ def test_a_refusal_is_shown_as_far_as_a_terminal_can_show_it(small_job: Callable
     words = "\x1b[2Jno " + "x" * 5000
     engine = Answering(lambda silo, request: reply_to(request, silo, refusal=pb.Refusal(message=words)))
     with pytest.raises(SiloRefused) as error:
-        conversation(job, engine, journal).ask(enrolment())
+        dispatcher(job, engine, journal).ask(enrolment())
     journal.close()
     assert str(error.value).startswith("north refused:  [2Jno xxx")
     assert len(str(error.value)) < 3 * 2100
@@ -80,7 +80,7 @@ def test_a_request_is_asked_once_in_the_life_of_a_run(small_job: Callable[..., J
     job, engine = small_job(), Answering(enrolled)
     for _ in range(2):  # the second time as after a crash
         journal = Journal(tmp_path / "journal.sqlite", job.digest)
-        replies = conversation(job, engine, journal).ask(enrolment())
+        replies = dispatcher(job, engine, journal).ask(enrolment())
         assert {silo: reply.enrolled.classes for silo, reply in replies.items()} == dict.fromkeys(enrolment(), 10)
         journal.close()
     assert sorted(engine.asked) == ["east", "north", "south"]
@@ -98,7 +98,7 @@ def test_a_refusal_ends_the_run_in_the_silos_own_words_and_is_asked_again(
     for _ in range(2):
         journal = Journal(tmp_path / "journal.sqlite", job.digest)
         with pytest.raises(RunError, match="east refused: not today"):
-            conversation(job, engine, journal).ask(enrolment())
+            dispatcher(job, engine, journal).ask(enrolment())
         journal.close()
     assert sorted(engine.asked) == ["east", "east", "north", "south"]
 
@@ -111,7 +111,7 @@ def test_a_reply_of_another_silo_or_to_another_request_is_refused(
 ) -> None:
     job, engine = small_job(), Answering(lambda *_: reply.SerializeToString())
     with pytest.raises(MessageError, match="north was asked request 1"):
-        conversation(job, engine, Journal(tmp_path / "j", job.digest)).ask({"north": pb.Request(enrol=pb.Enrol())})
+        dispatcher(job, engine, Journal(tmp_path / "j", job.digest)).ask({"north": pb.Request(enrol=pb.Enrol())})
 
 
 class AllBut:
@@ -133,7 +133,7 @@ def test_a_silent_silo_is_noted_and_not_asked_again(small_job: Callable[..., Job
     job, late = small_job(), Answering(enrolled)
     for engine in (AllBut("north"), late):
         journal = Journal(tmp_path / "journal.sqlite", job.digest)
-        talk = conversation(job, engine, journal)
+        talk = dispatcher(job, engine, journal)
         assert set(talk.ask(enrolment(), fewest=2)) == {"east", "south"}
         assert "north stayed silent" in talk.notes[0]
         journal.close()
@@ -147,7 +147,7 @@ def test_what_a_check_refuses_is_not_in_the_journal(small_job: Callable[..., Job
 
     job, journal = small_job(), Journal(tmp_path / "journal.sqlite", small_job().digest)
     with pytest.raises(DomainError):
-        conversation(job, Answering(enrolled), journal).ask(enrolment(), check=check)
+        dispatcher(job, Answering(enrolled), journal).ask(enrolment(), check=check)
     rows = journal._database.execute("SELECT silo FROM replies ORDER BY silo").fetchall()
     assert rows == [("east",), ("north",)]
 
@@ -158,12 +158,12 @@ def test_an_answer_to_something_else_is_refused(small_job: Callable[..., Job], t
 
     job = small_job()
     with pytest.raises(MessageError, match="north answered finished, expected enrolled"):
-        conversation(job, Answering(finished), Journal(tmp_path / "j", job.digest)).ask(enrolment())
+        dispatcher(job, Answering(finished), Journal(tmp_path / "j", job.digest)).ask(enrolment())
 
 
 def test_bytes_are_counted_by_stage_and_silo(small_job: Callable[..., Job], tmp_path: Path) -> None:
     job = small_job()
-    talk = conversation(job, Answering(enrolled), Journal(tmp_path / "j", job.digest))
+    talk = dispatcher(job, Answering(enrolled), Journal(tmp_path / "j", job.digest))
     talk.ask(enrolment())
     assert talk.sent["enrolment", "north"] == len(enrolled("north", pb.Request(number=1)))
     assert talk.received["enrolment", "north"] > 32  # the job's digest and the request

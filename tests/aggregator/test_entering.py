@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggregator.coordinator import Coordinator
-from aggregator.journal import Journal
-from aggregator.observer import Observer
-from federation.agreement import Agreement
-from federation.beacon import commit
-from federation.config.job import Job
-from federation.errors import CommitmentBroken, MessageError, RunError, SiloRefused
-from federation.identity import Identity
-from federation.wire import messages_pb2 as pb
+from siloseal.aggregator.coordinator import Coordinator
+from siloseal.aggregator.journal import Journal
+from siloseal.aggregator.observer import Observer
+from siloseal.federation.errors import CommitmentBroken, MessageError, RunError, SiloRefused
+from siloseal.federation.job.agreement import Agreement
+from siloseal.federation.job.beacon import commit
+from siloseal.federation.job.job import Job
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.transport.wire import messages_pb2 as pb
 
 from .answering import Answering, reply_to
 

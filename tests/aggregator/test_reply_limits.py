@@ -7,18 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aggregator.conversation import SMALL_BYTES, Conversation, Patience
-from aggregator.journal import Journal
-from aggregator.observer import Observer
-from federation.config.job import Job
-from federation.engine import Accept
-from federation.errors import MessageTooLarge
-from federation.identity import Identity
-from federation.plain.plain_sum import PlainSum
-from federation.randomness import SeededRandomness
-from federation.secure_sum import SiloSide
-from federation.session import RealDomain, Session
-from federation.wire import messages_pb2 as pb
+from siloseal.aggregator.dispatcher import SMALL_BYTES, Dispatcher, Patience
+from siloseal.aggregator.journal import Journal
+from siloseal.aggregator.observer import Observer
+from siloseal.federation.errors import MessageTooLarge
+from siloseal.federation.job.job import Job
+from siloseal.federation.randomness import SeededRandomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.plain.plain_sum import PlainSum
+from siloseal.federation.sums.secure_sum import SiloSide
+from siloseal.federation.sums.session import RealDomain, Session
+from siloseal.federation.transport.engine import Accept
+from siloseal.federation.transport.wire import messages_pb2 as pb
 
 IDENTITIES = {name: Identity.create(name) for name in ("north", "east", "south")}
 NAMES = tuple(IDENTITIES)
@@ -64,31 +64,31 @@ def silos() -> Silos:
 
 
 @pytest.fixture
-def talk(small_job: Callable[..., Job], tmp_path: Path, silos: Silos) -> Iterator[Conversation]:
+def talk(small_job: Callable[..., Job], tmp_path: Path, silos: Silos) -> Iterator[Dispatcher]:
     job = small_job()
     journal = Journal(tmp_path / "journal.sqlite", job.digest)
-    talk = Conversation(job, silos, journal, Patience(), Observer())
+    talk = Dispatcher(job, silos, journal, Patience(), Observer())
     talk.identities = {name: me.public for name, me in IDENTITIES.items()}
     yield talk
     journal.close()
 
 
-def begin(talk: Conversation) -> None:
+def begin(talk: Dispatcher) -> None:
     talk.ask({silo: pb.Request(begin=pb.Begin()) for silo in NAMES})
 
 
-def test_a_request_outside_a_sum_is_answered_by_little(talk: Conversation, silos: Silos) -> None:
+def test_a_request_outside_a_sum_is_answered_by_little(talk: Dispatcher, silos: Silos) -> None:
     begin(talk)
     assert silos.limits == [SMALL_BYTES]
 
 
-def test_a_round_of_a_sum_is_answered_by_its_largest_message_and_a_little(talk: Conversation, silos: Silos) -> None:
+def test_a_round_of_a_sum_is_answered_by_its_largest_message_and_a_little(talk: Dispatcher, silos: Silos) -> None:
     talk.sum(PlainSum(), DOMAIN, NAMES, NAMES, id=bytes(32))
     (limit,) = silos.limits
     assert 4 * DOMAIN.length < limit < 4 * DOMAIN.length + 2 * SMALL_BYTES
 
 
-def test_a_longer_reply_is_refused_whatever_carried_it(talk: Conversation, silos: Silos) -> None:
+def test_a_longer_reply_is_refused_whatever_carried_it(talk: Dispatcher, silos: Silos) -> None:
     silos.padding = SMALL_BYTES
     with pytest.raises(MessageTooLarge):
         begin(talk)

@@ -7,16 +7,16 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from federation.config.job import Job
-from federation.errors import MessageError, RunError
-from federation.randomness import SeededRandomness
-from models.building import build_learner, initial_model, load_model, model_file, read_model
-from models.learner import TaskLearner
-from models.vectors import flatten
-from silo.data.labelled_images import LabelledImages
-from silo.data.units import units_of
-from silo.training.gradients import unit_gradients
-from silo.training.trainer import Privacy, PrivateTrainer
+from siloseal.federation.errors import MessageError, RunError
+from siloseal.federation.job.job import Job
+from siloseal.federation.randomness import SeededRandomness
+from siloseal.models.building import build_learner, initial_model, load_model, model_file, read_model
+from siloseal.models.learner import TaskLearner
+from siloseal.models.vectors import flatten
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.units import units_of
+from siloseal.silo.training.gradients import unit_gradients
+from siloseal.silo.training.trainer import Privacy, PrivateTrainer
 from tests.conftest import SMALL_JOB
 
 CLASSES = 6
@@ -166,7 +166,7 @@ class TestEveryLearner:
 
 def _with_still_roles(units: Any) -> Any:
     """Every task with its images in the order of the partition."""
-    from models.meta.tasks import task_of
+    from siloseal.models.meta.tasks import task_of
 
     images, members, shots = units._data.images, units.members, units._config.shots
     return lambda indices: [task_of(images[torch.from_numpy(members[n])], shots=shots) for n in indices.tolist()]

@@ -4,22 +4,23 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from federation.accounting import epsilon_of
-from federation.additive.additive_sum import AdditiveSumConfig
-from federation.ckks.ckks_sum import CkksSumConfig
-from federation.engine import run_sum
-from federation.errors import DomainError, QuorumLost
-from federation.identity import Identity
-from federation.mechanism import Mechanism, NoisySum
-from federation.mechanisms.gaussian import GaussianAtAggregator, GaussianAtSilo
-from federation.mechanisms.lattice import LatticeNoise
-from federation.mechanisms.noise import Binomial, DiscreteGaussian, Skellam
-from federation.mechanisms.pbm import PoissonBinomial
-from federation.plain.plain_sum import PlainSum
-from federation.randomness import Randomness, SecureRandomness, SeededRandomness
-from federation.secagg.secagg_sum import SecAggConfig
-from federation.secure_sum import SecureSum, Sum
-from federation.session import IntegerDomain, RealDomain, Session
+from siloseal.federation.errors import DomainError, QuorumLost
+from siloseal.federation.privacy.accounting import epsilon_of
+from siloseal.federation.privacy.mechanism import Mechanism
+from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtAggregator, GaussianAtSilo
+from siloseal.federation.privacy.mechanisms.integer_noise import Binomial, DiscreteGaussian, Skellam
+from siloseal.federation.privacy.mechanisms.lattice import LatticeNoise
+from siloseal.federation.privacy.mechanisms.pbm import PoissonBinomial
+from siloseal.federation.randomness import Randomness, SecureRandomness, SeededRandomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.additive.additive_sum import AdditiveSumConfig
+from siloseal.federation.sums.ckks.ckks_sum import CkksSumConfig
+from siloseal.federation.sums.driving import run_sum
+from siloseal.federation.sums.noisy_sum import NoisySum
+from siloseal.federation.sums.plain.plain_sum import PlainSum
+from siloseal.federation.sums.secagg.secagg_sum import SecAggConfig
+from siloseal.federation.sums.secure_sum import SecureSum, Sum
+from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session
 
 SILOS = 4
 IDENTITIES = [Identity.create(f"silo{number}") for number in range(SILOS)]

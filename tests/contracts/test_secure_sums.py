@@ -9,9 +9,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from federation.additive.additive_sum import AdditiveSumConfig
-from federation.ckks.ckks_sum import CkksSum
-from federation.errors import (
+from siloseal.federation.errors import (
     DomainError,
     MessageError,
     MessageTooLarge,
@@ -20,16 +18,18 @@ from federation.errors import (
     SessionMismatch,
     WrongRound,
 )
-from federation.identity import Identity
-from federation.joint_key.joint_key_sum import JointKeySum
-from federation.one_key.one_key_sum import FixedPointPaillier, PaillierSum, StockCkksConfig
-from federation.plain.plain_sum import PlainSum
-from federation.randomness import SeededRandomness
-from federation.ring.ring_sum import RingSumConfig
-from federation.secagg.secagg_sum import SecAggConfig, SecAggPlusConfig
-from federation.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
-from federation.session import Domain, IntegerDomain, RealDomain, Session, Vector
-from federation.wire import messages_pb2 as pb
+from siloseal.federation.randomness import SeededRandomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.additive.additive_sum import AdditiveSumConfig
+from siloseal.federation.sums.ckks.ckks_sum import CkksSum
+from siloseal.federation.sums.joint_key.joint_key_sum import JointKeySum
+from siloseal.federation.sums.one_key.one_key_sum import FixedPointPaillier, PaillierSum, StockCkksConfig
+from siloseal.federation.sums.plain.plain_sum import PlainSum
+from siloseal.federation.sums.ring.ring_sum import RingSumConfig
+from siloseal.federation.sums.secagg.secagg_sum import SecAggConfig, SecAggPlusConfig
+from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
+from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, Session, Vector
+from siloseal.federation.transport.wire import messages_pb2 as pb
 
 INSECURE_TEST_KEY_BITS = 1024
 UNKNOWN_FIELD = b"\x7a"  # field 15, of bytes

@@ -12,18 +12,18 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from federation.config.loading import load_config
-from federation.config.section import placed
-from federation.identity import Identity
-from federation.randomness import SeededRandomness
-from federation.roster import read_roster
-from federation.transport.chunks import from_chunks, to_chunks
-from federation.transport.tls import CLIENT_OPTIONS
-from federation.wire import messages_pb2 as pb
-from federation.wire import messages_pb2_grpc as pb_grpc
-from silo.config import SiloConfig
-from silo.data.loading import load
-from silo.participation import Participation, take_part
+from siloseal.federation.config.loading import load_config
+from siloseal.federation.config.section import placed
+from siloseal.federation.randomness import SeededRandomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.records.roster import read_roster
+from siloseal.federation.transport.chunks import from_chunks, to_chunks
+from siloseal.federation.transport.tls import CLIENT_OPTIONS
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import messages_pb2_grpc as pb_grpc
+from siloseal.silo.config import SiloConfig
+from siloseal.silo.data.loading import load
+from siloseal.silo.participation import Participation, take_part
 
 from .conftest import Consortium
 

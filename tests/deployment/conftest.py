@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import yaml
 
-from federation.config.job import Job
-from federation.config.loading import to_yaml
-from federation.config.sums import SumKind
-from models.building import read_generator
+from siloseal.federation.config.loading import to_yaml
+from siloseal.federation.job.job import Job
+from siloseal.federation.sums.config import SumKind
+from siloseal.models.building import read_generator
 from siloseal.provisioning.kits import provision
 
 from .parties import Party

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from federation.contributions import model_domain, model_scheme
-from federation.phases import PHASE_1
-from federation.randomness import SeededRandomness
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
-from models.building import build_learner
-from models.checkpoints import part_of
-from silo.state import SiloState
+from siloseal.federation.job.contributions import model_domain, model_scheme
+from siloseal.federation.job.phases import PHASE_1
+from siloseal.federation.randomness import SeededRandomness
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode
+from siloseal.models.building import build_learner
+from siloseal.models.checkpoints import part_of
+from siloseal.silo.state import SiloState
 
 from .conftest import EXAMPLES, Consortium
 from .parties import Event

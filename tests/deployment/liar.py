@@ -10,12 +10,12 @@ from typing import Any, Self
 
 import grpc
 
-from federation.config.job import Job
-from federation.transport.chunks import from_chunks, to_chunks
-from federation.transport.tls import SERVER_OPTIONS
-from federation.wire import messages_pb2 as pb
-from federation.wire import messages_pb2_grpc as pb_grpc
-from federation.wire.codec import decode
+from siloseal.federation.job.job import Job
+from siloseal.federation.transport.chunks import from_chunks, to_chunks
+from siloseal.federation.transport.tls import SERVER_OPTIONS
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import messages_pb2_grpc as pb_grpc
+from siloseal.federation.transport.wire.codec import decode
 
 from .client import Pair
 from .conftest import Consortium

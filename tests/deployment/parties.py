@@ -45,11 +45,11 @@ def _main(
     role: str, config: Path, seed: int, out: Connection, go_on: Connection | None, *, impatient: bool, talkative: bool
 ) -> None:
     """In the child: what `siloseal ROLE --config FILE --json` does, with standard output into the test's hands."""
-    from federation.errors import SiloSealError
-    from federation.randomness import SeededRandomness
-    from federation.transport import patience
-    from silo import deployed
-    from siloseal.deployment import run_aggregator, run_silo
+    from siloseal.federation.errors import SiloSealError
+    from siloseal.federation.randomness import SeededRandomness
+    from siloseal.federation.transport import patience
+    from siloseal.runs.deployment import run_aggregator, run_silo
+    from siloseal.silo import deployed
 
     if impatient:
         patience.FIRST_SECONDS = patience.LONGEST_SECONDS = 0.2

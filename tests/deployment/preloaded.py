@@ -6,12 +6,12 @@ then cached: seconds, at each of a hundred restarts.
 
 import torch._dynamo  # noqa: F401
 
-import siloseal.console
-import siloseal.deployment  # noqa: F401
+import siloseal.cli.console
+import siloseal.runs.deployment  # noqa: F401
 import tests.deployment.parties  # noqa: F401
-from federation.config.job import Job
-from federation.planning import plan_silo
-from models.building import vector_lengths
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.planning import plan_silo
+from siloseal.models.building import vector_lengths
 from tests.conftest import SMALL_JOB
 from tests.deployment.conftest import EXAMPLES, KERNEL_MEAN, PRIVACY, SHORT
 

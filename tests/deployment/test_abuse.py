@@ -8,11 +8,11 @@ from pathlib import Path
 import grpc
 import pytest
 
-from aggregator.conversation import SMALL_BYTES
-from federation.audit import verify_audit
-from federation.transport.chunks import CHUNK_BYTES, to_chunks
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
+from siloseal.aggregator.dispatcher import SMALL_BYTES
+from siloseal.federation.records.audit import verify_audit
+from siloseal.federation.transport.chunks import CHUNK_BYTES, to_chunks
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode
 
 from .client import ONE_STEP, Attending, Caller, Hand, Pair, refused
 from .conftest import Consortium

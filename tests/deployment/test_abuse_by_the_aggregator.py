@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 import pytest
 
-from federation.agreement import Agreement
-from federation.beacon import commit
-from federation.config.job import Job
-from federation.identity import Identity
-from federation.roster import read_roster
-from federation.transport.chunks import to_chunks
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import to_array
-from models.building import initial_model
+from siloseal.federation.job.agreement import Agreement
+from siloseal.federation.job.beacon import commit
+from siloseal.federation.job.job import Job
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.records.roster import read_roster
+from siloseal.federation.transport.chunks import to_chunks
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import to_array
+from siloseal.models.building import initial_model
 
 from .client import ONE_STEP
 from .conftest import NAMES, Consortium

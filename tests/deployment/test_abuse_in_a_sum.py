@@ -7,10 +7,10 @@ import grpc
 import numpy as np
 import pytest
 
-from aggregator.conversation import SMALL_BYTES
-from federation.weighting import mean_of
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode, from_array, to_array
+from siloseal.aggregator.dispatcher import SMALL_BYTES
+from siloseal.federation.job.weighting import mean_of
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode, from_array, to_array
 
 from .client import ONE_STEP, Caller, Hand, Pair, refused
 from .conftest import NAMES, Consortium

@@ -7,11 +7,11 @@ from pathlib import Path
 import grpc
 import pytest
 
-from federation.pki.authority import Authority
-from federation.pki.certificates import Role, bearer_of
-from federation.pki.keys import new_private_key, public_key_of
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
+from siloseal.federation.transport.pki.authority import Authority
+from siloseal.federation.transport.pki.certificates import Role, bearer_of
+from siloseal.federation.transport.pki.keys import new_private_key, public_key_of
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode
 
 from .client import ONE_STEP, Caller, Hand, Pair, refused
 from .conftest import NAMES, Consortium

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from federation.audit import verify_audit
+from siloseal.federation.records.audit import verify_audit
 
 from .conftest import KERNEL_MEAN, NAMES, SHORT, Consortium
 from .evidence import audit_lines, charged_steps, digests, journal_replies, kept_keys, ledger_path, state_files

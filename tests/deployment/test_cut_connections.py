@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from federation.transport.chunks import CHUNK_BYTES
+from siloseal.federation.transport.chunks import CHUNK_BYTES
 
 from .conftest import KERNEL_MEAN, NAMES, Consortium
 from .evidence import audit_lines, digests, journal_replies

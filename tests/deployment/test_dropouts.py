@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from federation.roster import read_roster
-from federation.weighting import mean_of
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode, from_array
-from siloseal.status import ask_status
+from siloseal.federation.job.weighting import mean_of
+from siloseal.federation.records.roster import read_roster
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode, from_array
+from siloseal.runs.status import ask_status
 
 from .conftest import NAMES, SHORT, Consortium
 from .evidence import Truth, audit_lines, journal_replies

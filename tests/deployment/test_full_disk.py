@@ -4,8 +4,8 @@ import json
 import resource
 from collections.abc import Callable
 
-from federation.audit import verify_audit
-from siloseal.status import ask_status
+from siloseal.federation.records.audit import verify_audit
+from siloseal.runs.status import ask_status
 
 from .client import ONE_STEP
 from .conftest import NAMES, Consortium

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from federation.planning import plan_silo
-from models.building import vector_lengths
+from siloseal.federation.job.planning import plan_silo
+from siloseal.models.building import vector_lengths
 
 from .conftest import EXAMPLES, NAMES, SHORT, Consortium
 

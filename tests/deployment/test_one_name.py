@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 import grpc
 import pytest
 
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode
 
 from .client import ONE_STEP, Caller, Hand, Pair, refused
 from .conftest import NAMES, POLICY, Consortium

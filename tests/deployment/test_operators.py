@@ -14,11 +14,11 @@ import pytest
 import yaml
 from grpc_health.v1 import health_pb2
 
-from federation.audit import AuditLog, entries, head_path, verify_audit
-from federation.pki.authority import Authority
-from federation.pki.certificates import bearer_of
-from siloseal.cli import main
-from siloseal.status import ask_status
+from siloseal.cli.app import main
+from siloseal.federation.records.audit import AuditLog, entries, head_path, verify_audit
+from siloseal.federation.transport.pki.authority import Authority
+from siloseal.federation.transport.pki.certificates import bearer_of
+from siloseal.runs.status import ask_status
 
 from .client import ONE_STEP, Caller, Pair, refused
 from .conftest import NAMES, Consortium, free_port

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import yaml
 
-from federation.config.loading import to_yaml
+from siloseal.federation.config.loading import to_yaml
 
 from .client import ONE_STEP
 from .conftest import POLICY, PRIVACY, Consortium

@@ -6,9 +6,9 @@ from unittest.mock import Mock
 import pytest
 import yaml
 
-from aggregator.deployed import DeployedAggregator
-from federation.errors import ConfigError
-from siloseal.deployment import run_aggregator
+from siloseal.aggregator.deployed import DeployedAggregator
+from siloseal.federation.errors import ConfigError
+from siloseal.runs.deployment import run_aggregator
 
 from .conftest import Consortium
 

@@ -6,19 +6,19 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from federation.config.data import Digits
-from federation.config.sums import SumKind
-from federation.config.warm_start import KernelMeanStart
-from federation.contributions import model_domain, sketch_domain
-from federation.fixed_point import FixedPoint
-from federation.masked.words import ring_for
-from federation.protection import sketch_mechanism
-from federation.randomness import SeededRandomness
-from federation.session import RealDomain, Session
-from federation.weighting import weigh
-from models.building import feature_map
-from silo.data.loading import load
-from siloseal.status import ask_status
+from siloseal.federation.job.contributions import model_domain, sketch_domain
+from siloseal.federation.job.protection import sketch_mechanism
+from siloseal.federation.job.sections.data import Digits
+from siloseal.federation.job.sections.warm_start import KernelMeanStart
+from siloseal.federation.job.weighting import weigh
+from siloseal.federation.randomness import SeededRandomness
+from siloseal.federation.sums.config import SumKind
+from siloseal.federation.sums.fixed_point import FixedPoint
+from siloseal.federation.sums.masked.words import ring_for
+from siloseal.federation.sums.session import RealDomain, Session
+from siloseal.models.building import feature_map
+from siloseal.runs.status import ask_status
+from siloseal.silo.data.loading import load
 
 from .conftest import EXAMPLES, KERNEL_MEAN, NAMES, SHORT, Consortium
 from .evidence import Truth, audit_lines

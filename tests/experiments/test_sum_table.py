@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from experiments.sum_table import Table
-from federation.errors import QuorumLost, WrongRound
-from federation.plain.plain_sum import PlainSum
-from federation.secagg.secagg_sum import SecAggSum
-from federation.session import IntegerDomain, RealDomain
+from siloseal.experiments.sum_table import Table
+from siloseal.federation.errors import QuorumLost, WrongRound
+from siloseal.federation.sums.plain.plain_sum import PlainSum
+from siloseal.federation.sums.secagg.secagg_sum import SecAggSum
+from siloseal.federation.sums.session import IntegerDomain, RealDomain
 
 VECTORS = {name: np.full(3, number, dtype=np.int64) for number, name in enumerate(("n", "e", "s", "w"), start=1)}
 DOMAIN = IntegerDomain(3, 2**16)

@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from experiments.comparison.measurements.jobs import JobMeasurement
-from experiments.comparison.measurements.sums import SumMeasurement
-from experiments.comparison.measurements.traffic import TrafficMeasurement
-from experiments.comparison.rows import Row
-from experiments.traffic import bytes_of_a_sum, paillier_bytes
-from federation.config.job import Job
-from federation.config.sums import SecureSumConfig
-from federation.one_key.one_key_sum import PaillierSumConfig
-from federation.plain.plain_sum import PlainSumConfig
-from models.building import initial_model
+from siloseal.experiments.comparison.measurements.jobs import JobMeasurement
+from siloseal.experiments.comparison.measurements.sums import SumMeasurement
+from siloseal.experiments.comparison.measurements.traffic import TrafficMeasurement
+from siloseal.experiments.comparison.rows import Row
+from siloseal.experiments.traffic import bytes_of_a_sum, paillier_bytes
+from siloseal.federation.job.job import Job
+from siloseal.federation.sums.config import SecureSumConfig
+from siloseal.federation.sums.one_key.one_key_sum import PaillierSumConfig
+from siloseal.federation.sums.plain.plain_sum import PlainSumConfig
+from siloseal.models.building import initial_model
 
 PAILLIER, PLAIN = PaillierSumConfig(kind="paillier"), PlainSumConfig(kind="plain")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from federation.randomness import Randomness, SecureRandomness, SeededRandomness
+from siloseal.federation.randomness import Randomness, SecureRandomness, SeededRandomness
 
 SOURCES = [SecureRandomness(), SeededRandomness(11)]
 
@@ -66,4 +66,4 @@ def test_production_code_uses_seeded_randomness_only_where_nothing_is_released()
         for file in (root / package).rglob("*.py")
         if "SeededRandomness(" in file.read_text()
     }
-    assert users == {"federation/randomness.py", "models/building.py", "siloseal/plan.py"}
+    assert users == {"federation/randomness.py", "models/building.py", "siloseal/runs/plan.py"}

@@ -5,9 +5,9 @@ import torch
 from sklearn.datasets import load_digits
 from torch import Tensor
 
-from federation.errors import DataError
-from models.evaluation import Evaluator, Gaussian, downstream_accuracy, fit_gaussian, frechet_distance
-from models.evaluation.classifiers import ClassifierName
+from siloseal.federation.errors import DataError
+from siloseal.models.evaluation import Evaluator, Gaussian, downstream_accuracy, fit_gaussian, frechet_distance
+from siloseal.models.evaluation.classifiers import ClassifierName
 
 Split = tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]
 

@@ -4,11 +4,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from federation.config.few_shot import ProtonetConfig
-from federation.errors import DataError
-from models.evaluation.few_shot import TaskEvaluator, draw_tasks
-from models.meta.model import FewShotModel
-from models.meta.prototypes import ProtonetModel
+from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.few_shot import ProtonetConfig
+from siloseal.models.evaluation.few_shot import TaskEvaluator, draw_tasks
+from siloseal.models.meta.model import FewShotModel
+from siloseal.models.meta.prototypes import ProtonetModel
 
 
 class Oracle(FewShotModel):

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from models.gan.generators import ConvGenerator, Generator, MlpGenerator
+from siloseal.models.gan.generators import ConvGenerator, Generator, MlpGenerator
 
 SHAPES = [(1, 8, 8), (1, 28, 28), (3, 30, 45), (3, 84, 84)]
 

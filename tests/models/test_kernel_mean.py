@@ -5,9 +5,9 @@ import torch
 from sklearn.datasets import load_digits
 from torch import Tensor
 
-from federation.errors import ConfigError, DataError, DomainError
-from models.gan.generators import MlpGenerator
-from models.kernel_mean import COUNT_SHARE, FeatureMap, fit_generator
+from siloseal.federation.errors import ConfigError, DataError, DomainError
+from siloseal.models.gan.generators import MlpGenerator
+from siloseal.models.kernel_mean import COUNT_SHARE, FeatureMap, fit_generator
 
 DIGITS = FeatureMap(image_shape=(1, 8, 8), classes=10, frequencies=600, length_scale=1.0, seed=3)
 SHAPES = [(1, 8, 8), (1, 28, 28), (3, 9, 14)]

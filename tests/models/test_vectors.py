@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from federation.errors import DomainError, MessageError
-from models.vectors import flatten, load_flat
+from siloseal.federation.errors import DomainError, MessageError
+from siloseal.models.vectors import flatten, load_flat
 
 
 def test_a_vector_loads_back_into_the_same_networks() -> None:

@@ -9,23 +9,23 @@ from typing import Any
 import pytest
 import torch
 
-from federation.agreement import Agreement
-from federation.beacon import commit, join_nonces
-from federation.config.data import Digits
-from federation.config.job import Job
-from federation.config.warm_start import KernelMeanStart
-from federation.contributions import model_domain, sketch_domain, sketch_scheme, start_of, sum_id
-from federation.errors import SiloSealError
-from federation.identity import Identity
-from federation.randomness import SeededRandomness
-from federation.session import Session
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode, to_array, wrap
-from models.building import feature_map, initial_model
-from models.kernel_mean import FeatureMap
-from silo.data.labelled_images import LabelledImages
-from silo.data.loading import load
-from silo.runtime import Silo
+from siloseal.federation.errors import SiloSealError
+from siloseal.federation.job.agreement import Agreement
+from siloseal.federation.job.beacon import commit, join_nonces
+from siloseal.federation.job.contributions import model_domain, sketch_domain, sketch_scheme, start_of, sum_id
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.sections.data import Digits
+from siloseal.federation.job.sections.warm_start import KernelMeanStart
+from siloseal.federation.randomness import SeededRandomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.session import Session
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode, to_array, wrap
+from siloseal.models.building import feature_map, initial_model
+from siloseal.models.kernel_mean import FeatureMap
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.loading import load
+from siloseal.silo.runtime import Silo
 
 ROSTER = ("north", "east", "south")
 IDENTITIES = {silo: Identity.create(silo) for silo in ROSTER}

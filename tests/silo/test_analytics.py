@@ -7,17 +7,17 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from federation.accounting import epsilon_of
-from federation.analytics.noise import SharedNoise
-from federation.analytics.query import NoisyTotal
-from federation.analytics.releases import AnalyticsRun, next_release, planned_events, shared_noise
-from federation.config.analytics import AnalyticsJob
-from federation.errors import BudgetExceeded, ConfigError, DataError, WrongRound
-from federation.events import SkellamRelease
-from federation.identity import Identity
-from federation.randomness import SeededRandomness
-from silo.analytics import AnalyticsSilo, promise_of
-from silo.data.tables import Table, read_table
+from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.analytics.query import NoisyTotal
+from siloseal.federation.analytics.releases import AnalyticsRun, next_release, planned_events, shared_noise
+from siloseal.federation.analytics.shared_noise import SharedNoise
+from siloseal.federation.errors import BudgetExceeded, ConfigError, DataError, WrongRound
+from siloseal.federation.privacy.accounting import epsilon_of
+from siloseal.federation.privacy.events import SkellamRelease
+from siloseal.federation.randomness import SeededRandomness
+from siloseal.federation.records.identity import Identity
+from siloseal.silo.analytics import AnalyticsSilo, guarantee_of
+from siloseal.silo.data.tables import Table, read_table
 
 SECTIONS: dict[str, Any] = {
     "name": "look",
@@ -193,7 +193,7 @@ class TestPersons:
                 assert 4 * np.log(moment) / (alpha - 1) <= alpha / (2 * bits.multiplier**2) + 1e-12
 
     def test_the_promise_says_so(self) -> None:
-        assert "one person's records in a silo, 2 of which count" in promise_of(job(privacy=self.PERSON)).unit
+        assert "one person's records in a silo, 2 of which count" in guarantee_of(job(privacy=self.PERSON)).unit
 
 
 def test_silos_that_were_told_different_totals_are_in_different_sessions() -> None:

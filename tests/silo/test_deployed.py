@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from federation.errors import Unreachable
-from silo import deployed
+from siloseal.federation.errors import Unreachable
+from siloseal.silo import deployed
 
 PATIENCE_SECONDS = 30
 

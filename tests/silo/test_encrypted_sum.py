@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from federation.contributions import model_domain
-from federation.errors import RunError
-from federation.randomness import SeededRandomness
-from federation.secure_sum import Sum
-from federation.session import Session
-from federation.weighting import mean_of
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
+from siloseal.federation.errors import RunError
+from siloseal.federation.job.contributions import model_domain
+from siloseal.federation.job.weighting import mean_of
+from siloseal.federation.randomness import SeededRandomness
+from siloseal.federation.sums.secure_sum import Sum
+from siloseal.federation.sums.session import Session
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode
 
 Bench = Any  # of conftest.py
 ASKED = {"ckks": range(5), "ckks_joint_key": range(5), "secagg": range(5), "additive": range(3), "ring": (0, 1, 4)}

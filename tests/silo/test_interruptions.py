@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
-from silo.state import Checkpoint
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode
+from siloseal.silo.state import Checkpoint
 
 Bench = Any  # of conftest.py
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 8, "tuning_rounds": 2, "tuning_steps": 3}

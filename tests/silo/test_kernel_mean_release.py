@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from federation.errors import LedgerDamaged, RunError
-from federation.events import GaussianRelease
-from federation.mechanisms.gaussian import GaussianAtSilo
-from federation.randomness import SeededRandomness
-from federation.session import RealDomain, Session
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode, from_array, unwrap
+from siloseal.federation.errors import LedgerDamaged, RunError
+from siloseal.federation.privacy.events import GaussianRelease
+from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtSilo
+from siloseal.federation.randomness import SeededRandomness
+from siloseal.federation.sums.session import RealDomain, Session
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode, from_array, unwrap
 
 Bench = Any  # of conftest.py
 SKETCH = {"kind": "kernel_mean", "epsilon": 3, "frequencies": 50, "length_scale": 1.0}

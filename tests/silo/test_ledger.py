@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from federation.accounting import epsilon_of
-from federation.errors import BudgetExceeded, LedgerDamaged
-from federation.events import GaussianRelease, SampledGaussianSteps
-from silo.ledger import Budget, Ledger
+from siloseal.federation.errors import BudgetExceeded, LedgerDamaged
+from siloseal.federation.privacy.accounting import epsilon_of
+from siloseal.federation.privacy.events import GaussianRelease, SampledGaussianSteps
+from siloseal.silo.ledger import Budget, Ledger
 
 BUDGET = Budget(epsilon=3.0, delta=1e-5)
 STEPS = SampledGaussianSteps(sampling_rate=0.05, noise_multiplier=1.5, steps=20)
@@ -56,8 +56,8 @@ def test_both_phases_draw_on_one_budget(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from federation.events import SampledGaussianSteps
-from silo.ledger import Budget, Ledger
+from siloseal.federation.privacy.events import SampledGaussianSteps
+from siloseal.silo.ledger import Budget, Ledger
 ledger = Ledger(Path(sys.argv[1]), silo="north", budget=Budget(3.0, 1e-5))
 ledger.charge(SampledGaussianSteps(0.05, 1.5, 20), phase="phase_1")
 os.kill(os.getpid(), signal.SIGKILL)   # after the charge, before any release
@@ -150,8 +150,8 @@ def test_only_the_silo_may_read_it(tmp_path: Path) -> None:
 FULL = """
 import resource, sys
 from pathlib import Path
-from federation.events import SampledGaussianSteps
-from silo.ledger import Budget, Ledger
+from siloseal.federation.privacy.events import SampledGaussianSteps
+from siloseal.silo.ledger import Budget, Ledger
 import signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 path, steps = Path(sys.argv[1]), SampledGaussianSteps(0.05, 1.5, 20)

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from federation.beacon import commit, join_nonces
-from federation.contributions import sum_id
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
-from silo.state import SiloState
+from siloseal.federation.job.beacon import commit, join_nonces
+from siloseal.federation.job.contributions import sum_id
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode
+from siloseal.silo.state import SiloState
 
 Bench = Any  # of conftest.py
 OTHER = b"\1" * 32

@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 import yaml
 
-from federation.agreement import Agreement
-from federation.beacon import commit, join_nonces
-from federation.config.job import Job
-from federation.contributions import model_domain, model_scheme, start_of, sum_id
-from federation.errors import LedgerDamaged, MessageError
-from federation.identity import Identity
-from federation.phases import PHASE_1
-from federation.randomness import SeededRandomness
-from federation.session import Session
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode, to_array
-from models.building import initial_model
-from silo.config import SiloConfig
-from silo.data.labelled_images import LabelledImages
-from silo.participation import Participation, require_kept, take_part, unended
-from silo.state import SiloState
+from siloseal.federation.errors import LedgerDamaged, MessageError
+from siloseal.federation.job.agreement import Agreement
+from siloseal.federation.job.beacon import commit, join_nonces
+from siloseal.federation.job.contributions import model_domain, model_scheme, start_of, sum_id
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.phases import PHASE_1
+from siloseal.federation.randomness import SeededRandomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.session import Session
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode, to_array
+from siloseal.models.building import initial_model
+from siloseal.silo.config import SiloConfig
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.participation import Participation, require_kept, take_part, unended
+from siloseal.silo.state import SiloState
 
 NAMES = ("north", "east", "south")
 SILOS = {name: Identity.create(name) for name in NAMES}
@@ -249,7 +249,7 @@ class TestARefusal:
         def fail(*_: object, **__: object) -> None:
             raise RuntimeError("cannot allocate memory for 9 of my examples")
 
-        monkeypatch.setattr("silo.participation.initial_model", fail)
+        monkeypatch.setattr("siloseal.silo.participation.initial_model", fail)
         part = desk.offered(job := desk.job())
         refusal = decode(pb.Reply, part.answer(request(job))).refusal
         assert refusal.message == part.refused == "RuntimeError; the reason is in the silo's own refusals.log"
@@ -266,7 +266,7 @@ class TestARefusal:
         def fail(*_: object, **__: object) -> None:
             raise MemoryError
 
-        monkeypatch.setattr("silo.runtime.PrivateTrainer", fail)
+        monkeypatch.setattr("siloseal.silo.runtime.PrivateTrainer", fail)
         with pytest.raises(MemoryError):
             desk.offered(job)
         monkeypatch.undo()

@@ -7,18 +7,18 @@ from typing import Any, get_args
 
 import pytest
 
-from federation.accounting import epsilon_of
-from federation.config.job import Job
-from federation.config.loading import to_yaml
-from federation.config.sums import SumKind
-from federation.errors import ConfigError, LedgerDamaged, PolicyRefused
-from federation.events import GaussianRelease
-from federation.protection import quorum
-from silo.config import Policy
-from silo.ledger import Budget, Ledger
-from silo.policy import JOB_FILE, check_policy, spent_in
-from silo.promises import promise_of
-from silo.state import Checkpoint, SiloState
+from siloseal.federation.config.loading import to_yaml
+from siloseal.federation.errors import ConfigError, LedgerDamaged, PolicyRefused
+from siloseal.federation.job.guarantee import guarantee_of
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.protection import quorum
+from siloseal.federation.privacy.accounting import epsilon_of
+from siloseal.federation.privacy.events import GaussianRelease
+from siloseal.federation.sums.config import SumKind
+from siloseal.silo.config import Policy
+from siloseal.silo.ledger import Budget, Ledger
+from siloseal.silo.policy import JOB_FILE, check_policy, spent_in
+from siloseal.silo.state import Checkpoint, SiloState
 
 FRESH = Budget(0.0, 0.0)
 LENGTH = 5000
@@ -181,8 +181,8 @@ class TestEarlierRuns:
             (folder / JOB_FILE).write_text(to_yaml(job))
             if job.privacy.kind != "none":
                 budget = Budget(job.privacy.epsilon, job.privacy.delta)
-                path, promise = folder / "ledger.jsonl", promise_of(job)
-                with Ledger(path, silo="north", budget=budget, promise=promise) as ledger:
+                path, guarantee = folder / "ledger.jsonl", guarantee_of(job)
+                with Ledger(path, silo="north", budget=budget, guarantee=guarantee) as ledger:
                     for _ in range(releases):
                         ledger.charge(GaussianRelease(noise_multiplier=5.0), phase="warm_start")
             if trained:

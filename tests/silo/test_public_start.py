@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from federation.config.data import EmbeddedMnist, IdxFiles, NpzFile
-from federation.config.job import Job
-from federation.config.warm_start import PublicStart
-from federation.errors import ConfigError
-from models.kernel_mean import FeatureMap
-from silo.public_start import public_sum
+from siloseal.federation.errors import ConfigError
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.sections.data import EmbeddedMnist, IdxFiles, NpzFile
+from siloseal.federation.job.sections.warm_start import PublicStart
+from siloseal.models.kernel_mean import FeatureMap
+from siloseal.silo.public_start import public_sum
 
 FEATURES = FeatureMap((1, 4, 4), 2, frequencies=8, length_scale=1.0, seed=0)
 

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from federation.config.job import Job
-from federation.errors import DataError, LedgerDamaged, RunError, UncountableEvent
-from federation.events import SampledGaussianSteps
-from federation.identity import Identity
-from federation.randomness import SeededRandomness
-from federation.session import RealDomain
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode, from_array, to_array, unwrap
-from silo.runtime import Silo
+from siloseal.federation.errors import DataError, LedgerDamaged, RunError, UncountableEvent
+from siloseal.federation.job.job import Job
+from siloseal.federation.privacy.events import SampledGaussianSteps
+from siloseal.federation.randomness import SeededRandomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.session import RealDomain
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode, from_array, to_array, unwrap
+from siloseal.silo.runtime import Silo
 
 Bench = Any  # of conftest.py
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 8, "tuning_rounds": 2, "tuning_steps": 3}

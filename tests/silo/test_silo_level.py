@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from federation.contributions import model_domain, model_scheme
-from federation.errors import SiloSealError
-from federation.events import GaussianRelease, SkellamRelease
-from federation.session import Session
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode, to_array, wrap
-from silo.ledger import Ledger
-from silo.prepared import SKETCH, Prepared
-from silo.state import Checkpoint, SiloState
+from siloseal.federation.errors import SiloSealError
+from siloseal.federation.job.contributions import model_domain, model_scheme
+from siloseal.federation.privacy.events import GaussianRelease, SkellamRelease
+from siloseal.federation.sums.session import Session
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode, to_array, wrap
+from siloseal.silo.contribution import SKETCH, Prepared
+from siloseal.silo.ledger import Ledger
+from siloseal.silo.state import Checkpoint, SiloState
 from tests.silo.conftest import KEYS, ROSTER, Bench, Killed
 
 SILO_LEVEL = {"kind": "silo_level", "epsilon": 8, "delta": 1e-4, "clip_norm": 0.5}

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from siloseal.images import write_npz
-from siloseal.metrics import (
+from siloseal.runs.images import write_npz
+from siloseal.runs.metrics import (
     Metric,
     NoteMetric,
     PrivacyMetric,
@@ -16,7 +16,7 @@ from siloseal.metrics import (
     TimingMetric,
     TrafficMetric,
 )
-from siloseal.summary import RunSummary, SiloSummary, sample_path, write_metrics, write_summary
+from siloseal.runs.summary import RunSummary, SiloSummary, sample_path, write_metrics, write_summary
 
 NAMES = ("north", "east", "south", "west")
 ALONE = (0.412, 0.463, 0.447, 0.389)

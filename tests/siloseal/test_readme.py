@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from federation.config.job import Job
-from federation.config.loading import load_config
+from siloseal.federation.config.loading import load_config
+from siloseal.federation.job.job import Job
 
 README = Path(__file__).parents[2] / "README.md"
 

@@ -4,11 +4,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from experiments.comparison.measurements.attacks import AuditMeasurement, CheatingMeasurement, InversionMeasurement
-from experiments.comparison.measurements.jobs import JobMeasurement
-from experiments.comparison.measurements.noise import NoiseMeasurement
-from experiments.comparison.measurements.sums import SumMeasurement
-from experiments.comparison.measurements.traffic import TrafficMeasurement
+from siloseal.experiments.comparison.measurements.attacks import (
+    AuditMeasurement,
+    CheatingMeasurement,
+    InversionMeasurement,
+)
+from siloseal.experiments.comparison.measurements.jobs import JobMeasurement
+from siloseal.experiments.comparison.measurements.noise import NoiseMeasurement
+from siloseal.experiments.comparison.measurements.sums import SumMeasurement
+from siloseal.experiments.comparison.measurements.traffic import TrafficMeasurement
 
 Measurement = Annotated[
     JobMeasurement

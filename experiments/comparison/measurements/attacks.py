@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, assert_never
 import numpy as np
 from pydantic import Field
 
-from experiments.attacks.uploads import ReadableSum
-from experiments.comparison.rows import Row
-from federation.config.section import Section
-from federation.config.sums import SumKind
+from siloseal.experiments.attacks.uploads import ReadableSum
+from siloseal.experiments.comparison.rows import Row
+from siloseal.federation.config.section import Section
+from siloseal.federation.sums.config import SumKind
 
 if TYPE_CHECKING:
-    from experiments.attacks.protections import Protection
+    from siloseal.experiments.attacks.protections import Protection
 
 LEARNT = {"learnt": 1.0, "refused": 0.0, "harmless": 0.0, "does not apply": -1.0}
 
@@ -69,7 +69,7 @@ class CheatingMeasurement(Section):
 
     def run(self, folder: Path) -> list[Row]:
         """1 where the aggregator learnt a silo's vector, 0 where it did not, -1 where there was nothing to try."""
-        from experiments.attacks.cheating import play_all
+        from siloseal.experiments.attacks.cheating import play_all
 
         return [
             Row(measure="learnt", value=LEARNT[attempt.outcome], detail=attempt.cheat, stage=attempt.outcome)
@@ -87,7 +87,7 @@ class InversionMeasurement(Section):
 
     def run(self, folder: Path) -> list[Row]:
         """How near the attacker came; both images are kept beside the numbers."""
-        from experiments.attacks.inversion import invert
+        from siloseal.experiments.attacks.inversion import invert
 
         found = invert(_protection(self.protection), image=self.seed, iterations=self.iterations)
         np.savez(folder / "images.npz", original=found.originals[0], rebuilt=found.reconstructions[0])
@@ -113,7 +113,7 @@ class AuditMeasurement(Section):
 
     def run(self, folder: Path) -> list[Row]:
         """What the guesses prove, and what the ledger says."""
-        from experiments.attacks.audit import audit_training
+        from siloseal.experiments.attacks.audit import audit_training
 
         audit = audit_training(
             self.epsilon,
@@ -135,7 +135,7 @@ class AuditMeasurement(Section):
 
 
 def _protection(config: ProtectionConfig) -> "Protection":
-    from experiments.attacks import protections
+    from siloseal.experiments.attacks import protections
 
     match config:
         case Plain():

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from experiments.comparison.rows import Row
-from federation.config.job import Job
-from federation.config.schedule import TwoPhase
-from federation.config.section import Section
-from siloseal.console import Console
-from siloseal.metrics import PrivacyMetric, QualityMetric, TimingMetric, TrafficMetric
-from siloseal.summary import Run, read_run
+from siloseal.cli.console import Console
+from siloseal.experiments.comparison.rows import Row
+from siloseal.federation.config.section import Section
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.sections.schedule import TwoPhase
+from siloseal.runs.metrics import PrivacyMetric, QualityMetric, TimingMetric, TrafficMetric
+from siloseal.runs.summary import Run, read_run
 
 RUN = "run"
 STATE = ("aggregator", "alone", "silos")
@@ -29,7 +29,7 @@ class JobMeasurement(Section):
 
     def run(self, folder: Path) -> list[Row]:
         """One silo computes at a time: other cells run beside this one."""
-        from siloseal.runs import run_job  # here: torch takes seconds to import, and cells of other kinds need none
+        from siloseal.runs.run import run_job  # here: torch takes seconds to import, and cells of other kinds need none
 
         run_dir = folder / RUN
         with Console(quiet=True, json=False) as console:

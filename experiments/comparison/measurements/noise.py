@@ -7,16 +7,16 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from experiments.comparison.measurements.sums import require_admitted
-from experiments.comparison.rows import Row
-from experiments.sum_table import Table
-from federation.config.mechanisms import MechanismConfig, SplitConfig
-from federation.config.section import Section
-from federation.config.sums import SecureSumConfig
-from federation.mechanism import NoisySum
-from federation.mechanisms.calibration import Demand, gaussian_multiplier
-from federation.protection import mechanism_for
-from federation.session import RealDomain
+from siloseal.experiments.comparison.measurements.sums import require_admitted
+from siloseal.experiments.comparison.rows import Row
+from siloseal.experiments.sum_table import Table
+from siloseal.federation.config.section import Section
+from siloseal.federation.job.protection import mechanism_for
+from siloseal.federation.job.sections.mechanisms import MechanismConfig, SplitConfig
+from siloseal.federation.privacy.mechanisms.calibration import Demand, gaussian_multiplier
+from siloseal.federation.sums.config import SecureSumConfig
+from siloseal.federation.sums.noisy_sum import NoisySum
+from siloseal.federation.sums.session import RealDomain
 
 CLIP_NORM = 1.0
 

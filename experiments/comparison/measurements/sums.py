@@ -6,14 +6,14 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from experiments.comparison.memory import forget_peak, peak_bytes
-from experiments.comparison.rows import Row
-from experiments.sum_table import Table
-from federation.config.section import Section
-from federation.config.sums import SecureSumConfig
-from federation.errors import DomainError, ProtocolError, RunError
-from federation.secure_sum import SecureSum, Sum
-from federation.session import RealDomain, Vector
+from siloseal.experiments.comparison.memory import forget_peak, peak_bytes
+from siloseal.experiments.comparison.rows import Row
+from siloseal.experiments.sum_table import Table
+from siloseal.federation.config.section import Section
+from siloseal.federation.errors import DomainError, ProtocolError, RunError
+from siloseal.federation.sums.config import SecureSumConfig
+from siloseal.federation.sums.secure_sum import SecureSum, Sum
+from siloseal.federation.sums.session import RealDomain, Vector
 
 BOUND = 8.0
 SHORT = 100

@@ -5,10 +5,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from experiments.comparison.rows import Row
-from experiments.traffic import bytes_of_a_model, bytes_of_a_round
-from federation.config.section import Section
-from federation.config.sums import SecureSumConfig
+from siloseal.experiments.comparison.rows import Row
+from siloseal.experiments.traffic import bytes_of_a_model, bytes_of_a_round
+from siloseal.federation.config.section import Section
+from siloseal.federation.sums.config import SecureSumConfig
 
 
 class TrafficMeasurement(Section):

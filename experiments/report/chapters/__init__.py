@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import assert_never
 
-from experiments import figures
-from experiments.comparison.rows import Measured
-from experiments.report.averages import varied
-from experiments.report.chapter import Chapter, ChapterKind, Figure, Table
-from experiments.report.chapters import (
+from siloseal.experiments import figures
+from siloseal.experiments.comparison.rows import Measured
+from siloseal.experiments.report.averages import varied
+from siloseal.experiments.report.chapter import Chapter, ChapterKind, Figure, Table
+from siloseal.experiments.report.chapters import (
     audit,
     cheating,
     inversion,
@@ -20,7 +20,7 @@ from experiments.report.chapters import (
     sums,
     traffic,
 )
-from experiments.report.chapters.draft import Album, Draft
+from siloseal.experiments.report.chapters.draft import Album, Draft
 
 __all__ = ["ChapterKind", "draw"]
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
-from experiments import figures
-from experiments.comparison.rows import Label, Measured
-from experiments.report.averages import at, choices, is_number, mean, numbers
-from experiments.report.chapter import Figure, Table
-from experiments.report.chapters.draft import Album, Draft, Part
-from experiments.report.chapters.words import missing, text_of
+from siloseal.experiments import figures
+from siloseal.experiments.comparison.rows import Label, Measured
+from siloseal.experiments.report.averages import at, choices, is_number, mean, numbers
+from siloseal.experiments.report.chapter import Figure, Table
+from siloseal.experiments.report.chapters.draft import Album, Draft, Part
+from siloseal.experiments.report.chapters.words import missing, text_of
 
 LEAD = (
     "A canary is put into training or left out, and the audit guesses which. From how often it is right follows a "

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from matplotlib.patches import Rectangle
 
-from experiments import figures
-from experiments.attacks.cheat_names import WITH_A_SILO
-from experiments.comparison.rows import Measured, Row
-from experiments.report.averages import at, choices
-from experiments.report.chapter import Figure, Table
-from experiments.report.chapters.draft import Album, Draft, Part
-from experiments.report.chapters.words import missing, text_of
+from siloseal.experiments import figures
+from siloseal.experiments.attacks.cheat_names import WITH_A_SILO
+from siloseal.experiments.comparison.rows import Measured, Row
+from siloseal.experiments.report.averages import at, choices
+from siloseal.experiments.report.chapter import Figure, Table
+from siloseal.experiments.report.chapters.draft import Album, Draft, Part
+from siloseal.experiments.report.chapters.words import missing, text_of
 
 LEAD = (
     "An aggregator that looks, computes and lies, alone or together with one of four silos, tried against real silos: "

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure as Picture
 
-from experiments import figures
-from experiments.report.chapter import Figure, Table
+from siloseal.experiments import figures
+from siloseal.experiments.report.chapter import Figure, Table
 
 Part = Figure | Table | str
 """What a piece of a chapter gives: something to show, or the sentence that says what is missing or what to mind."""

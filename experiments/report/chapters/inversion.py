@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments import figures
-from experiments.comparison.rows import Label, Measured
-from experiments.report.averages import Mean, at, bands, choices, mean, numbers
-from experiments.report.chapter import Figure, Table
-from experiments.report.chapters.draft import Album, Draft, Part
-from experiments.report.chapters.words import missing, text_of
-from federation.errors import DataError
+from siloseal.experiments import figures
+from siloseal.experiments.comparison.rows import Label, Measured
+from siloseal.experiments.report.averages import Mean, at, bands, choices, mean, numbers
+from siloseal.experiments.report.chapter import Figure, Table
+from siloseal.experiments.report.chapters.draft import Album, Draft, Part
+from siloseal.experiments.report.chapters.words import missing, text_of
+from siloseal.federation.errors import DataError
 
 MOST_IMAGES = 8
 GAP = 3  # pixels between images

@@ -4,13 +4,24 @@ from collections.abc import Callable, Sequence
 
 from matplotlib.axes import Axes
 
-from experiments import figures
-from experiments.comparison.rows import Measured
-from experiments.report.averages import Mean, accuracy, at, bands, choices, headline, is_number, kind_of, mean, numbers
-from experiments.report.chapter import Figure, Table
-from experiments.report.chapters.draft import Album, Draft, Part
-from experiments.report.chapters.words import ACCURACY, doubts, missing, ranked, ranking, text_of
-from siloseal import wording
+from siloseal.experiments import figures
+from siloseal.experiments.comparison.rows import Measured
+from siloseal.experiments.report.averages import (
+    Mean,
+    accuracy,
+    at,
+    bands,
+    choices,
+    headline,
+    is_number,
+    kind_of,
+    mean,
+    numbers,
+)
+from siloseal.experiments.report.chapter import Figure, Table
+from siloseal.experiments.report.chapters.draft import Album, Draft, Part
+from siloseal.experiments.report.chapters.words import ACCURACY, doubts, missing, ranked, ranking, text_of
+from siloseal.report import wording
 
 LEAD = (
     "The same privacy by different hands: noise in every training step, noise that each silo or the aggregator adds to "

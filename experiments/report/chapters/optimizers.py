@@ -3,12 +3,12 @@
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from experiments import figures
-from experiments.comparison.rows import Label, Measured
-from experiments.report.averages import Mean, accuracy, at, bands, choices, headline, mean, numbers
-from experiments.report.chapter import Figure, Table
-from experiments.report.chapters.draft import Album, Draft, Part
-from experiments.report.chapters.words import ACCURACY, guarantee, missing, ranking, text_of
+from siloseal.experiments import figures
+from siloseal.experiments.comparison.rows import Label, Measured
+from siloseal.experiments.report.averages import Mean, accuracy, at, bands, choices, headline, mean, numbers
+from siloseal.experiments.report.chapter import Figure, Table
+from siloseal.experiments.report.chapters.draft import Album, Draft, Part
+from siloseal.experiments.report.chapters.words import ACCURACY, guarantee, missing, ranking, text_of
 
 NO_GUARANTEE = 10.01
 """From here on this chapter speaks of no guarantee, earlier than other reports do: 10, a weak promise, is the most that

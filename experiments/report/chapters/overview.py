@@ -5,12 +5,12 @@ from itertools import product
 
 from matplotlib.axes import Axes
 
-from experiments import figures
-from experiments.comparison.rows import Label, Measured, Row
-from experiments.report.averages import Mean, at, bands, choices, is_number, mean, numbers, varied
-from experiments.report.chapter import Figure, Table
-from experiments.report.chapters.draft import Album, Draft, Part
-from experiments.report.chapters.words import missing, text_of
+from siloseal.experiments import figures
+from siloseal.experiments.comparison.rows import Label, Measured, Row
+from siloseal.experiments.report.averages import Mean, at, bands, choices, is_number, mean, numbers, varied
+from siloseal.experiments.report.chapter import Figure, Table
+from siloseal.experiments.report.chapters.draft import Album, Draft, Part
+from siloseal.experiments.report.chapters.words import missing, text_of
 
 MOST_LINES, MOST_BARS = len(figures.COLOURS), 24
 

@@ -4,12 +4,23 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
-from experiments import figures
-from experiments.comparison.rows import Label, Measured
-from experiments.report.averages import Mean, accuracy, at, bands, choices, chosen, headline, is_number, mean, numbers
-from experiments.report.chapter import Figure, Table
-from experiments.report.chapters.draft import Album, Draft, Part
-from experiments.report.chapters.words import ACCURACY, missing, text_of
+from siloseal.experiments import figures
+from siloseal.experiments.comparison.rows import Label, Measured
+from siloseal.experiments.report.averages import (
+    Mean,
+    accuracy,
+    at,
+    bands,
+    choices,
+    chosen,
+    headline,
+    is_number,
+    mean,
+    numbers,
+)
+from siloseal.experiments.report.chapter import Figure, Table
+from siloseal.experiments.report.chapters.draft import Album, Draft, Part
+from siloseal.experiments.report.chapters.words import ACCURACY, missing, text_of
 
 LEAD = (
     "The same images dealt to more and more silos: what the federation reaches, what the mean silo reaches alone, and "

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from matplotlib.axes import Axes
 
-from experiments import figures
-from experiments.report.chapter import Figure
-from experiments.report.chapters.draft import Album
-from siloseal import wording
+from siloseal.experiments import figures
+from siloseal.experiments.report.chapter import Figure
+from siloseal.experiments.report.chapters.draft import Album
+from siloseal.report import wording
 
 OURS = "one encrypted sum, then DP tuning"
 """The scheme that this project is about, as comparisons name it."""

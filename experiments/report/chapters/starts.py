@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from experiments import figures
-from experiments.comparison.rows import Label, Measured
-from experiments.report.averages import Mean, accuracy, at, bands, choices, chosen, headline, mean
-from experiments.report.chapter import Figure, Table
-from experiments.report.chapters.draft import Album, Draft, Part
-from experiments.report.chapters.words import ACCURACY, doubts, missing, ranked, text_of
-from federation.accounting import epsilon_text
+from siloseal.experiments import figures
+from siloseal.experiments.comparison.rows import Label, Measured
+from siloseal.experiments.report.averages import Mean, accuracy, at, bands, choices, chosen, headline, mean
+from siloseal.experiments.report.chapter import Figure, Table
+from siloseal.experiments.report.chapters.draft import Album, Draft, Part
+from siloseal.experiments.report.chapters.words import ACCURACY, doubts, missing, ranked, text_of
+from siloseal.federation.privacy.accounting import epsilon_text
 
 LEAD = (
     "The same job from different starts. A start may be a private sum of random features (kernel_mean), a fit to "

@@ -3,14 +3,14 @@
 import statistics
 from collections.abc import Callable, Sequence
 
-from experiments.comparison.rows import Label, Measured
-from experiments.report.averages import a_silo, at, choices, is_number, kind_of, numbers, totals
-from experiments.report.chapter import Table
-from experiments.report.chapters import sums_figures
-from experiments.report.chapters.draft import Album, Draft, Part
-from experiments.report.chapters.sums_words import KNOWS, NOT_KNOWN
-from experiments.report.chapters.words import BYTES, missing, text_of
-from siloseal import wording
+from siloseal.experiments.comparison.rows import Label, Measured
+from siloseal.experiments.report.averages import a_silo, at, choices, is_number, kind_of, numbers, totals
+from siloseal.experiments.report.chapter import Table
+from siloseal.experiments.report.chapters import sums_figures
+from siloseal.experiments.report.chapters.draft import Album, Draft, Part
+from siloseal.experiments.report.chapters.sums_words import KNOWS, NOT_KNOWN
+from siloseal.experiments.report.chapters.words import BYTES, missing, text_of
+from siloseal.report import wording
 
 LEAD = (
     "The same sum through every scheme: what travels in a whole job, what a single sum costs a silo and the "

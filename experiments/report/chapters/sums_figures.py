@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from matplotlib.axes import Axes
 
-from experiments import figures
-from experiments.comparison.rows import Measured
-from experiments.report.averages import Mean, a_silo, at, bands, choices, mean, numbers, totals
-from experiments.report.chapter import Figure
-from experiments.report.chapters.draft import Album
-from experiments.report.chapters.words import BYTES, byte_unit, missing, text_of
-from siloseal import wording
-from siloseal.metrics import phase_title
+from siloseal.experiments import figures
+from siloseal.experiments.comparison.rows import Measured
+from siloseal.experiments.report.averages import Mean, a_silo, at, bands, choices, mean, numbers, totals
+from siloseal.experiments.report.chapter import Figure
+from siloseal.experiments.report.chapters.draft import Album
+from siloseal.experiments.report.chapters.words import BYTES, byte_unit, missing, text_of
+from siloseal.report import wording
+from siloseal.runs.metrics import phase_title
 
 PHASES = ("enrolment", "warm_start", "phase_1", "phase_2", "fedavg")
 

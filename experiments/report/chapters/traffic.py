@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from experiments.comparison.rows import Measured
-from experiments.report.averages import accuracy, at, choices, chosen, is_number, mean
-from experiments.report.chapter import Table
-from experiments.report.chapters.draft import Album, Draft, Part
-from experiments.report.chapters.slides import REPORTED, slides
-from experiments.report.chapters.traffic_figures import Counted, Formula, growth, quality
-from experiments.report.chapters.words import BYTES, missing, text_of
-from siloseal import wording
+from siloseal.experiments.comparison.rows import Measured
+from siloseal.experiments.report.averages import accuracy, at, choices, chosen, is_number, mean
+from siloseal.experiments.report.chapter import Table
+from siloseal.experiments.report.chapters.draft import Album, Draft, Part
+from siloseal.experiments.report.chapters.slides import REPORTED, slides
+from siloseal.experiments.report.chapters.traffic_figures import Counted, Formula, growth, quality
+from siloseal.experiments.report.chapters.words import BYTES, missing, text_of
+from siloseal.report import wording
 
 PROTOTYPE = "published prototype"
 """The model that the slides' figures are set beside, where a grid has it."""

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 
 from matplotlib.axes import Axes
 
-from experiments import figures
-from experiments.comparison.rows import Measured
-from experiments.report.averages import Mean, accuracy, at, bands, choices, headline, mean
-from experiments.report.chapter import Figure
-from experiments.report.chapters.draft import Album
-from experiments.report.chapters.slides import OURS
-from experiments.report.chapters.words import ACCURACY, byte_unit, text_of
-from siloseal import wording
+from siloseal.experiments import figures
+from siloseal.experiments.comparison.rows import Measured
+from siloseal.experiments.report.averages import Mean, accuracy, at, bands, choices, headline, mean
+from siloseal.experiments.report.chapter import Figure
+from siloseal.experiments.report.chapters.draft import Album
+from siloseal.experiments.report.chapters.slides import OURS
+from siloseal.experiments.report.chapters.words import ACCURACY, byte_unit, text_of
+from siloseal.report import wording
 
 Formula = dict[str, dict[int, float]]
 """By scheme: bytes until each epoch."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from experiments.attacks.cheating import Attempt, play_all
+from siloseal.experiments.attacks.cheating import Attempt, play_all
 
 Played = Mapping[tuple[str, str], Attempt]
 """By sum and cheat."""

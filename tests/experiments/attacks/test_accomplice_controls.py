@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.attacks import list_cheats
-from experiments.attacks.cheating import play
-from experiments.attacks.joint_key_cheats import JointKeyOfUs
-from experiments.attacks.joint_key_recovery import read_multiples
-from experiments.attacks.table import ROSTER, CheatersTable
-from experiments.attacks.upload_cheats import copies_upload
-from federation.ckks.ckks_sum import CkksSum
-from federation.config.sums import SumKind
-from federation.joint_key import encryption
-from federation.joint_key.joint_key_sum import JointKeySum
-from federation.masked.words import WordRing
-from federation.randomness import Randomness
-from federation.secure_sum import SecureSum
-from federation.session import Session
+from siloseal.experiments.attacks import list_cheats
+from siloseal.experiments.attacks.cheating import play
+from siloseal.experiments.attacks.joint_key_cheats import JointKeyOfUs
+from siloseal.experiments.attacks.joint_key_recovery import read_multiples
+from siloseal.experiments.attacks.table import ROSTER, CheatersTable
+from siloseal.experiments.attacks.upload_cheats import copies_upload
+from siloseal.federation.randomness import Randomness
+from siloseal.federation.sums.ckks.ckks_sum import CkksSum
+from siloseal.federation.sums.config import SumKind
+from siloseal.federation.sums.joint_key import encryption
+from siloseal.federation.sums.joint_key.joint_key_sum import JointKeySum
+from siloseal.federation.sums.masked.words import WordRing
+from siloseal.federation.sums.secure_sum import SecureSum
+from siloseal.federation.sums.session import Session
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_a_copied_ciphertext_would_count_twice_if_digests_named_no_silo(monkeypa
     def of_anyone(session: Session, silo: str, half: bytes) -> bytes:
         return session.bind("ciphertext half", half)
 
-    monkeypatch.setattr("federation.joint_key.statements.half_digest", of_anyone)
+    monkeypatch.setattr("siloseal.federation.sums.joint_key.statements.half_digest", of_anyone)
     found, twice = copied_total(JointKeySum())
     np.testing.assert_array_equal(found, twice)
 
@@ -63,7 +63,9 @@ def test_what_cancels_the_others_would_leave_the_victim_without_masks(kind: SumK
 def test_what_cancels_the_others_would_leave_the_victim_if_nobody_checked_commitments(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("federation.joint_key.silo_side.require_half", lambda session, silo, half, digest: half)
+    monkeypatch.setattr(
+        "siloseal.federation.sums.joint_key.silo_side.require_half", lambda session, silo, half, digest: half
+    )
     assert play("ckks_joint_key", "cancels_upload").outcome == "learnt"
 
 
@@ -108,7 +110,7 @@ def test_it_would_open_the_victims_upload_if_those_of_the_others_cancelled_out(
 def test_two_lists_would_give_two_sums_if_half_of_the_silos_could_open_one(
     kind: SumKind, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"federation.{place}.recovery_threshold", lambda silos, threshold: silos // 2)
+    monkeypatch.setattr(f"siloseal.federation.sums.{place}.recovery_threshold", lambda silos, threshold: silos // 2)
     assert play(kind, "two_lists_with_a_silo").outcome == "learnt"
 
 

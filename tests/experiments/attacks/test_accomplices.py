@@ -2,9 +2,9 @@
 
 import pytest
 
-from experiments.attacks.cheat_names import WITH_A_SILO, Cheat
-from experiments.attacks.cheating import SUMS
-from federation.config.sums import SumKind
+from siloseal.experiments.attacks.cheat_names import WITH_A_SILO, Cheat
+from siloseal.experiments.attacks.cheating import SUMS
+from siloseal.federation.sums.config import SumKind
 
 from .conftest import Played
 
@@ -28,7 +28,7 @@ def test_a_malformed_c1_opens_every_upload_under_a_joint_key(played: Played, che
 
 @pytest.mark.parametrize("cheat", ["malformed_c1", *UPLOAD_CHEATS])
 def test_silos_of_the_key_additive_sum_need_not_care_what_others_upload(played: Played, cheat: Cheat) -> None:
-    """They all answer: `tests/federation/ckks/test_non_interference.py` shows that it is what they always answer."""
+    """They all answer: `tests/federation/sums/ckks/test_non_interference.py` shows that it is what they always answer."""
     attempt = played["ckks", cheat]
     assert attempt.outcome == "harmless"
     assert "every silo answered" in attempt.words

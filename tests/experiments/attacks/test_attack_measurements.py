@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from experiments.comparison.measurements.attacks import AuditMeasurement, InversionMeasurement
+from siloseal.experiments.comparison.measurements.attacks import AuditMeasurement, InversionMeasurement
 
 
 def test_an_audit_says_at_which_delta_and_how_sure_it_is(tmp_path: Path) -> None:

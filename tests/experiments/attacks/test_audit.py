@@ -12,13 +12,13 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from experiments.attacks.audit import Audit, audit_sum, audit_training, cross_guess
-from experiments.attacks.canary import Booked, Flaw, Training, book_on_disk, run_trial
-from experiments.attacks.confidence import Guesses
-from experiments.attacks.noisy_sums import SplitNoise
-from federation.accounting import epsilon_of
-from federation.errors import ConfigError
-from federation.events import SampledGaussianSteps
+from siloseal.experiments.attacks.audit import Audit, audit_sum, audit_training, cross_guess
+from siloseal.experiments.attacks.canary import Booked, Flaw, Training, book_on_disk, run_trial
+from siloseal.experiments.attacks.confidence import Guesses
+from siloseal.experiments.attacks.noisy_sums import SplitNoise
+from siloseal.federation.errors import ConfigError
+from siloseal.federation.privacy.accounting import epsilon_of
+from siloseal.federation.privacy.events import SampledGaussianSteps
 
 SURE = 1 - 1e-4
 

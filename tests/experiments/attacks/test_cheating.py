@@ -8,14 +8,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from experiments.attacks.cheat_names import CHEATS, Cheat
-from experiments.attacks.cheating import SUMS
-from experiments.attacks.table import VICTIM, CheatersTable
-from federation.config.sums import SumKind
-from federation.plain.plain_sum import PlainSum
-from federation.secagg.secagg_sum import SecAggConfig
-from federation.secure_sum import Sum
-from federation.wire.codec import to_array, wrap
+from siloseal.experiments.attacks.cheat_names import CHEATS, Cheat
+from siloseal.experiments.attacks.cheating import SUMS
+from siloseal.experiments.attacks.table import VICTIM, CheatersTable
+from siloseal.federation.sums.config import SumKind
+from siloseal.federation.sums.plain.plain_sum import PlainSum
+from siloseal.federation.sums.secagg.secagg_sum import SecAggConfig
+from siloseal.federation.sums.secure_sum import Sum
+from siloseal.federation.transport.wire.codec import to_array, wrap
 
 from .conftest import Played
 

@@ -12,24 +12,24 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pytest
 
-from experiments.attacks.cheating import play
-from experiments.attacks.table import ROSTER, CheatersTable
-from federation.config.sums import SumKind
-from federation.errors import WrongRound
-from federation.identity import Identity
-from federation.joint_key.moduli import ring_of
-from federation.joint_key.silo_side import JointKeySilo
-from federation.joint_key.wire import add_bytes, to_bytes
-from federation.masked.silo_side import MaskedSilo
-from federation.masked.words import WordRing
-from federation.randomness import SeededRandomness
-from federation.sealing import AgreementKey
-from federation.secagg.silo_side import SecAggSilo
-from federation.secagg.survivors import sign_survivors
-from federation.secure_sum import SiloSide
-from federation.session import Session, Vector
-from federation.wire import messages_pb2 as pb
-from federation.wire.codec import decode
+from siloseal.experiments.attacks.cheating import play
+from siloseal.experiments.attacks.table import ROSTER, CheatersTable
+from siloseal.federation.errors import WrongRound
+from siloseal.federation.randomness import SeededRandomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.config import SumKind
+from siloseal.federation.sums.joint_key.moduli import ring_of
+from siloseal.federation.sums.joint_key.silo_side import JointKeySilo
+from siloseal.federation.sums.joint_key.wire import add_bytes, to_bytes
+from siloseal.federation.sums.masked.silo_side import MaskedSilo
+from siloseal.federation.sums.masked.words import WordRing
+from siloseal.federation.sums.sealing import AgreementKey
+from siloseal.federation.sums.secagg.silo_side import SecAggSilo
+from siloseal.federation.sums.secagg.survivors import sign_survivors
+from siloseal.federation.sums.secure_sum import SiloSide
+from siloseal.federation.sums.session import Session, Vector
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def unsealed(monkeypatch: pytest.MonkeyPatch) -> None:
 def uncounted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Additive sharing between as few silos as there are."""
     for place in ("additive.sides", "masked.silo_side"):
-        monkeypatch.setattr(f"federation.{place}.read_pieces", read_anything)
+        monkeypatch.setattr(f"siloseal.federation.sums.{place}.read_pieces", read_anything)
 
 
 @pytest.mark.parametrize("kind", ["secagg", "secagg_plus", "additive", "ring"])
@@ -59,7 +59,7 @@ def test_a_swapped_key_would_give_the_vector_away_if_nobody_checked_signatures(
     kind: SumKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for place in ("masked.advertisement", "secagg.survivors", "ckks.uploads", "joint_key.statements"):
-        monkeypatch.setattr(f"federation.{place}.check_signature", lambda *statement: None)
+        monkeypatch.setattr(f"siloseal.federation.sums.{place}.check_signature", lambda *statement: None)
     assert play(kind, "swaps_keys").outcome == "learnt"
 
 
@@ -80,7 +80,7 @@ def test_a_list_of_one_survivor_would_give_the_vector_away_if_nobody_checked_it(
         return sign_survivors(silo._session, silo._me, body)
 
     monkeypatch.setattr(SecAggSilo, "_confirm", sign_anything)
-    monkeypatch.setattr("federation.secagg.silo_side.read_pieces", read_anything)
+    monkeypatch.setattr("siloseal.federation.sums.secagg.silo_side.read_pieces", read_anything)
     assert play(kind, "opens_one").outcome == "learnt"
 
 
@@ -106,13 +106,13 @@ def test_a_ciphertext_of_one_would_give_the_vector_away_if_silos_opened_anything
 def test_two_lists_would_give_two_sums_if_half_of_the_silos_could_open_one(
     kind: SumKind, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"federation.{place}.recovery_threshold", lambda silos, threshold: silos // 2)
+    monkeypatch.setattr(f"siloseal.federation.sums.{place}.recovery_threshold", lambda silos, threshold: silos // 2)
     assert play(kind, "two_lists").outcome == "learnt"
 
 
 def test_two_lists_would_be_harmless_if_silos_did_not_compare_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """Above half of the silos each list has too few shares."""
-    monkeypatch.setattr("federation.secagg.silo_side.check_survivors", lambda *statement: None)
+    monkeypatch.setattr("siloseal.federation.sums.secagg.silo_side.check_survivors", lambda *statement: None)
     attempt = play("secagg", "two_lists")
     assert attempt.outcome == "harmless"
     assert "the aggregator cannot use what it got: QuorumLost" in attempt.words
@@ -186,7 +186,7 @@ def test_masks_that_are_used_again_give_away_how_the_vector_changed(
         return mine.agree(public, b"any session")
 
     for place in ("silo_side", "aggregator_side"):
-        monkeypatch.setattr(f"federation.secagg.{place}.mask_between", of_no_session)
+        monkeypatch.setattr(f"siloseal.federation.sums.secagg.{place}.mask_between", of_no_session)
     attempt = play(kind, "replays_session")
     assert attempt.outcome == "learnt"
     assert "how the victim's vector has changed" in attempt.words

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from experiments.attacks.confidence import Guesses, best_threshold, gaussian_epsilon, guess, upper_rate
+from siloseal.experiments.attacks.confidence import Guesses, best_threshold, gaussian_epsilon, guess, upper_rate
 
 
 @pytest.mark.parametrize(("events", "trials"), [(0, 10), (3, 50), (249, 250), (10, 10)])

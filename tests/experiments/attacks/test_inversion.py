@@ -4,14 +4,20 @@ import numpy as np
 import pytest
 import torch
 
-from experiments.attacks.inversion import Inversion, invert
-from experiments.attacks.protections import Clipped, ExampleNoise, LocalNoise, Plain, Protection, SumOf, Upload
-from federation.accounting import epsilon_of
-from federation.config.data import EmbeddedMnist
-from federation.config.sums import AdditiveSumConfig, CkksSumConfig, PlainSumConfig, RingSumConfig, SecAggConfig
-from federation.errors import DataError
-from federation.events import SampledGaussianSteps
-from silo.data.loading import load
+from siloseal.experiments.attacks.inversion import Inversion, invert
+from siloseal.experiments.attacks.protections import Clipped, ExampleNoise, LocalNoise, Plain, Protection, SumOf, Upload
+from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.data import EmbeddedMnist
+from siloseal.federation.privacy.accounting import epsilon_of
+from siloseal.federation.privacy.events import SampledGaussianSteps
+from siloseal.federation.sums.config import (
+    AdditiveSumConfig,
+    CkksSumConfig,
+    PlainSumConfig,
+    RingSumConfig,
+    SecAggConfig,
+)
+from siloseal.silo.data.loading import load
 
 VISIBLE = 20.0
 """dB, from which on a digit is seen at once."""

@@ -5,21 +5,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.attacks import joint_key_recovery
-from experiments.attacks.key_recovery import decrypt, recover_key
-from federation.ckks.values import largest_value
-from federation.errors import OpeningFailed
-from federation.identity import Identity
-from federation.joint_key.encryption import encrypt
-from federation.joint_key.joint_key_sum import JointKeySum
-from federation.joint_key.keys import SecretShare, common_polynomial
-from federation.joint_key.moduli import ring_of
-from federation.joint_key.parameters import Parameters
-from federation.joint_key.wire import from_bytes
-from federation.one_key.stock_ckks import StockCipher
-from federation.one_key.stock_parameters import SLOTS
-from federation.randomness import SecureRandomness
-from federation.session import RealDomain, Session
+from siloseal.experiments.attacks import joint_key_recovery
+from siloseal.experiments.attacks.key_recovery import decrypt, recover_key
+from siloseal.federation.errors import OpeningFailed
+from siloseal.federation.randomness import SecureRandomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.joint_key.encryption import encrypt
+from siloseal.federation.sums.joint_key.joint_key_sum import JointKeySum
+from siloseal.federation.sums.joint_key.keys import SecretShare, common_polynomial
+from siloseal.federation.sums.joint_key.moduli import ring_of
+from siloseal.federation.sums.joint_key.parameters import Parameters
+from siloseal.federation.sums.joint_key.wire import from_bytes
+from siloseal.federation.sums.one_key.stock_ckks import StockCipher
+from siloseal.federation.sums.one_key.stock_parameters import SLOTS
+from siloseal.federation.sums.seal.values import largest_value
+from siloseal.federation.sums.session import RealDomain, Session
 
 OS = SecureRandomness()
 LENGTH = 2 * SLOTS + 100

@@ -6,16 +6,22 @@ Without these controls a reading that finds nothing would say nothing about the 
 import numpy as np
 import pytest
 
-from experiments.attacks.sessions import Reals
-from experiments.attacks.uploads import NONCE_BYTES, TAG_BYTES, ReadableSum, read_upload
-from federation.ckks import encryption
-from federation.ckks.ckks_sum import CkksSumConfig
-from federation.ckks.parameters import Parameters
-from federation.ckks.seal_codec import Residues
-from federation.config.sums import AdditiveSumConfig, PlainSumConfig, RingSumConfig, SecAggConfig, SecAggPlusConfig
-from federation.masked.words import WordRing
-from federation.sealing import ChannelKey
-from federation.session import Session
+from siloseal.experiments.attacks.sessions import Reals
+from siloseal.experiments.attacks.uploads import NONCE_BYTES, TAG_BYTES, ReadableSum, read_upload
+from siloseal.federation.sums.ckks import encryption
+from siloseal.federation.sums.ckks.ckks_sum import CkksSumConfig
+from siloseal.federation.sums.ckks.parameters import Parameters
+from siloseal.federation.sums.config import (
+    AdditiveSumConfig,
+    PlainSumConfig,
+    RingSumConfig,
+    SecAggConfig,
+    SecAggPlusConfig,
+)
+from siloseal.federation.sums.masked.words import WordRing
+from siloseal.federation.sums.seal.seal_codec import Residues
+from siloseal.federation.sums.sealing import ChannelKey
+from siloseal.federation.sums.session import Session
 
 VECTOR: Reals = np.linspace(-1.0, 1.0, 3_000) ** 3
 HIDING: list[ReadableSum] = [

@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from experiments.comparison import compare as comparing
-from experiments.comparison import runner
-from experiments.comparison.compare import Outcome
-from experiments.comparison.grid import Cell
-from experiments.comparison.runner import read_rows
-from federation.config.job import Job
-from federation.config.loading import to_yaml
-from federation.errors import DataError, RunError
-from federation.storage import locked
-from siloseal.console import Console
+from siloseal.cli.console import Console
+from siloseal.experiments.comparison import compare as comparing
+from siloseal.experiments.comparison import runner
+from siloseal.experiments.comparison.compare import Outcome
+from siloseal.experiments.comparison.grid import Cell
+from siloseal.experiments.comparison.runner import read_rows
+from siloseal.federation.config.loading import to_yaml
+from siloseal.federation.errors import DataError, RunError
+from siloseal.federation.job.job import Job
+from siloseal.federation.records.storage import locked
 
 ROOT = Path(__file__).parents[3]
 GRID = """

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.comparison.fingerprints import sources
-from experiments.comparison.grid import Cell, load_comparisons
-from experiments.comparison.rows import Row
-from experiments.comparison.runner import Finished, measured
-from federation.errors import ConfigError
+from siloseal.experiments.comparison.fingerprints import sources
+from siloseal.experiments.comparison.grid import Cell, load_comparisons
+from siloseal.experiments.comparison.rows import Row
+from siloseal.experiments.comparison.runner import Finished, measured
+from siloseal.federation.errors import ConfigError
 
 ROOT = Path(__file__).parents[3]
 JOB = (ROOT / "configs" / "digits.yaml").read_text()
@@ -157,8 +157,11 @@ def test_a_cell_knows_its_sum_and_noise_by_their_settings(tmp_path: Path) -> Non
 
 
 def test_the_state_of_the_program_covers_what_computes_and_not_what_draws() -> None:
-    found = {path.relative_to(ROOT).as_posix() for path in sources(attacks=False)}
+    found = {path.relative_to(ROOT / "siloseal").as_posix() for path in sources(attacks=False)}
     assert {"experiments/traffic.py", "experiments/sum_table.py", "experiments/comparison/measurements/jobs.py",
-            "federation/ckks/ckks_sum.py"} <= found  # fmt: skip
+            "federation/sums/ckks/ckks_sum.py"} <= found  # fmt: skip
     assert not any(name.startswith(("experiments/report", "experiments/attacks")) for name in found)
-    assert any(path.relative_to(ROOT).as_posix().startswith("experiments/attacks") for path in sources(attacks=True))
+    assert any(
+        path.relative_to(ROOT / "siloseal").as_posix().startswith("experiments/attacks")
+        for path in sources(attacks=True)
+    )

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from experiments.comparison import cell
-from experiments.comparison.measurements.jobs import JobMeasurement
-from experiments.comparison.measurements.noise import NoiseMeasurement
-from experiments.comparison.measurements.sums import SumMeasurement, _rows
-from experiments.comparison.measurements.traffic import TrafficMeasurement
-from experiments.comparison.rows import Measured, Row
-from experiments.sum_table import Table
-from federation.config.job import Job
-from federation.config.sums import SecureSumConfig
-from federation.ring.ring_sum import RingSumConfig
-from federation.session import RealDomain
-from siloseal.summary import read_run
+from siloseal.experiments.comparison import cell
+from siloseal.experiments.comparison.measurements.jobs import JobMeasurement
+from siloseal.experiments.comparison.measurements.noise import NoiseMeasurement
+from siloseal.experiments.comparison.measurements.sums import SumMeasurement, _rows
+from siloseal.experiments.comparison.measurements.traffic import TrafficMeasurement
+from siloseal.experiments.comparison.rows import Measured, Row
+from siloseal.experiments.sum_table import Table
+from siloseal.federation.job.job import Job
+from siloseal.federation.sums.config import SecureSumConfig
+from siloseal.federation.sums.ring.ring_sum import RingSumConfig
+from siloseal.federation.sums.session import RealDomain
+from siloseal.runs.summary import read_run
 
 SUM: TypeAdapter[SecureSumConfig] = TypeAdapter(SecureSumConfig)
 
@@ -68,7 +68,7 @@ def test_a_silos_seconds_are_those_of_the_mean_silo() -> None:
 def test_the_memory_of_a_sum_is_its_own_whatever_the_program_that_started_it_had(tmp_path: Path) -> None:
     code = (
         "import sys\n"
-        "from experiments.comparison.memory import forget_peak, peak_bytes\n"
+        "from siloseal.experiments.comparison.memory import forget_peak, peak_bytes\n"
         "import numpy as np\n"
         "np.ones(2**23)\n"  # 64 MiB, gone again
         "forget_peak()\n"

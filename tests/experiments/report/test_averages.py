@@ -5,8 +5,8 @@ import math
 import pytest
 from scipy import stats
 
-from experiments.comparison.rows import Measured, Row
-from experiments.report.averages import Mean, a_silo, accuracy, at, bands, choices, mean, totals, varied
+from siloseal.experiments.comparison.rows import Measured, Row
+from siloseal.experiments.report.averages import Mean, a_silo, accuracy, at, bands, choices, mean, totals, varied
 
 VALUES = [0.61, 0.58, 0.66, 0.63]
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from experiments.comparison.rows import Label, Measured, Row
-from experiments.report.chapter import Chapter, ChapterKind
-from experiments.report.chapters import draw
-from federation.errors import DataError
+from siloseal.experiments.comparison.rows import Label, Measured, Row
+from siloseal.experiments.report.chapter import Chapter, ChapterKind
+from siloseal.experiments.report.chapters import draw
+from siloseal.federation.errors import DataError
 
 CellsOf = Callable[[ChapterKind], list[Measured]]
 FolderOf = Callable[[str], Path]

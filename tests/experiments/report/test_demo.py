@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.report import demo
-from federation.config.job import Job
-from federation.errors import RunError
-from siloseal.console import Console
-from siloseal.images import read_npz
-from siloseal.runs import run_job
-from siloseal.summary import read_run
+from siloseal.cli.console import Console
+from siloseal.experiments.report import demo
+from siloseal.federation.errors import RunError
+from siloseal.federation.job.job import Job
+from siloseal.runs.images import read_npz
+from siloseal.runs.run import run_job
+from siloseal.runs.summary import read_run
 
 
 def test_the_picture_and_the_table_are_the_runs(tmp_path: Path, small_job: Callable[..., Job]) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.report.chapter import Chapter, ChapterKind, Figure, Table
-from experiments.report.markdown import write_markdown
+from siloseal.experiments.report.chapter import Chapter, ChapterKind, Figure, Table
+from siloseal.experiments.report.markdown import write_markdown
 
 
 def test_every_figure_table_and_command_is_there(tmp_path: Path, chapters: dict[ChapterKind, Chapter]) -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from experiments import figures
-from experiments.comparison.rows import Label, Measured, Row
-from experiments.report.averages import Mean, numbers
-from experiments.report.chapters import (
+from siloseal.experiments import figures
+from siloseal.experiments.comparison.rows import Label, Measured, Row
+from siloseal.experiments.report.averages import Mean, numbers
+from siloseal.experiments.report.chapters import (
     audit,
     cheating,
     draw,

@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
-from experiments import figures
-from experiments.comparison.rows import Label, Measured, Row
-from experiments.report.averages import Mean
-from experiments.report.chapters import (
+from siloseal.experiments import figures
+from siloseal.experiments.comparison.rows import Label, Measured, Row
+from siloseal.experiments.report.averages import Mean
+from siloseal.experiments.report.chapters import (
     draw,
     noise,
     slides,
     sums,
 )
-from experiments.report.chapters.draft import Album
+from siloseal.experiments.report.chapters.draft import Album
 
 
 def cell(*rows: Row, seed: int = 0, **labels: Label) -> Measured:

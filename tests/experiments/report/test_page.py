@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from experiments.report.chapter import Chapter, ChapterKind, Figure, Table
-from experiments.report.page import anchor, write_report
+from siloseal.experiments.report.chapter import Chapter, ChapterKind, Figure, Table
+from siloseal.experiments.report.page import anchor, write_report
 
 EVIL = '<script>alert("x")</script>'
 

@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from experiments.walkthroughs import deployment
-from experiments.walkthroughs.deployment import Deployment
-from experiments.walkthroughs.small_jobs import small_job
-from federation.errors import RunError
+from siloseal.experiments.walkthroughs import deployment
+from siloseal.experiments.walkthroughs.deployment import Deployment
+from siloseal.experiments.walkthroughs.small_jobs import small_job
+from siloseal.federation.errors import RunError
 from siloseal.provisioning.kits import provision
 
 JOB = small_job("hospitals.yaml", {"schedule": {"local_steps": 5}})

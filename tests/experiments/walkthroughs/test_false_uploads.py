@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from experiments.sum_table import Table
-from experiments.walkthroughs.false_uploads import altered, copied, uniform
-from federation.ckks.ckks_sum import CkksSum
-from federation.errors import OpeningFailed, UploadCopied
-from federation.session import IntegerDomain
+from siloseal.experiments.sum_table import Table
+from siloseal.experiments.walkthroughs.false_uploads import altered, copied, uniform
+from siloseal.federation.errors import OpeningFailed, UploadCopied
+from siloseal.federation.sums.ckks.ckks_sum import CkksSum
+from siloseal.federation.sums.session import IntegerDomain
 
 DOMAIN = IntegerDomain(500, 2**10)
 VECTORS = {name: np.full(500, number, dtype=np.int64) for number, name in enumerate(("n", "e", "s", "w"), start=1)}

@@ -6,7 +6,7 @@ import numpy as np
 from IPython.display import Image
 from PIL import Image as Picture
 
-from experiments.walkthroughs.pictures import (
+from siloseal.experiments.walkthroughs.pictures import (
     bars,
     histograms,
     image_rows,
@@ -15,7 +15,7 @@ from experiments.walkthroughs.pictures import (
     ring,
     ring_order,
 )
-from federation.secagg.graph import harary
+from siloseal.federation.sums.secagg.graph import harary
 
 IMAGES = np.zeros((3, 1, 8, 8), dtype=np.uint8)
 

@@ -5,7 +5,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.walkthroughs.toy_masks import left_by, masked
+from siloseal.experiments.walkthroughs.toy_masks import left_by, masked
 
 NAMES = ("north", "east", "south", "west")
 digits = st.integers(0, 99)

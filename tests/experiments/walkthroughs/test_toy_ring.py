@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.walkthroughs.toy_ring import ToyRing
-from federation.errors import DomainError
+from siloseal.experiments.walkthroughs.toy_ring import ToyRing
+from siloseal.federation.errors import DomainError
 
 RING = ToyRing(degree=4, modulus=99_991)
 polynomials = st.tuples(*[st.integers(-49_995, 49_995)] * 4)

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from federation.analytics.noise import SharedNoise
-from federation.analytics.query import Answer, Column, NoisyTotal, Progress, Query
-from federation.randomness import SeededRandomness
-from federation.secure_sum import Sum
-from federation.session import Session
+from siloseal.federation.analytics.query import Answer, Column, NoisyTotal, Progress, Query
+from siloseal.federation.analytics.shared_noise import SharedNoise
+from siloseal.federation.randomness import SeededRandomness
+from siloseal.federation.sums.secure_sum import Sum
+from siloseal.federation.sums.session import Session
 
 KEY = bytes(range(32))
 RECORDS = 1_000_000

@@ -9,13 +9,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from federation.analytics.distinct import Distinct, linear_count
-from federation.analytics.heavy_hitters import HeavyHitters
-from federation.analytics.histogram import Histogram
-from federation.analytics.mean import Mean
-from federation.analytics.noise import SharedNoise
-from federation.analytics.quantiles import Quantiles
-from federation.analytics.query import Answer, Estimate
+from siloseal.federation.analytics.distinct import Distinct, linear_count
+from siloseal.federation.analytics.heavy_hitters import HeavyHitters
+from siloseal.federation.analytics.histogram import Histogram
+from siloseal.federation.analytics.mean import Mean
+from siloseal.federation.analytics.quantiles import Quantiles
+from siloseal.federation.analytics.query import Answer, Estimate
+from siloseal.federation.analytics.shared_noise import SharedNoise
 
 REPEATS, ENOUGH = 200, 0.9
 RNG = np.random.default_rng(5)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from federation.accounting import ORDERS
-from federation.analytics.noisy_bits import NoisyBits
-from federation.errors import DomainError
-from federation.events import RandomBitsRelease
-from federation.randomness import SeededRandomness
-from federation.session import RealDomain, Session
+from siloseal.federation.analytics.noisy_bits import NoisyBits
+from siloseal.federation.errors import DomainError
+from siloseal.federation.privacy.accounting import ORDERS
+from siloseal.federation.privacy.events import RandomBitsRelease
+from siloseal.federation.randomness import SeededRandomness
+from siloseal.federation.sums.session import RealDomain, Session
 
 CELLS = 40_000
 SESSION = Session(bytes(32), ("a",), RealDomain(CELLS, 1.0), "bits", 1, (bytes(32),))

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from federation.analytics.distinct import Distinct
-from federation.analytics.heavy_hitters import HeavyHitters
-from federation.analytics.histogram import Histogram
-from federation.analytics.mean import Mean
-from federation.analytics.quantiles import Quantiles
-from federation.analytics.query import Column, NoisyTotal, Progress, Query
+from siloseal.federation.analytics.distinct import Distinct
+from siloseal.federation.analytics.heavy_hitters import HeavyHitters
+from siloseal.federation.analytics.histogram import Histogram
+from siloseal.federation.analytics.mean import Mean
+from siloseal.federation.analytics.quantiles import Quantiles
+from siloseal.federation.analytics.query import Column, NoisyTotal, Progress, Query
 
 NUMBERS = [-7.0, -1.0, -0.999, -0.5, -1e-9, 0.0, 0.25, 0.5, 0.9999, 1.0, 42.0]
 WORDS = ["", "a", "ab", "abc", "abcd", "b", "ba", "Ab", "a!", "zzz", "ünder"]

@@ -11,13 +11,13 @@ from pathlib import Path
 import grpc
 import pytest
 
-from federation.config.deployment import Tls
-from federation.errors import CertificateError, SiloSealError, Unreachable
-from federation.pki.authority import Authority
-from federation.pki.certificates import Role
-from federation.pki.keys import new_private_key, public_key_of
-from federation.transport import diagnosis
-from federation.transport.diagnosis import diagnose
+from siloseal.federation.errors import CertificateError, SiloSealError, Unreachable
+from siloseal.federation.transport import diagnosis
+from siloseal.federation.transport.config import Tls
+from siloseal.federation.transport.diagnosis import diagnose
+from siloseal.federation.transport.pki.authority import Authority
+from siloseal.federation.transport.pki.certificates import Role
+from siloseal.federation.transport.pki.keys import new_private_key, public_key_of
 
 NOW = datetime.now(UTC)
 LONG_AGO, LATER = NOW - timedelta(days=60), NOW + timedelta(days=60)

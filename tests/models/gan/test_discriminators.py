@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from federation.config.gan import Architecture, GanConfig
-from models.gan.building import build_discriminator, build_generator
-from models.gan.discriminators import ConvDiscriminator, MlpDiscriminator
-from silo.training.clipping import clippable_layers
+from siloseal.federation.job.sections.gan import Architecture, GanConfig
+from siloseal.models.gan.building import build_discriminator, build_generator
+from siloseal.models.gan.discriminators import ConvDiscriminator, MlpDiscriminator
+from siloseal.silo.training.clipping import clippable_layers
 
 SHAPES = [(1, 8, 8), (1, 14, 14), (1, 28, 28), (3, 32, 32), (3, 17, 12), (1, 4, 4), (3, 84, 84)]
 

@@ -9,16 +9,16 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
-from federation.config.gan import GanConfig
-from federation.config.optimizers import DpAdamConfig
-from federation.errors import DataError, MessageError, RunError
-from federation.randomness import SeededRandomness
-from models.gan.building import build_gan
-from models.gan.controller import Controller
-from models.gan.learner import GanLearner, Shared
-from models.gan.sampling import generate
-from silo.data.labelled_images import LabelledImages
-from silo.training.trainer import PrivateTrainer
+from siloseal.federation.errors import DataError, MessageError, RunError
+from siloseal.federation.job.sections.gan import GanConfig
+from siloseal.federation.job.sections.optimizers import DpAdamConfig
+from siloseal.federation.randomness import SeededRandomness
+from siloseal.models.gan.building import build_gan
+from siloseal.models.gan.controller import Controller
+from siloseal.models.gan.learner import GanLearner, Shared
+from siloseal.models.gan.sampling import generate
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.training.trainer import PrivateTrainer
 
 SHAPE = (1, 8, 8)
 

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from federation.config.few_shot import MetaLstmConfig
-from models.initial_weights import seeded
-from models.meta.meta_lstm import FIRST_FORGETTING, SLOWNESS, MetaLstmModel, preprocess
-from models.vectors import flatten, load_flat
+from siloseal.federation.job.sections.few_shot import MetaLstmConfig
+from siloseal.models.initial_weights import seeded
+from siloseal.models.meta.meta_lstm import FIRST_FORGETTING, SLOWNESS, MetaLstmModel, preprocess
+from siloseal.models.vectors import flatten, load_flat
 
 SHAPE = (1, 8, 8)
 CONFIG = MetaLstmConfig(kind="meta_lstm", filters=4, ways=2, inner_steps=3, inner_rate=0.2, hidden=3)

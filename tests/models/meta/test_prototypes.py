@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from federation.config.few_shot import EmbeddingConfig, ProtonetConfig
-from models.meta.network import GRID, Conv4, WaveletBody, WaveletConvBody
-from models.meta.prototypes import EmbeddingModel, ProtonetModel
-from models.meta.wavelets import Wavelets
+from siloseal.federation.job.sections.few_shot import EmbeddingConfig, ProtonetConfig
+from siloseal.models.meta.network import GRID, Conv4, WaveletBody, WaveletConvBody
+from siloseal.models.meta.prototypes import EmbeddingModel, ProtonetModel
+from siloseal.models.meta.wavelets import Wavelets
 
 BODIES = (Conv4((3, 16, 16), 8), WaveletBody((3, 16, 16)), WaveletConvBody((3, 16, 16), 8))
 LABELS = torch.tensor([0, 0, 1])

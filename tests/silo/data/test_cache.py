@@ -8,12 +8,12 @@ import pytest
 import torch
 from PIL import Image
 
-from federation.config.data import MiniImagenet, Omniglot
-from federation.config.section import placed
-from federation.errors import DataError
-from silo.data.cache import cached
-from silo.data.loading import load
-from silo.data.named_images import NamedImages
+from siloseal.federation.config.section import placed
+from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.data import MiniImagenet, Omniglot
+from siloseal.silo.data.cache import cached
+from siloseal.silo.data.loading import load
+from siloseal.silo.data.named_images import NamedImages
 
 from .few_shot_files import (
     SPLITS,
@@ -68,7 +68,7 @@ class TestEveryCachedSource:
         source = with_cache(SOURCES[name](tmp_path / "data"), tmp_path / "cache")
         load(source)
         for module, function in (("named_images", "decode"), ("mini_imagenet_pickle", "read_pickle")):
-            monkeypatch.setattr(f"silo.data.{module}.{function}", None)
+            monkeypatch.setattr(f"siloseal.silo.data.{module}.{function}", None)
         load(source)
 
     def test_another_side_is_another_cache(self, name: str, tmp_path: Path) -> None:

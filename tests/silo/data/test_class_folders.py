@@ -5,11 +5,11 @@ import pytest
 import torch
 from PIL import Image
 
-from federation.config.data import ClassFolders
-from federation.errors import DataError
-from silo.data.class_folders import read_class_folders
-from silo.data.labelled_images import LabelledImages
-from silo.data.loading import load
+from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.data import ClassFolders
+from siloseal.silo.data.class_folders import read_class_folders
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.loading import load
 
 
 def read(root: Path, class_names: tuple[str, ...] | None = None) -> LabelledImages:

@@ -6,7 +6,8 @@ import torch
 from PIL import Image
 from pydantic import TypeAdapter
 
-from federation.config.data import (
+from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.data import (
     AtSilos,
     ClassFolders,
     DataSource,
@@ -18,8 +19,7 @@ from federation.config.data import (
     Omniglot,
     Strokes,
 )
-from federation.errors import DataError
-from silo.data.loading import load
+from siloseal.silo.data.loading import load
 
 from .sample_files import cycling_labels, pixels
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from federation.config.data import IdxFiles
-from federation.errors import DataError
-from silo.data.idx import IDX_NAMES, missing_from, read_idx_folder
-from silo.data.loading import load
+from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.data import IdxFiles
+from siloseal.silo.data.idx import IDX_NAMES, missing_from, read_idx_folder
+from siloseal.silo.data.loading import load
 
 from .sample_files import IMAGES_MAGIC, LABELS_MAGIC, cycling_labels, idx_bytes, pixels
 
@@ -73,8 +73,8 @@ def test_a_gzip_with_a_flipped_byte_is_refused(idx_folder: Path) -> None:
 def test_complete_files_are_not_downloaded_again(idx_folder: Path) -> None:
     """In a process of its own, where an import of torchvision can be seen."""
     program = (
-        "import sys; from pathlib import Path; from federation.config.data import IdxFiles; "
-        "from silo.data.loading import load; load(IdxFiles(folder=Path(sys.argv[1]), download=True)); "
+        "import sys; from pathlib import Path; from siloseal.federation.job.sections.data import IdxFiles; "
+        "from siloseal.silo.data.loading import load; load(IdxFiles(folder=Path(sys.argv[1]), download=True)); "
         "assert 'torchvision' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program, str(idx_folder)], check=True)

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from federation.errors import DataError
-from silo.data.labelled_images import LabelledImages
+from siloseal.federation.errors import DataError
+from siloseal.silo.data.labelled_images import LabelledImages
 
 
 def some(count: int = 4, classes: int = 3) -> LabelledImages:

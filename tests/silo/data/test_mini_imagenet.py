@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from federation.config.data import MiniImagenet
-from federation.errors import DataError
-from silo.data.labelled_images import LabelledImages
-from silo.data.loading import load, place
-from silo.data.pixels import resize
+from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.data import MiniImagenet
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.loading import load, place
+from siloseal.silo.data.pixels import resize
 
 from .few_shot_files import PICTURES, SPLITS, content_of, in_folders, in_pickles, in_tables, python_2_pickle
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from federation.errors import DataError
-from silo.data.mini_imagenet_pickle import read_split
+from siloseal.federation.errors import DataError
+from siloseal.silo.data.mini_imagenet_pickle import read_split
 
 from .few_shot_files import content_of
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from federation.config.data import NpzFile
-from federation.errors import DataError
-from silo.data.loading import load
-from silo.data.npz import read_npz
+from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.data import NpzFile
+from siloseal.silo.data.loading import load
+from siloseal.silo.data.npz import read_npz
 
 from .sample_files import cycling_labels, pixels
 

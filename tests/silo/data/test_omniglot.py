@@ -7,11 +7,11 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from federation.config.data import Omniglot
-from federation.errors import DataError
-from silo.data import zip_pictures
-from silo.data.labelled_images import LabelledImages
-from silo.data.loading import load, place
+from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.data import Omniglot
+from siloseal.silo.data import zip_pictures
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.loading import load, place
 
 from .few_shot_files import DRAWINGS, OMNIGLOT, drawing, omniglot_entries, omniglot_folders, omniglot_zips, write_zip
 

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from federation.config.partition import ByClass, Dirichlet, DisjointClasses, Iid, PartitionSpec, Sizes
-from federation.errors import ConfigError, DataError
-from silo.data.partition import partition
+from siloseal.federation.errors import ConfigError, DataError
+from siloseal.federation.job.sections.partition import ByClass, Dirichlet, DisjointClasses, Iid, PartitionSpec, Sizes
+from siloseal.silo.data.partition import partition
 
 TEN_CLASSES = torch.arange(1000) % 10
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from federation.errors import DataError
-from silo.data import safe_pickle
-from silo.data.safe_pickle import read_pickle
+from siloseal.federation.errors import DataError
+from siloseal.silo.data import safe_pickle
+from siloseal.silo.data.safe_pickle import read_pickle
 
 from .few_shot_files import content_of, python_2_pickle
 

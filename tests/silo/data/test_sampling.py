@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from federation.errors import DataError
-from federation.randomness import SecureRandomness, SeededRandomness
-from silo.data.sampling import poisson_sample
+from siloseal.federation.errors import DataError
+from siloseal.federation.randomness import SecureRandomness, SeededRandomness
+from siloseal.silo.data.sampling import poisson_sample
 
 N, RATE, DRAWS = 1000, 0.05, 2000
 

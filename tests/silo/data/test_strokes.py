@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from federation.config.data import Strokes
-from silo.data.labelled_images import LabelledImages
-from silo.data.loading import load, place
+from siloseal.federation.job.sections.data import Strokes
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.loading import load, place
 
 # sha256 over the eight-bit pixels of three training and two held-out characters, four drawings each,
 # as numpy 2.4 draws the numbers and Pillow 13 the lines.

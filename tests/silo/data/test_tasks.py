@@ -6,12 +6,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from federation.config.few_shot import ProtonetConfig
-from federation.errors import DataError
-from federation.randomness import SecureRandomness, SeededRandomness
-from models.meta.tasks import Task
-from silo.data.labelled_images import LabelledImages
-from silo.data.tasks import FixedTasks, FreshTasks, disjoint_tasks
+from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.few_shot import ProtonetConfig
+from siloseal.federation.randomness import SecureRandomness, SeededRandomness
+from siloseal.models.meta.tasks import Task
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.tasks import FixedTasks, FreshTasks, disjoint_tasks
 
 CONFIG = ProtonetConfig(kind="protonet", ways=3, shots=2, queries=2)
 

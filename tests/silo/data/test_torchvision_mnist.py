@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 import pytest
 
-from federation.config.data import IdxFiles
-from federation.errors import DataError
-from silo.data.idx import IDX_NAMES
-from silo.data.loading import load
-from silo.data.torchvision_mnist import _datasets
+from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.data import IdxFiles
+from siloseal.silo.data.idx import IDX_NAMES
+from siloseal.silo.data.loading import load
+from siloseal.silo.data.torchvision_mnist import _datasets
 
 NAMES: tuple[Literal["mnist", "fashion_mnist"], ...] = ("mnist", "fashion_mnist")
 

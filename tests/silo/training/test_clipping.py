@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.nn import functional
 
-from federation.errors import UnclippableModule
-from models.gan.discriminators import ConvDiscriminator, MlpDiscriminator
-from silo.training.clipping import clipped_gradient_sum
+from siloseal.federation.errors import UnclippableModule
+from siloseal.models.gan.discriminators import ConvDiscriminator, MlpDiscriminator
+from siloseal.silo.training.clipping import clipped_gradient_sum
 
 ROWS = 6
 NETWORKS: dict[str, Callable[[], nn.Module]] = {

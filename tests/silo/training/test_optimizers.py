@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from federation.config.optimizers import DpAdamBcConfig, DpAdamConfig, DpSgdConfig, OptimizerConfig
-from federation.errors import RunError
-from silo.training.noise import scale
-from silo.training.optimizers import PrivateOptimizer, build_optimizer
+from siloseal.federation.errors import RunError
+from siloseal.federation.job.sections.optimizers import DpAdamBcConfig, DpAdamConfig, DpSgdConfig, OptimizerConfig
+from siloseal.silo.training.noising import scale
+from siloseal.silo.training.optimizers import PrivateOptimizer, build_optimizer
 
 VECTORS = {
     entry["name"]: entry

@@ -9,16 +9,16 @@ import torch
 from scipy import stats
 from torch import Tensor, nn
 
-from federation.accounting import epsilon_of
-from federation.config.optimizers import DpAdamConfig, DpSgdConfig
-from federation.errors import BudgetExceeded, DataError, RunError, UncountableEvent
-from federation.events import Event, SampledGaussianSteps
-from federation.randomness import SeededRandomness
-from models.checkpoints import State
-from silo.ledger import Budget, Ledger
-from silo.training.clipping import UnclippableModule
-from silo.training.noise import add_noise
-from silo.training.trainer import Privacy, PrivateTrainer, TrainingProgress
+from siloseal.federation.errors import BudgetExceeded, DataError, RunError, UncountableEvent
+from siloseal.federation.job.sections.optimizers import DpAdamConfig, DpSgdConfig
+from siloseal.federation.privacy.accounting import epsilon_of
+from siloseal.federation.privacy.events import Event, SampledGaussianSteps
+from siloseal.federation.randomness import SeededRandomness
+from siloseal.models.checkpoints import State
+from siloseal.silo.ledger import Budget, Ledger
+from siloseal.silo.training.clipping import UnclippableModule
+from siloseal.silo.training.noising import add_noise
+from siloseal.silo.training.trainer import Privacy, PrivateTrainer, TrainingProgress
 
 WIDTH = 50
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from federation.errors import ConfigError
-from federation.identity import Identity
-from federation.pki.authority import Authority
-from federation.pki.certificates import read_private_key, require_pair
-from federation.roster import read_roster
+from siloseal.federation.errors import ConfigError
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.records.roster import read_roster
+from siloseal.federation.transport.pki.authority import Authority
+from siloseal.federation.transport.pki.certificates import read_private_key, require_pair
 from siloseal.provisioning.kits import provision
 from siloseal.provisioning.renewal import revoke
 from siloseal.provisioning.request import make_request

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.config import AggregatorConfig
-from federation.config.job import Job
-from federation.config.loading import load_config
-from federation.config.section import placed
-from federation.identity import Identity
-from federation.pki.authority import Authority
-from federation.pki.certificates import (
+from siloseal.aggregator.config import AggregatorConfig
+from siloseal.federation.config.loading import load_config
+from siloseal.federation.config.section import placed
+from siloseal.federation.job.job import Job
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.records.roster import read_roster
+from siloseal.federation.transport.pki.authority import Authority
+from siloseal.federation.transport.pki.certificates import (
     Revocations,
     Role,
     bearer_of,
@@ -22,10 +23,9 @@ from federation.pki.certificates import (
     require_issuer,
     require_pair,
 )
-from federation.roster import read_roster
-from silo.config import Policy, SiloConfig
 from siloseal.provisioning.consortium import OperatorConfig, read_consortium
 from siloseal.provisioning.kits import provision
+from siloseal.silo.config import Policy, SiloConfig
 
 SILOS = ("north", "east", "south")
 SILO_FILES = {"silo.crt", "silo.key", "identity.key", "ca.crt", "roster.yaml", "silo.yaml", "START.md"}

@@ -8,12 +8,12 @@ from unittest.mock import Mock
 
 import pytest
 
-from federation.errors import CertificateError, ConfigError, RunError
-from federation.pki.authority import Authority
-from federation.pki.certificates import Role, read_private_key, require_pair
-from federation.pki.keys import new_private_key, public_key_of
-from federation.roster import read_roster
-from federation.storage import locked
+from siloseal.federation.errors import CertificateError, ConfigError, RunError
+from siloseal.federation.records.roster import read_roster
+from siloseal.federation.records.storage import locked
+from siloseal.federation.transport.pki.authority import Authority
+from siloseal.federation.transport.pki.certificates import Role, read_private_key, require_pair
+from siloseal.federation.transport.pki.keys import new_private_key, public_key_of
 from siloseal.provisioning.kits import provision
 from siloseal.provisioning.renewal import renew, revoke
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from federation.errors import CertificateError, ConfigError
-from federation.pki.authority import Authority
-from federation.pki.certificates import Revocations, bearer_of, read_private_key, require_pair
-from federation.roster import read_roster
+from siloseal.federation.errors import CertificateError, ConfigError
+from siloseal.federation.records.roster import read_roster
+from siloseal.federation.transport.pki.authority import Authority
+from siloseal.federation.transport.pki.certificates import Revocations, bearer_of, read_private_key, require_pair
 from siloseal.provisioning.kits import provision
 from siloseal.provisioning.renewal import renew, revoke
 from siloseal.provisioning.request import make_request

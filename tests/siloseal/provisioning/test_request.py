@@ -12,17 +12,17 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from federation.config.loading import load_config
-from federation.config.section import placed
-from federation.errors import ConfigError
-from federation.identity import Identity
-from federation.pki.authority import Authority
-from federation.pki.certificates import read_private_key, require_pair
-from federation.roster import read_roster
-from silo.config import SiloConfig
+from siloseal.federation.config.loading import load_config
+from siloseal.federation.config.section import placed
+from siloseal.federation.errors import ConfigError
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.records.roster import read_roster
+from siloseal.federation.transport.pki.authority import Authority
+from siloseal.federation.transport.pki.certificates import read_private_key, require_pair
 from siloseal.provisioning.kits import provision
 from siloseal.provisioning.renewal import revoke
 from siloseal.provisioning.request import _CONTEXT, Request, make_request, read_request
+from siloseal.silo.config import SiloConfig
 
 
 @pytest.fixture

@@ -1,0 +1,226 @@
+"""The aggregator's side of the talk with the silos: numbered requests, journalled replies, counted bytes."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from siloseal.aggregator.journal import Journal
+from siloseal.aggregator.observer import Observer
+from siloseal.federation.errors import MessageError, SiloRefused, WrongRound
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.protection import quorum
+from siloseal.federation.sums.driving import drive
+from siloseal.federation.sums.noisy_sum import NoisySum
+from siloseal.federation.sums.secure_sum import SecureSum, Sum
+from siloseal.federation.sums.session import Domain, Session
+from siloseal.federation.transport.engine import Engine
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode, printable, require_at_most
+
+ANSWERS = {"enrol": "enrolled", "begin": "begun", "nonces": "ready", "sketch": "prepared", "train": "prepared",
+           "sum": "sum", "finish": "finished"}  # fmt: skip
+"""What a reply holds, by what was asked."""
+
+
+SMALL_BYTES = 2**16
+"""All replies but those of a sum, and what stands beside a sum's message, are smaller by far: no more is read."""
+LONGEST_REFUSAL = 2000
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long silos may stay silent before the run goes on without them, if it can."""
+
+    training_seconds: float = 24 * 3600.0
+    message_seconds: float = 1800.0
+
+
+class Dispatcher:
+    """Asks all silos of a step at once and gives their replies, each asked once in the run's life."""
+
+    def __init__(self, job: Job, engine: Engine, journal: Journal, patience: Patience, observer: Observer) -> None:
+        self.stage = "enrolment"
+        self.asked = ""
+        """What the request under way asks for."""
+        self.number = 0
+        """Of that request."""
+        self.identities: Mapping[str, bytes] = {}
+        """Public keys, as the silos gave them; each silo checks those of the others."""
+        self.sent: Counter[tuple[str, str]] = Counter()  # bytes from each (stage, silo)
+        self.received: Counter[tuple[str, str]] = Counter()  # bytes to each (stage, silo)
+        self.notes = list[str]()
+        self._job, self._engine, self._journal = job, engine, journal
+        self._patience, self._observer = patience, observer
+        self._replayed: list[Callable[[], None]] | None = []
+        """What to tell of the last request that the journal had, when the run goes on; None once it did."""
+
+    @property
+    def run_id(self) -> bytes:
+        """The same for the run's whole life."""
+        return self._journal.run_id
+
+    def ask(
+        self,
+        bodies: Mapping[str, pb.Request],
+        *,
+        fewest: int | None = None,
+        largest_sum: int = 0,
+        check: Callable[[str, pb.Reply], None] = lambda *_: None,
+    ) -> dict[str, pb.Reply]:
+        """The silos' replies: all of them, or past the deadline `fewest` at least; silent silos are noted.
+
+        A reply may carry a message of a sum, of at most `largest_sum` bytes, and a little beside it; no more is read.
+        A refusal ends the run with the silo's own words. What `check` refuses is not accepted.
+        """
+        self.number += 1
+        self.asked = next(body.WhichOneof("body") or "" for body in bodies.values())
+        requests, largest = self._encode(bodies), largest_sum + SMALL_BYTES
+        digests = _digests(requests)
+        known = self._journal.replies(self.number, digests)
+        replies = {silo: self._read(silo, digests[silo], reply, largest) for silo, reply in known.items()}
+        for silo, reply in known.items():
+            self._count(silo, requests[silo], reply)
+        missing = {silo: request for silo, request in requests.items() if silo not in known}
+        ended = bool(missing) and self._journal.has_ended(self.number)
+        if self._replayed is not None and (known or ended):
+            self._replay(known, list(missing) if ended else [])
+
+        def accept(silo: str, data: bytes) -> None:
+            reply = self._read(silo, digests[silo], data, largest)
+            if reply.WhichOneof("body") == "refusal":
+                self._observer.refused(self.number, silo, reply.refusal.error)
+                raise SiloRefused(f"{silo} refused: {printable(reply.refusal.message[:LONGEST_REFUSAL])}")
+            try:
+                check(silo, reply)
+            except WrongRound as error:  # it answers this request, so it is not late, but wrong
+                raise MessageError(str(error)) from error
+            if silo not in replies:
+                self._journal.record(self.number, silo, digests[silo], data)
+                self._count(silo, requests[silo], data)
+                replies[silo] = reply
+            elif replies[silo] != reply:  # the first is in the journal, but its silo had no receipt: no room for a line
+                raise MessageError(f"{silo} answered request {self.number} a second time, and differently")
+            self._observer.accepted(self.number, silo, hashlib.sha256(data).digest(), len(data))
+
+        if missing and not ended:
+            needed = len(requests) if fewest is None else fewest
+            self.go_on()
+            size = sum(len(request) for request in missing.values())
+            self._observer.asked(self.number, self.asked, list(missing), sorted(set(digests.values())), size)
+            seconds = self._patience.training_seconds if self.asked == "train" else self._patience.message_seconds
+            fewest = max(0, needed - len(known))
+            self._engine.ask(missing, deadline_seconds=seconds, fewest=fewest, largest=largest, accept=accept)
+            if len(replies) < len(requests):
+                self._journal.end(self.number)
+                self._observer.silent(self.number, [silo for silo in requests if silo not in replies])
+        if silent := [silo for silo in requests if silo not in replies]:
+            self.notes.append(
+                f"{', '.join(silent)} stayed silent past the deadline of request {self.number} ({self.stage}, "
+                f"{self.asked}); the run went on with {', '.join(sorted(replies))}"
+            )
+        return replies
+
+    def _replay(self, known: Mapping[str, bytes], silent: list[str]) -> None:
+        """The journal has this request: what came before was told then, and what it had may have to be told again."""
+        self._observer.replayed()
+        self._replayed = [partial(self._tell_kept, self.number, silo, reply) for silo, reply in known.items()]
+        if silent:
+            self._replayed.append(partial(self._observer.silent, self.number, silent))
+
+    def go_on(self) -> None:
+        """All that the journal had is replayed. A kill may have come between its last entries and the observer."""
+        if self._replayed is not None:
+            self._observer.goes_on()
+        for tell in self._replayed or ():
+            tell()
+        self._replayed = None
+
+    def _tell_kept(self, number: int, silo: str, reply: bytes) -> None:
+        self._observer.kept(number, silo, hashlib.sha256(reply).digest(), len(reply))
+
+    def traffic(self) -> list[dict[str, str | int]]:
+        """Bytes that went each way, by stage and silo."""
+        return [
+            {"stage": stage, "silo": silo, "sent_bytes": self.sent[stage, silo], "received_bytes": received}
+            for (stage, silo), received in self.received.items()
+        ]
+
+    def sum(
+        self,
+        scheme: SecureSum,
+        domain: Domain,
+        roster: tuple[str, ...],
+        present: Collection[str],
+        *,
+        id: bytes,
+        start: bytes = b"",
+    ) -> Sum:
+        """One secure sum over what the last request prepared. Who is on the roster and not `present` is not asked."""
+        keys = tuple(self.identities[silo] for silo in roster)
+        fewest = quorum(self._job, scheme, len(roster))
+        session = Session(id, roster, domain, scheme.name, quorum=fewest, identities=keys, start=start)
+        wire = session.to_wire()
+        scheme.admit(domain, len(roster))
+        side = scheme.aggregator(session)
+
+        def ask(messages: Mapping[str, bytes]) -> Mapping[str, bytes]:
+            bodies = {
+                message: pb.Request(sum=pb.Sum(session=wire, message=message)) for message in set(messages.values())
+            }
+            asked = {silo: bodies[message] for silo, message in messages.items() if silo in present}
+            replies = self.ask(
+                asked,
+                fewest=side.fewest,
+                largest_sum=side.largest,
+                check=lambda silo, reply: side.check(silo, reply.sum),
+            )
+            return {silo: reply.sum for silo, reply in replies.items()}
+
+        summed = drive(side, ask)
+        if not isinstance(scheme, NoisySum):
+            return summed
+        # What was decoded is kept: after a crash the aggregator would add other noise, and two totals tell more than
+        # one; and another machine's matrix products may differ in the last bit, which silos take for another request.
+        kept = self._journal.result(f"total of sum {self.number}", summed.total.astype("<f8").tobytes)
+        return replace(summed, total=np.frombuffer(kept, dtype="<f8"))
+
+    def _encode(self, bodies: Mapping[str, pb.Request]) -> dict[str, bytes]:
+        encoded = dict[int, bytes]()  # silos that are asked the same share the bytes: a sum's messages can be large
+        for body in bodies.values():
+            if id(body) not in encoded:
+                body.number, body.job_digest, body.run_id = self.number, self._job.digest, self.run_id
+                encoded[id(body)] = body.SerializeToString(deterministic=True)
+        return {silo: encoded[id(body)] for silo, body in bodies.items()}
+
+    def _read(self, silo: str, request_digest: bytes, data: bytes, largest: int) -> pb.Reply:
+        require_at_most(largest, silo, data)
+        reply = decode(pb.Reply, data)
+        if len(data) > len(reply.sum) + SMALL_BYTES:
+            raise MessageError(f"{silo} answered with {len(data)} bytes, of which {len(reply.sum)} belong to the sum")
+        if reply.silo == silo and 0 < reply.number < self.number:
+            raise WrongRound(
+                f"{silo} answered request {reply.number}, which is over; it goes on with request {self.number}"
+            )
+        if reply.silo != silo or reply.number != self.number or reply.request_digest != request_digest:
+            raise MessageError(
+                f"{silo} was asked request {self.number}, but {reply.silo or 'nobody'} answered request {reply.number}"
+                f"{'' if reply.number != self.number else ', or another one of that number'}"
+            )
+        if (kind := reply.WhichOneof("body")) not in (ANSWERS[self.asked], "refusal"):
+            raise MessageError(f"{silo} answered {kind or 'nothing'}, expected {ANSWERS[self.asked]}")
+        return reply
+
+    def _count(self, silo: str, request: bytes, reply: bytes) -> None:
+        self.received[self.stage, silo] += len(request)
+        self.sent[self.stage, silo] += len(reply)
+
+
+def _digests(requests: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Of each silo's request; equal ones are hashed once."""
+    distinct = {id(request): request for request in requests.values()}
+    known = {key: hashlib.sha256(request).digest() for key, request in distinct.items()}
+    return {silo: known[id(request)] for silo, request in requests.items()}

@@ -1,0 +1,61 @@
+"""Every kind of noise on a sum, calibrated for the same demand, and the error that a sum shows under it."""
+
+from typing import Literal, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siloseal.federation.errors import ConfigError
+from siloseal.federation.privacy.mechanism import Mechanism
+from siloseal.federation.privacy.mechanisms.calibration import Demand, calibrated_pbm, gaussian_multiplier
+from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtAggregator, GaussianAtSilo
+from siloseal.federation.privacy.mechanisms.lattice_calibration import calibrated_lattice
+from siloseal.federation.randomness import SecureRandomness
+from siloseal.federation.records.identity import KEY_BYTES
+from siloseal.federation.sums.secure_sum import Sum
+from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session
+
+Kind = Literal["gaussian_central", "ddg", "skellam", "binomial", "pbm", "gaussian_local"]
+KINDS: tuple[Kind, ...] = ("gaussian_central", "ddg", "skellam", "binomial", "pbm", "gaussian_local")
+"""From the one that trusts most to the one that trusts nobody."""
+
+
+def calibrated(kind: Kind, demand: Demand, *, bits: int) -> Mechanism | None:
+    """Vectors of norm 1 under this noise; None where the bits are too few. The two Gaussians know no bits."""
+    try:
+        match kind:
+            case "gaussian_central":
+                return GaussianAtAggregator(1.0, 1.0, gaussian_multiplier(demand))
+            case "gaussian_local":
+                return GaussianAtSilo(1.0, gaussian_multiplier(demand), whole=True)
+            case "pbm":
+                return calibrated_pbm(demand, bits=bits, clip_norm=1.0)
+            case "ddg" | "skellam" | "binomial":
+                return calibrated_lattice(kind, demand, bits=bits, sensitivity=1.0)
+            case _:
+                assert_never(kind)
+    except ConfigError:
+        return None
+
+
+def noised_sum(mechanism: Mechanism, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sum of the silos' vectors (silos, entries) as it is released: encoded, added, decoded; no masks around it."""
+    silos, length = vectors.shape
+    outer, randomness = RealDomain(length, 1.0), SecureRandomness()
+    roster = tuple(f"silo{number}" for number in range(silos))
+    session = Session(randomness.bits(32), roster, outer, mechanism.name, silos, (bytes(KEY_BYTES),) * silos)
+    total = np.sum([mechanism.encode(vector, session, randomness) for vector in vectors], axis=0)
+    if isinstance(inner := mechanism.domain(outer, silos), IntegerDomain):
+        total %= inner.modulus
+    return np.asarray(mechanism.decode(Sum(total, roster, 0.0), session, randomness).total, dtype=np.float64)
+
+
+def error(mechanism: Mechanism, vectors: NDArray[np.float64]) -> float:
+    """The root mean square, over entries, of what one release is off by."""
+    return float(np.sqrt(np.mean((noised_sum(mechanism, vectors) - vectors.sum(axis=0)) ** 2)))
+
+
+def random_directions(silos: int, length: int, *, seed: int) -> NDArray[np.float64]:
+    """A vector of norm 1 for each silo (silos, length)."""
+    vectors = np.random.default_rng(seed).standard_normal((silos, length))
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float64)

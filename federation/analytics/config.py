@@ -1,0 +1,152 @@
+"""A look before the training: which questions a consortium asks about its pooled records, and what they may cost."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from siloseal.federation.analytics.distinct import Distinct
+from siloseal.federation.analytics.heavy_hitters import HeavyHitters
+from siloseal.federation.analytics.histogram import Histogram
+from siloseal.federation.analytics.mean import Mean
+from siloseal.federation.analytics.quantiles import Quantiles
+from siloseal.federation.analytics.shared_noise import NoiseKind
+from siloseal.federation.config.fields import Name
+from siloseal.federation.config.section import Section
+from siloseal.federation.errors import DomainError
+from siloseal.federation.job.job import Silos
+from siloseal.federation.job.sections.data import ClassFolders, Digits, EmbeddedMnist, IdxFiles, NpzFile
+from siloseal.federation.job.sections.partition import Sizes
+from siloseal.federation.sums.config import SecureSumConfig, may_collude, opens_what_it_is_given
+from siloseal.federation.sums.session import IntegerDomain
+
+
+class CsvTables(Section):
+    """Records as lines of text, with the names of the columns in the first line."""
+
+    kind: Literal["csv"] = Field(description="tables as CSV files")
+    file: Path | None = Field(default=None, description="one table, which a simulation deals to the silos")
+    folder: Path | None = Field(default=None, description="a folder with one NAME.csv for each silo")
+    delimiter: str = Field(default=",", min_length=1, max_length=1, description="between two fields of a line")
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.file is None) == (self.folder is None):
+            raise ValueError("name either a file, which is dealt to the silos, or a folder with a table for each silo")
+        return self
+
+
+TableSource = Annotated[
+    CsvTables | EmbeddedMnist | Digits | IdxFiles | ClassFolders | NpzFile, Field(discriminator="kind")
+]
+AnyQuery = Annotated[Histogram | Mean | Quantiles | HeavyHitters | Distinct, Field(discriminator="kind")]
+
+
+class OnePerson(Section):
+    """Who a record is about, so that all records of a person are protected together."""
+
+    column: str = Field(min_length=1, max_length=200, description="the column that names the person")
+    records: int = Field(
+        ge=1, le=1000, description="so many records of a person count, the first ones; noise is so many times larger"
+    )
+
+
+class RecordLevel(Section):
+    """Differential privacy for every record, or for every person, over all queries together."""
+
+    epsilon: float = Field(gt=0, le=1000, description="the most that all queries together may cost")
+    delta: float = Field(gt=0, lt=0.1, description="the probability that epsilon does not hold; below 1 / records")
+    reserve_releases: int = Field(
+        default=0, ge=0, le=100, description="releases that crashes may throw away; paid with noise"
+    )
+    person: OnePerson | None = Field(default=None, description="protect persons, if not given single records")
+
+    @property
+    def records(self) -> int:
+        """How many records are protected together."""
+        return 1 if self.person is None else self.person.records
+
+
+class SplitNoise(Section):
+    """Each silo adds a part of the noise, and what counts is that of the honest ones together."""
+
+    kind: NoiseKind = Field(default="skellam", description="which integers: skellam, or ddg for discrete Gaussians")
+    colluding: int = Field(
+        default=1, ge=1, description="so many silos may tell the aggregator all they know; their noise does not count"
+    )
+
+
+class AnalyticsJob(Section):
+    """Everything that the parties agree on before the first count."""
+
+    name: Name = Field(description="names the run folder")
+    seed: int = Field(default=0, ge=0, lt=2**31, description="how a simulation deals the records; never noise")
+    data: TableSource = Field(description="where the records come from; images have a label and a brightness")
+    silos: Silos = Field(description="who takes part")
+    privacy: RecordLevel = Field(description="the guarantee")
+    mechanism: SplitNoise = Field(default=SplitNoise(), description="the noise")
+    secure_sum: SecureSumConfig = Field(description="how counts are added; it must hide each silo's")
+    largest_silo: int = Field(default=1_000_000, ge=1, le=10**9, description="no silo holds more records")
+    queries: tuple[AnyQuery, ...] = Field(min_length=1, max_length=50, description="the questions, in order")
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> Self:
+        asked, scheme = len(self.silos.names), self.secure_sum.build()
+        if not scheme.hides_contributions:
+            raise ValueError(
+                f"secure_sum.kind is {self.secure_sum.kind!r}, which shows each silo's counts with a part of the noise "
+                "only, or lets the aggregator compute them: nothing would be protected; take secagg, ckks or additive"
+            )
+        if opens_what_it_is_given(self.secure_sum):
+            raise ValueError(
+                f"secure_sum.kind is {self.secure_sum.kind!r}, under which an aggregator that lies has each silo's "
+                "counts opened, with a part of the noise only; take secagg, ckks or additive"
+            )
+        if not scheme.sums_modulo and any(isinstance(query, Distinct) for query in self.queries):
+            raise ValueError(
+                f"secure_sum.kind is {self.secure_sum.kind!r}, which shows a total before it is reduced, but a "
+                "distinct count is private only modulo 2; take secagg, additive or ring"
+            )
+        try:
+            scheme.admit(IntegerDomain(1, 2), asked)
+        except DomainError as error:
+            raise ValueError(f"secure_sum.kind is {self.secure_sum.kind!r}, but {error}") from error
+        if self.silos.fewest is not None and self.silos.fewest > asked:
+            raise ValueError(f"silos.fewest is {self.silos.fewest}, but there are {asked} silos; lower it")
+        if isinstance(self.silos.partition, Sizes) and len(self.silos.partition.fractions) != asked:
+            raise ValueError(f"silos.partition.fractions must be {asked}, one for each silo")
+        if self.data.kind == "csv" and self.silos.partition.kind not in ("iid", "sizes"):
+            raise ValueError("silos.partition of a table is iid or sizes: it has no classes to deal by")
+        self._few_collude()
+        return self
+
+    def _few_collude(self) -> None:
+        colluding, asked = self.mechanism.colluding, len(self.silos.names)
+        if self.honest < 1:
+            raise ValueError(
+                f"mechanism.colluding is {colluding}, but only {self.quorum} of {asked} silos must remain: nobody's "
+                "noise would be left to count on; lower it, or raise silos.fewest"
+            )
+        if colluding > (most := may_collude(self.secure_sum, asked)):
+            raise ValueError(
+                f"mechanism.colluding is {colluding}, but {self.secure_sum.kind} hides a silo's counts among {asked} "
+                f"silos from the aggregator and at most {most} of the others; lower it, or take another secure_sum"
+            )
+
+    @property
+    def quorum(self) -> int:
+        """The fewest silos that a sum may end up with."""
+        asked = len(self.silos.names)
+        return max(self.silos.quorum(asked), self.secure_sum.build().fewest(asked))
+
+    @property
+    def honest(self) -> int:
+        """The fewest whose noise is in a sum: those that must remain, less those that may collude."""
+        return self.quorum - self.mechanism.colluding
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of the resolved job: two jobs are the same when this is."""
+        return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).digest()

@@ -1,0 +1,40 @@
+"""The noise that all queries of a job share: one multiplier, spread over the honest silos."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from siloseal.federation.analytics.noisy_bits import NoisyBits
+from siloseal.federation.privacy.mechanisms.counts import NoisyCounts
+from siloseal.federation.privacy.mechanisms.integer_noise import DiscreteGaussian, Move, Skellam
+
+NoiseKind = Literal["skellam", "ddg"]
+
+LEAST_VARIANCE = 0.5
+"""Of one silo's part: what is known about sums of discrete Gaussians needs it, and it costs little elsewhere."""
+
+
+@dataclass(frozen=True)
+class SharedNoise:
+    """What a release is noised with, whatever it counts."""
+
+    kind: NoiseKind
+    multiplier: float
+    """The deviation of the honest silos' noise together, in units of how far one unit moves the counts in L2."""
+    honest: int
+    records: int = 1
+    """So many are protected together: they may all move the same count."""
+
+    def counts(self, one: Move) -> NoisyCounts:
+        """For counts that one record moves so far."""
+        many = self.records
+        move = Move(many * one.l2, many * one.l1, many * one.linf, one.coordinates)
+        variance = max(LEAST_VARIANCE, (self.multiplier * move.l2) ** 2 / self.honest)
+        match self.kind:
+            case "skellam":
+                return NoisyCounts(move, Skellam(variance))
+            case "ddg":
+                return NoisyCounts(move, DiscreteGaussian(variance))
+
+    def bits(self) -> NoisyBits:
+        """For cells of which one record sets at most one."""
+        return NoisyBits(self.multiplier, self.honest, self.records)

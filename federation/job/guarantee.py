@@ -1,0 +1,64 @@
+"""Whom a ledger protects, and who must be trusted for that: the words around its numbers."""
+
+from dataclasses import dataclass
+
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.phases import PHASE_1
+from siloseal.federation.job.protection import honest, inner_sum, quorum
+from siloseal.federation.job.sections.mechanisms import GaussianCentral, SplitConfig
+from siloseal.federation.job.sections.privacy import ExampleLevel, SiloLevel, TaskLevel
+from siloseal.federation.job.sections.schedule import TwoPhase
+from siloseal.federation.job.sections.warm_start import KernelMeanStart
+
+_NAMES = {"ddg": "discrete Gaussian", "skellam": "Skellam", "binomial": "binomial", "pbm": "Poisson-binomial"}
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What a person needs to know beside epsilon and delta."""
+
+    unit: str
+    """What may be there or not without anyone being able to tell."""
+    noise: str
+    """Which noise, who adds it, and who is trusted to."""
+    relation: str = "add/remove"
+    """What neighbouring data sets differ in."""
+    public: str = "the number of examples and the set of classes"
+    """What is not hidden."""
+
+
+EXAMPLE_AT_SILO = Guarantee(ExampleLevel.unit, "Gaussian noise, added inside the silo, which trusts nobody else")
+
+
+def guarantee_of(job: Job) -> Guarantee:
+    """Of a private job."""
+    if isinstance(job.privacy, SiloLevel):
+        asked = job.schedule.crowd(len(job.silos.names))
+        return Guarantee("one silo's whole contribution", _on_sums(job, asked), "there or zeros")
+    if isinstance(job.privacy, TaskLevel):
+        return Guarantee(TaskLevel.unit, EXAMPLE_AT_SILO.noise, public="the numbers of images of each class")
+    if isinstance(job.warm_start, KernelMeanStart) and isinstance(job.noise, SplitConfig | GaussianCentral):
+        training = "Gaussian noise of the training, added inside the silo; of the kernel mean, "
+        return Guarantee(EXAMPLE_AT_SILO.unit, training + _on_sums(job, len(job.silos.names)))
+    return EXAMPLE_AT_SILO
+
+
+def _on_sums(job: Job, asked: int) -> str:
+    noise = job.noise
+    if isinstance(noise, SplitConfig):
+        counted = honest(job, quorum(job, inner_sum(job, PHASE_1), asked))
+        return (
+            f"{_NAMES[noise.kind]} noise, split over the silos, which trust the aggregator with nothing and count on "
+            f"the noise of {counted} honest ones of {asked}"
+        )
+    if isinstance(noise, GaussianCentral):
+        seen = "the exact sum" if _hidden(job) else "each silo's exact contribution"
+        return f"Gaussian noise, added by the aggregator, which sees {seen} and is trusted with it"
+    return EXAMPLE_AT_SILO.noise
+
+
+def _hidden(job: Job) -> bool:
+    sums = [job.secure_sum]
+    if isinstance(job.privacy, SiloLevel) and isinstance(job.schedule, TwoPhase) and job.schedule.tuning_rounds:
+        sums.append(job.schedule.tuning_sum)
+    return all(config.build().hides_contributions for config in sums)

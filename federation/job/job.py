@@ -1,0 +1,190 @@
+"""A job: one file that says who learns what, from which data, at what privacy, by which sums."""
+
+import hashlib
+import json
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+
+from siloseal.federation.config.fields import Name
+from siloseal.federation.config.section import Section
+from siloseal.federation.errors import DomainError
+from siloseal.federation.job.sections.data import DataSource, IdxFiles
+from siloseal.federation.job.sections.evaluation import EvaluationConfig, GeneratedImages
+from siloseal.federation.job.sections.few_shot import Episodic, FewShot
+from siloseal.federation.job.sections.fitting_noise import require_fitting_noise
+from siloseal.federation.job.sections.gan import GanConfig
+from siloseal.federation.job.sections.learners import LearnerConfig, require_fitting_learner
+from siloseal.federation.job.sections.mechanisms import (
+    Binomial,
+    Ddg,
+    GaussianCentral,
+    GaussianLocal,
+    MechanismConfig,
+    NoNoise,
+    Pbm,
+    Skellam,
+)
+from siloseal.federation.job.sections.optimizers import OptimizerConfig
+from siloseal.federation.job.sections.partition import Iid, PartitionSpec, Sizes
+from siloseal.federation.job.sections.privacy import ExampleLevel, NoPrivacy, PrivacyConfig
+from siloseal.federation.job.sections.schedule import ScheduleConfig, TwoPhase
+from siloseal.federation.job.sections.warm_start import KernelMeanStart, LeaderStart, PublicStart, WarmStart
+from siloseal.federation.sums.config import SecureSumConfig
+from siloseal.federation.sums.session import RealDomain
+
+MOST_SILOS = 100_000
+
+
+class Silos(Section):
+    """Who takes part, and what a simulation deals to each."""
+
+    names: tuple[Name, ...] = Field(
+        min_length=1,
+        description="one name a silo: letters, digits, _ and -; or `count: N` instead, to have them numbered",
+    )
+    partition: PartitionSpec = Field(default=Iid(), description="how a simulation deals the data to the silos")
+    fewest: int | None = Field(
+        default=None,
+        ge=1,
+        description="a sum goes on without silos that stay silent past their deadline while so many, and "
+        "as many as the sum needs, are left; all if not given",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _numbered(cls, values: Any) -> Any:
+        """`count: 100` stands for a hundred names."""
+        match values:
+            case {"count": _, "names": _}:
+                raise ValueError("names and count are both given; keep one of them")
+            case {"count": count, **others}:
+                if type(count) is not int or not 1 <= count <= MOST_SILOS:
+                    raise ValueError(f"count is {count!r}, expected how many silos there are, 1 to {MOST_SILOS}")
+                return {**others, "names": [f"silo-{number}" for number in range(1, count + 1)]}
+        return values
+
+    @model_validator(mode="after")
+    def _unique(self) -> Self:
+        if len({name.lower() for name in self.names}) != len(self.names):
+            raise ValueError("two silos have the same name (upper and lower case count as equal); rename one")
+        return self
+
+    def quorum(self, asked: int) -> int:
+        """The fewest that a sum of this many may end up with."""
+        return asked if self.fewest is None else min(self.fewest, asked)
+
+
+class Job(Section):
+    """Everything that the parties of one job agree on. Its digest is part of every request."""
+
+    name: Name = Field(description="names the run folder and the report")
+    seed: int = Field(default=0, ge=0, lt=2**31, description="initial weights and data order; never noise")
+    data: DataSource = Field(description="where the examples come from")
+    silos: Silos = Field(description="who takes part")
+    learner: LearnerConfig = Field(description="what is learnt")
+    optimizer: OptimizerConfig = Field(description="how the private network is trained")
+    privacy: PrivacyConfig = Field(description="the guarantee")
+    mechanism: MechanismConfig | None = Field(
+        default=None,
+        description="the noise on sums that need one: the kernel mean, and updates under silo_level; if not given, "
+        "each silo noises its kernel mean alone",
+    )
+    warm_start: WarmStart = Field(description="where the silos start from")
+    schedule: ScheduleConfig = Field(description="the course of the job")
+    secure_sum: SecureSumConfig = Field(description="the sum of the warm start and of phase 1")
+    largest_silo: int = Field(
+        default=100_000, ge=1, le=10**12, description="no silo holds more examples; sizes stay below it"
+    )
+    largest_weight: float = Field(default=64.0, ge=1, le=1e6, description="no weight of a model is larger in magnitude")
+    evaluation: EvaluationConfig = Field(
+        default=GeneratedImages(), description="what is measured on held-out data; if not given, what fits the learner"
+    )
+
+    @property
+    def noise(self) -> Ddg | Skellam | Binomial | Pbm | GaussianLocal | GaussianCentral | NoNoise:
+        """The mechanism, whether the file names it or not."""
+        if self.mechanism is not None:
+            return self.mechanism
+        return NoNoise() if isinstance(self.privacy, NoPrivacy) else GaussianLocal()
+
+    @property
+    def units(self) -> str:
+        """What privacy and sizes are counted in, as a word."""
+        return "tasks" if isinstance(self.learner, Episodic) else "examples"
+
+    @property
+    def images_a_unit(self) -> int:
+        """How many images one unit of privacy has."""
+        return self.learner.ways * self.learner.task_images if isinstance(self.learner, Episodic) else 1
+
+    @model_validator(mode="before")
+    @classmethod
+    def _measured_as_fits_the_learner(cls, values: Any) -> Any:
+        """A file need not say how its model is measured: a generator by its images, a few-shot model by tasks."""
+        match values:
+            case {"learner": {"kind": str(kind)} | GanConfig(kind=kind) | FewShot(kind=kind), **others}:
+                fitting, found = "generated" if kind == "gan" else "few_shot", others.get("evaluation", {})
+                if isinstance(found, dict):
+                    return {**values, "evaluation": {"kind": fitting, **found}}
+        return values
+
+    @model_validator(mode="after")
+    def _learner_fits(self) -> Self:
+        require_fitting_learner(self)
+        return self
+
+    @model_validator(mode="after")
+    def _noise_fits_the_guarantee(self) -> Self:
+        require_fitting_noise(self)
+        return self
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> Self:
+        partition, names = self.silos.partition, self.silos.names
+        if isinstance(partition, Sizes) and len(partition.fractions) != len(names):
+            raise ValueError(
+                f"silos.partition.fractions are {len(partition.fractions)} for {len(names)} silos; give one each"
+            )
+        crowd = self.schedule.crowd(len(names))
+        sums = [("secure_sum", self.secure_sum, crowd)]
+        if isinstance(self.schedule, TwoPhase):
+            sums.append(("schedule.tuning_sum", self.schedule.tuning_sum, crowd))
+        if isinstance(self.warm_start, KernelMeanStart):  # which asks everyone, whatever a round asks
+            sums.append(("secure_sum", self.secure_sum, len(names)))
+        if self.silos.fewest is not None and self.silos.fewest > crowd:
+            raise ValueError(f"silos.fewest is {self.silos.fewest}, but a sum asks {crowd} silos; lower it")
+        for where, config, asks in sums:
+            try:
+                config.build().admit(RealDomain(1, 1.0), asks)
+            except DomainError as error:
+                key = "kind" if getattr(config, "threshold", None) is None else "threshold"
+                asked = "" if asks == len(names) else f" (a round asks {asks} of {len(names)}: see schedule.fraction)"
+                raise ValueError(f"{where}.{key} is {getattr(config, key)!r}, but {error}{asked}") from error
+        match self.warm_start:
+            case PublicStart(data=data) if data.origin == self.data.origin or _both_mnist(data, self.data):
+                raise ValueError(
+                    "warm_start.data is the silos' own data, which is not public: it would be used without noise and "
+                    "without a charge; name another data set"
+                )
+            case LeaderStart(silo=leader) if leader not in self.silos.names:
+                raise ValueError(f"warm_start.silo is {leader!r}, but silos.names are {', '.join(self.silos.names)}")
+            case KernelMeanStart(epsilon=epsilon) if isinstance(self.privacy, ExampleLevel):
+                if epsilon >= self.privacy.epsilon:
+                    raise ValueError(
+                        f"warm_start.epsilon is {epsilon:g}, but it is a part of privacy.epsilon, which is "
+                        f"{self.privacy.epsilon:g}; leave some for the training"
+                    )
+        return self
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of the resolved job: two jobs are the same when this is."""
+        return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).digest()
+
+
+def _both_mnist(one: DataSource, other: DataSource) -> bool:
+    """The embedded images are a part of MNIST's."""
+    sources = {one.kind: one, other.kind: other}
+    idx = sources.get("idx")
+    return "embedded_mnist" in sources and isinstance(idx, IdxFiles) and idx.name == "mnist"

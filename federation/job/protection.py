@@ -1,0 +1,171 @@
+"""Which noise a job puts on which of its sums, and on how many silos that noise counts.
+
+Both sides compute it from the job, and a silo computes it again before it joins a sum: nobody can talk it into less.
+"""
+
+import math
+from typing import assert_never
+
+from siloseal.federation.errors import ConfigError
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.phases import FEDAVG, PHASE_1, PHASE_2, participants
+from siloseal.federation.job.sections.mechanisms import (
+    Binomial,
+    Ddg,
+    FixedClip,
+    GaussianCentral,
+    GaussianLocal,
+    MechanismConfig,
+    NoNoise,
+    Pbm,
+    QuantileClip,
+    Skellam,
+    SplitConfig,
+    WindowClip,
+)
+from siloseal.federation.job.sections.privacy import ExampleLevel, SiloLevel
+from siloseal.federation.job.sections.schedule import FedAvg, TwoPhase
+from siloseal.federation.job.sections.warm_start import KernelMeanStart
+from siloseal.federation.privacy.mechanism import Mechanism
+from siloseal.federation.privacy.mechanisms.calibration import Demand, calibrated_pbm, gaussian_multiplier
+from siloseal.federation.privacy.mechanisms.clipping import QuantileRule, WindowRule
+from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtAggregator, GaussianAtSilo
+from siloseal.federation.privacy.mechanisms.lattice_calibration import calibrated_lattice
+from siloseal.federation.sums.secure_sum import SecureSum
+from siloseal.federation.sums.session import RealDomain
+
+SKETCH_SENSITIVITY = 1.0
+"""One example moves the kernel mean's sum by at most this in L2, because its features have norm at most 1."""
+
+
+def inner_sum(job: Job, phase: str) -> SecureSum:
+    """The sum of this phase, noise aside."""
+    if phase == PHASE_2 and isinstance(job.schedule, TwoPhase):
+        return job.schedule.tuning_sum.build()
+    return job.secure_sum.build()
+
+
+def quorum(job: Job, scheme: SecureSum, asked: int) -> int:
+    """How many of the silos that a sum asks must stay: as many as the job wants, and as the scheme needs."""
+    return max(job.silos.quorum(asked), scheme.fewest(asked))
+
+
+def honest(job: Job, remaining: int) -> int:
+    """Of so many silos in a sum, those whose noise counts."""
+    return remaining - job.noise.colluding if isinstance(job.noise, SplitConfig) else remaining
+
+
+def sketch_mechanism(job: Job, length: int) -> Mechanism | None:
+    """The noise on the kernel mean, for each example; none where privacy is off."""
+    if not isinstance(job.warm_start, KernelMeanStart) or not isinstance(job.privacy, ExampleLevel):
+        return None
+    inner, asked = job.secure_sum.build(), len(job.silos.names)
+    domain = RealDomain(length, float(job.largest_silo))
+    demand = Demand(
+        epsilon=job.warm_start.epsilon,
+        delta=job.privacy.delta,
+        releases=1,
+        silos=asked,
+        honest=honest(job, quorum(job, inner, asked)),
+        length=length,
+    )
+    return mechanism_for(job.noise, demand, SKETCH_SENSITIVITY, inner, domain, whole=False)
+
+
+def update_mechanism(job: Job, privacy: SiloLevel, phase: str, length: int, clip_norm: float) -> Mechanism:
+    """The noise on the silos' clipped updates, which have this length with what a clip rule adds to them."""
+    inner, asked = inner_sum(job, phase), job.schedule.crowd(len(job.silos.names))
+    norm = protected_norm(job, clip_norm)
+    fewest = min(quorum(job, inner_sum(job, phase), asked) for phase in _phases_with_updates(job))
+    demand = Demand(
+        epsilon=privacy.epsilon,
+        delta=privacy.delta,
+        releases=releases(job),
+        silos=asked,
+        honest=honest(job, fewest),
+        length=length,
+    )
+    return mechanism_for(job.noise, demand, norm, inner, RealDomain(length, norm), whole=True)
+
+
+def mechanism_for(
+    noise: MechanismConfig | NoNoise,
+    demand: Demand,
+    sensitivity: float,
+    inner: SecureSum,
+    domain: RealDomain,
+    *,
+    whole: bool,
+) -> Mechanism:
+    """For a whole vector, which is clipped to its sensitivity; or for a part of one, which is up to `domain.bound`."""
+    match noise:
+        case GaussianLocal():
+            return GaussianAtSilo(sensitivity, gaussian_multiplier(demand), whole)
+        case GaussianCentral():
+            # The sum below rounds each entry to its grid, or to single precision, which may lengthen a vector.
+            rounding = math.sqrt(demand.length) * inner.grid(domain) + domain.bound * 2.0**-22
+            if rounding > 0.1 * sensitivity:
+                raise ConfigError(
+                    f"the sum below gaussian_central rounds {demand.length} entries by up to {rounding:.2g} together, "
+                    f"which is much beside the {sensitivity:g} that the noise hides; raise its precision_bits by "
+                    f"{math.ceil(math.log2(rounding / (0.1 * sensitivity)))}, or lower largest_silo"
+                )
+            clip_norm = sensitivity if whole else None
+            return GaussianAtAggregator(clip_norm, sensitivity + rounding, gaussian_multiplier(demand))
+        case Ddg(kind=kind, bits=bits) | Skellam(kind=kind, bits=bits) | Binomial(kind=kind, bits=bits):
+            reach = None if whole else domain.bound * demand.silos
+            return calibrated_lattice(
+                kind,
+                demand,
+                bits=bits,
+                sensitivity=sensitivity,
+                whole=whole,
+                reach=reach,
+                wraps=inner.sums_modulo,
+            )
+        case Pbm(bits=bits):
+            return calibrated_pbm(demand, bits=bits, clip_norm=sensitivity)
+        case NoNoise():
+            raise AssertionError("a private job without noise is refused when it is loaded")
+        case _:
+            assert_never(noise)
+
+
+def clip_rule(job: Job) -> QuantileRule | WindowRule | None:
+    """How the clip norm of updates moves from round to round; None where it stays."""
+    match job.noise.clipping:
+        case QuantileClip(quantile=quantile, learning_rate=rate, share=share):
+            return QuantileRule(quantile, rate, share)
+        case WindowClip(window=window, factor=factor):
+            return WindowRule(window, factor)
+        case FixedClip():
+            return None
+
+
+def protected_norm(job: Job, clip_norm: float) -> float:
+    """How long what a silo contributes may be: its clipped update, and the entry that a quantile rule adds."""
+    rule = clip_rule(job)
+    return rule.protected_norm(clip_norm) if isinstance(rule, QuantileRule) else clip_norm
+
+
+def extra_entries(job: Job) -> int:
+    """How many entries a contribution has besides the update."""
+    return int(isinstance(clip_rule(job), QuantileRule))
+
+
+def releases(job: Job) -> int:
+    """How many sums of updates the busiest silo takes part in."""
+    match job.schedule:
+        case TwoPhase(tuning_rounds=rounds):
+            return 1 + rounds
+        case FedAvg(rounds=rounds):
+            # Everyone can compute whom a round asks, so that asking only a part of the silos hides nobody: a round
+            # that asks a silo costs it in full, without amplification.
+            asked = [participants(job, number) for number in range(1, rounds + 1)]
+            return max(sum(name in crowd for crowd in asked) for name in job.silos.names)
+
+
+def _phases_with_updates(job: Job) -> tuple[str, ...]:
+    if isinstance(job.schedule, TwoPhase):
+        return (PHASE_1, PHASE_2) if job.schedule.tuning_rounds else (PHASE_1,)
+    return (FEDAVG,)

@@ -1,0 +1,209 @@
+"""Which data a silo reads, as config sections.
+
+These are descriptions only: what reads files lives with the silo, because nothing else may see data. The union is
+told apart by `kind`, so that a config file names its choice and a typing error is refused with the list of choices.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from siloseal.federation.config.section import Section
+
+MOST_CLASSES = 10_000
+LARGEST_SIDE = 4096
+HeldOut = Annotated[float, Field(gt=0, lt=1)]
+Alphabets = tuple[str, ...] | None
+Cache = Annotated[
+    Path | None,
+    Field(
+        description="a folder for decoded and resized images, so that the next run need not decode them again; they "
+        "are copies of the pictures, as private as these, readable by their owner only, and safe to delete; may hold "
+        "environment variables, ${NAME}"
+    ),
+]
+
+
+class _Source(Section):
+    side: int | None = Field(
+        default=None, ge=1, le=LARGEST_SIDE, description="resize every image to side x side, by bilinear interpolation"
+    )
+    margin: int = Field(
+        default=0,
+        ge=0,
+        le=2048,
+        description="of the side, so many black pixels around each resized image, as MNIST has 4",
+    )
+    limit: int | None = Field(
+        default=None,
+        ge=1,
+        le=10**12,
+        description="keep at most this many training and this many held-out images, stratified",
+    )
+
+    @property
+    def origin(self) -> tuple[str, ...]:
+        """Where the images come from, as far as the text of a config tells, however many are kept."""
+        places = (getattr(self, field, "") for field in ("kind", "folder", "path"))
+        return tuple(str(place) for place in places)
+
+    @property
+    def holds_out_classes(self) -> bool:
+        """Whether evaluation is on classes that training never sees, which is what few-shot learning needs."""
+        return False
+
+
+class _Whole(_Source):
+    """A source that does not come in two parts, and is split here."""
+
+    held_out: HeldOut = Field(default=0.2, description="the fraction kept for evaluation: of images, or of classes")
+    hold_out: Literal["images", "classes"] = Field(
+        default="images",
+        description="what is kept for evaluation: images, stratified by class; or whole classes, for few-shot learning",
+    )
+
+    @property
+    def holds_out_classes(self) -> bool:
+        return self.hold_out == "classes"
+
+
+class _FewShot(_Source):
+    """A source whose training classes and held-out classes are disjoint by design."""
+
+    @property
+    def holds_out_classes(self) -> bool:
+        return True
+
+
+class EmbeddedMnist(_Whole):
+    """5,000 real MNIST images that come with an installed package: nothing to download."""
+
+    kind: Literal["embedded_mnist"] = Field(default="embedded_mnist", description="MNIST's embedded 5,000 images")
+
+
+class Digits(_Whole):
+    """scikit-learn's 1,797 digits of 8x8: small enough for a test, public enough for a warm start."""
+
+    kind: Literal["digits"] = Field(default="digits", description="scikit-learn's 8x8 digits")
+
+
+class IdxFiles(_Source):
+    """MNIST or Fashion-MNIST in their original IDX files, gzipped or not."""
+
+    kind: Literal["idx"] = Field(default="idx", description="IDX files in a folder")
+    folder: Path = Field(description="the folder of the four IDX files; may hold environment variables, ${NAME}")
+    name: Literal["mnist", "fashion_mnist"] = Field(default="mnist", description="which data set to download")
+    download: bool = Field(default=False, description="download the files that the folder lacks")
+
+
+class ClassFolders(_Whole):
+    """A silo's own pictures: one folder a class, the folder's name being the class."""
+
+    kind: Literal["folder"] = Field(default="folder", description="a folder of class folders")
+    path: Path = Field(description="the folder of class folders; may hold environment variables, ${NAME}")
+    side: int = Field(ge=1, le=LARGEST_SIDE, description="resize every image to side x side, by bilinear interpolation")
+    colour: Literal["grey", "rgb"] = Field(default="grey", description="one channel or three")
+    class_names: tuple[str, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="the classes in the order of their labels, the same at every silo, so that a silo which lacks a "
+        "class numbers the others as its peers do; by default the folders found, in alphabetical order",
+    )
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        names = self.class_names or ()
+        if len(set(names)) != len(names):
+            raise ValueError("class_names lists a name twice, expected each once; remove the copy")
+        return self
+
+
+class NpzFile(_Whole):
+    """A silo's own arrays, or a MedMNIST file."""
+
+    kind: Literal["npz"] = Field(default="npz", description="a NumPy archive")
+    path: Path = Field(description="the .npz file; may hold environment variables, ${NAME}")
+    classes: int | None = Field(
+        default=None,
+        ge=1,
+        le=MOST_CLASSES,
+        description="the number of classes over all silos; by default one more than the top label",
+    )
+    held_out: HeldOut = Field(
+        default=0.2,
+        description="the fraction kept for evaluation if the file has no test split: of images, or of classes",
+    )
+
+
+class MiniImagenet(_FewShot):
+    """Mini-ImageNet, in any of the three forms in which it is passed on; found by looking into the folder."""
+
+    kind: Literal["mini_imagenet"] = Field(default="mini_imagenet", description="Mini-ImageNet in a folder")
+    folder: Path = Field(
+        description="the folder of images/ with train.csv and test.csv, of train/ and test/ with class folders, or of "
+        "mini-imagenet-cache-*.pkl; may hold environment variables, ${NAME}"
+    )
+    side: int = Field(default=84, ge=1, le=LARGEST_SIDE, description="resize every image to side x side")
+    held_out: Literal["test", "val"] = Field(default="test", description="the split to evaluate on")
+    cache: Cache = None
+
+
+class Omniglot(_FewShot):
+    """Omniglot's characters, ink 1 on paper 0 as in MNIST, from its folders or straight from its zip archives."""
+
+    kind: Literal["omniglot"] = Field(default="omniglot", description="Omniglot in a folder")
+    folder: Path = Field(
+        description="the folder of images_background and images_evaluation (or images_background_small1, ...), as "
+        "folders or as .zip; may hold environment variables, ${NAME}"
+    )
+    side: int = Field(default=28, ge=1, le=LARGEST_SIDE, description="resize every image to side x side")
+    test_alphabets: Alphabets = Field(
+        default=None, min_length=1, description="the alphabets to evaluate on; by default those of images_evaluation"
+    )
+    train_alphabets: Alphabets = Field(
+        default=None, min_length=1, description="the alphabets to train on; by default all that are not held out"
+    )
+    rotations: bool = Field(
+        default=False,
+        description="turn every training character by 90, 180 and 270 degrees, which makes three more classes of each",
+    )
+    cache: Cache = None
+
+    @model_validator(mode="after")
+    def _alphabets_are_apart(self) -> Self:
+        train, test = self.train_alphabets or (), self.test_alphabets or ()
+        if both := sorted(set(train) & set(test)):
+            raise ValueError(f"{', '.join(both)} is to be trained on and held out; name each alphabet once")
+        if len(set(train + test)) != len(train + test):
+            raise ValueError("an alphabet is listed twice, expected each once; remove the copy")
+        return self
+
+
+class Strokes(_FewShot):
+    """Invented characters, drawn when asked for: a few-shot data set without a download. Synthetic, nobody's data."""
+
+    kind: Literal["strokes"] = Field(default="strokes", description="invented characters, drawn by program")
+    side: int = Field(default=28, ge=4, le=512, description="draw every character as side x side")
+    characters: int = Field(default=60, ge=1, le=MOST_CLASSES, description="how many characters to train on")
+    held_out_characters: int = Field(
+        default=20, ge=1, le=MOST_CLASSES, description="how many other characters to evaluate on"
+    )
+    drawings: int = Field(default=20, ge=1, le=10_000, description="how many drawings of each character")
+
+
+class AtSilos(_Source):
+    """A deployment's data: each silo reads its own, as its silo.yaml says, and nobody else knows where it lies."""
+
+    kind: Literal["at_silos"] = Field(default="at_silos", description="each silo's own; for deployments")
+
+    @property
+    def holds_out_classes(self) -> bool:
+        """Each silo's own file says; a job that needs it must not be refused before a silo was asked."""
+        return True
+
+
+DataSource = Annotated[
+    EmbeddedMnist | Digits | IdxFiles | ClassFolders | NpzFile | MiniImagenet | Omniglot | Strokes | AtSilos,
+    Field(discriminator="kind"),
+]

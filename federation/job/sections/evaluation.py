@@ -1,0 +1,54 @@
+"""The experimenter's measurements on held-out data. They are outside the guarantee, and nothing flows back."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, field_validator
+
+from siloseal.federation.config.section import Section
+
+
+class _Evaluation(Section):
+    silo_alone: bool = Field(
+        default=False,
+        description="also run the job for each silo alone, a comparison that spends the same epsilon again",
+    )
+    most_silos: int = Field(
+        default=20, ge=1, le=100_000, description="measure so many silos' own models at most, the first of the list"
+    )
+
+
+class GeneratedImages(_Evaluation):
+    """How much generated images teach a classifier about real ones."""
+
+    kind: Literal["generated"] = Field(default="generated", description="by classifiers that see generated images only")
+    classifiers: tuple[Literal["logistic", "mlp", "cnn"], ...] = Field(
+        default=("cnn",), min_length=1, description="trained on generated images only; the first one gives the headline"
+    )
+    samples: int = Field(default=4000, ge=100, le=1_000_000, description="generated images a measurement")
+
+
+class FewShotTasks(_Evaluation):
+    """How well new tasks are learnt, of classes that nobody trained on."""
+
+    kind: Literal["few_shot"] = Field(default="few_shot", description="by tasks of held-out classes")
+    ways: int = Field(default=5, ge=2, le=1000, description="classes of a task")
+    shots: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = Field(
+        default=(1, 5), min_length=1, description="labelled images a class; the first one gives the headline"
+    )
+    queries: int = Field(default=15, ge=1, le=1000, description="images a class to be named")
+    episodes: int = Field(default=600, ge=10, le=1_000_000, description="tasks a measurement, the same for every model")
+
+    @field_validator("shots")
+    @classmethod
+    def _differ(cls, shots: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(shots)) != len(shots):
+            raise ValueError("shots lists a number twice; remove the copy")
+        return shots
+
+    pooled: bool = Field(
+        default=False,
+        description="also train on all silos' images together without privacy: what privacy and federating cost",
+    )
+
+
+EvaluationConfig = Annotated[GeneratedImages | FewShotTasks, Field(discriminator="kind")]

@@ -1,0 +1,99 @@
+"""Which noise goes with which guarantee: what a job must not combine."""
+
+from typing import TYPE_CHECKING
+
+from siloseal.federation.job.sections.mechanisms import FixedClip, GaussianCentral, NoNoise, Pbm, SplitConfig
+from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
+from siloseal.federation.job.sections.schedule import TwoPhase
+from siloseal.federation.job.sections.warm_start import ColdStart, KernelMeanStart, PublicStart
+from siloseal.federation.sums.config import (
+    SecureSumConfig,
+    may_collude,
+    opens_what_it_is_given,
+    shows_silos_the_exact_sum,
+)
+
+if TYPE_CHECKING:
+    from siloseal.federation.job.job import Job
+
+
+def require_fitting_noise(job: "Job") -> None:
+    """`ValueError` where mechanism, privacy, warm start and sums do not go together."""
+    noise, private = job.noise, not isinstance(job.privacy, NoPrivacy)
+    silo_level, sketches = isinstance(job.privacy, SiloLevel), isinstance(job.warm_start, KernelMeanStart)
+    if not private and not isinstance(noise, NoNoise):
+        raise ValueError(f"mechanism.kind is {noise.kind}, but privacy.kind is none; choose a privacy, or no mechanism")
+    if silo_level and job.mechanism is None:
+        raise ValueError("privacy.kind is silo_level, which noises updates by a mechanism; name one (mechanism.kind)")
+    if private and isinstance(noise, NoNoise):
+        raise ValueError("mechanism.kind is none, but privacy is on; choose a mechanism, or privacy: {kind: none}")
+    if silo_level and not isinstance(job.warm_start, ColdStart | PublicStart):
+        raise ValueError(
+            f"warm_start.kind is {job.warm_start.kind}, which releases something of its own that silo_level does not "
+            "cover; choose public or none"
+        )
+    if isinstance(job.privacy, SiloLevel) and job.privacy.delta * len(job.silos.names) >= 1:
+        raise ValueError(f"privacy.delta is {job.privacy.delta:g}, but it must be less than 1 / the number of silos")
+    if silo_level and job.evaluation.silo_alone:
+        raise ValueError(
+            "evaluation.silo_alone is true, but under privacy.kind silo_level a silo's own model is not noised, and "
+            "must not be shown; set it to false"
+        )
+    if job.mechanism is not None and private and not (silo_level or sketches):
+        raise ValueError(
+            "mechanism noises the kernel mean (warm_start) or, under privacy.kind silo_level, the updates; this job "
+            "has neither: leave it out"
+        )
+    if not silo_level and not isinstance(noise.clipping, FixedClip):
+        raise ValueError(
+            f"mechanism.clipping is {noise.clipping.kind}, but only updates under silo_level are clipped so"
+        )
+    if sketches and isinstance(noise, Pbm):
+        raise ValueError(
+            "mechanism.kind is pbm, which protects whole vectors only, but the kernel mean protects single examples; "
+            "choose skellam or ddg"
+        )
+    if isinstance(noise, GaussianCentral):
+        _require_noised_first(job)
+    if isinstance(noise, SplitConfig):
+        _require_hiding_sums(job, noise, updates=silo_level)
+
+
+def _require_noised_first(job: "Job") -> None:
+    """Noise of the aggregator's comes too late where silos have seen the sum."""
+    for config in (job.secure_sum, *_tuning_sum(job)):
+        if shows_silos_the_exact_sum(config):
+            who = "in a ring the first silo sees" if config.kind == "ring" else f"with {config.kind} every silo sees"
+            raise ValueError(
+                f"mechanism.kind is gaussian_central, which noises the sum at the aggregator, but {who} the sum before "
+                "that; choose another sum"
+            )
+
+
+def _tuning_sum(job: "Job") -> list[SecureSumConfig]:
+    return [job.schedule.tuning_sum] if isinstance(job.schedule, TwoPhase) else []
+
+
+def _require_hiding_sums(job: "Job", noise: SplitConfig, *, updates: bool) -> None:
+    """Of noise that is split over the silos, each part alone is too little: nobody may see it alone."""
+    sums, asked = {"secure_sum": job.secure_sum}, job.schedule.crowd(len(job.silos.names))
+    if updates and isinstance(job.schedule, TwoPhase) and job.schedule.tuning_rounds:
+        sums["schedule.tuning_sum"] = job.schedule.tuning_sum
+    for where, config in sums.items():
+        if not config.build().hides_contributions:
+            raise ValueError(
+                f"mechanism.kind is {noise.kind}, which splits the noise over the silos, but {where}.kind is "
+                f"{config.kind}, which shows the aggregator each silo's part, or lets it compute it; choose ckks, "
+                "secagg, additive or ring, or gaussian_local or gaussian_central for the noise"
+            )
+        if opens_what_it_is_given(config):
+            raise ValueError(
+                f"mechanism.kind is {noise.kind}, which splits the noise over the silos, but under {where}.kind "
+                f"{config.kind} an aggregator that lies has each silo's part opened; choose ckks, secagg or additive, "
+                "or gaussian_local for the noise"
+            )
+        if noise.colluding > (most := may_collude(config, asked if updates else len(job.silos.names))):
+            raise ValueError(
+                f"mechanism.colluding is {noise.colluding}, but {where} hides a silo's part from the aggregator and at "
+                f"most {most} of the other silos; lower it, raise the threshold, or take another sum"
+            )

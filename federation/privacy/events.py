@@ -1,0 +1,187 @@
+"""What was released, as frozen values: enough to count it, and nothing about the data.
+
+Each says how much noise there was and how far one unit can move what was released. How it is counted is in
+`accounting.py`. An event that cannot be counted cannot be made: its constructor raises `UncountableEvent`.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from siloseal.federation.errors import UncountableEvent
+
+
+@dataclass(frozen=True)
+class GaussianRelease:
+    """One vector of L2 sensitivity 1, released once with noise of this standard deviation."""
+
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        _require_noise(self, self.noise_multiplier)
+
+
+@dataclass(frozen=True)
+class SampledGaussianSteps:
+    """Steps on Poisson samples: each unit joins with `sampling_rate`, its gradient is clipped, the sum is noised."""
+
+    sampling_rate: float
+    noise_multiplier: float
+    steps: int
+
+    def __post_init__(self) -> None:
+        _require_noise(self, self.noise_multiplier)
+        _require_rate(self, self.sampling_rate)
+        if not (isinstance(self.steps, int) and self.steps > 0):
+            raise UncountableEvent(f"{self} cannot be counted: steps are at least one")
+
+
+@dataclass(frozen=True)
+class DiscreteGaussianRelease:
+    """A sum of integers to which `honest` silos each added discrete Gaussian noise of `local_variance`.
+
+    One unit moves the sum by at most `l2` and `l1` in these norms, over `coordinates` entries.
+    """
+
+    honest: int
+    local_variance: float
+    l2: float
+    l1: float
+    coordinates: int
+    sampling_rate: float = 1.0
+    """Below 1 only where units join by secret, independent coin flips of this probability."""
+
+    def __post_init__(self) -> None:
+        _require_positive(self, self.honest, self.l2, self.l1, self.coordinates)
+        _require_noise(self, self.local_variance)
+        _require_rate(self, self.sampling_rate)
+        if self.local_variance < 0.5:
+            raise UncountableEvent(
+                f"{self} cannot be counted: the bound for sums of discrete Gaussians needs a variance of at least 1/2 "
+                "in steps of the grid; use a finer grid (more bits)"
+            )
+
+
+@dataclass(frozen=True)
+class SkellamRelease:
+    """A sum of integers whose noise is Skellam of this variance: that of all honest silos together."""
+
+    variance: float
+    l2: float
+    l1: float
+    sampling_rate: float = 1.0
+    """Below 1 only where units join by secret, independent coin flips of this probability."""
+
+    def __post_init__(self) -> None:
+        _require_positive(self, self.l2, self.l1)
+        _require_noise(self, self.variance)
+        _require_rate(self, self.sampling_rate)
+
+
+@dataclass(frozen=True)
+class BinomialRelease:
+    """A sum of integers with fair coins as noise: `trials` of them by all honest silos together in each entry.
+
+    Its privacy loss is infinite with some probability, so it has no Renyi curve: it is counted as one (epsilon, delta)
+    pair, at this `delta` of its own.
+    """
+
+    trials: int
+    l2: float
+    l1: float
+    linf: float
+    coordinates: int
+    delta: float
+
+    def __post_init__(self) -> None:
+        _require_positive(self, self.trials, self.l2, self.l1, self.linf, self.coordinates)
+        if not 0 < self.delta < 1:
+            raise UncountableEvent(f"{self} cannot be counted: its delta must lie in (0, 1)")
+        variance = self.trials / 4
+        if not variance >= max(23 * math.log(10 * self.coordinates / self.delta), 2 * self.linf):
+            raise UncountableEvent(
+                f"{self} cannot be counted: the theorem of cpSGD needs a variance of at least 23 ln(10 coordinates / "
+                "delta) and twice the largest move of an entry; use more noise or a finer grid (more bits)"
+            )
+
+
+@dataclass(frozen=True)
+class PoissonBinomialRelease:
+    """Sums of `trials` coins of each of `honest` silos, in each coordinate, with chances in [1/2 - theta, 1/2 + theta].
+
+    The whole contribution of one silo may be replaced by another: that covers leaving it out, and all of its units.
+    """
+
+    honest: int
+    trials: int
+    theta: float
+    coordinates: int
+
+    def __post_init__(self) -> None:
+        _require_positive(self, self.honest, self.trials, self.coordinates)
+        if not 0 < self.theta <= 0.25:
+            raise UncountableEvent(f"{self} cannot be counted: theta lies in (0, 1/4]")
+
+
+@dataclass(frozen=True)
+class RandomBitsRelease:
+    """Bits that are fair coins or seldom 1 (`federation/analytics/noisy_bits.py`).
+
+    Their Renyi divergences are at most those of a Gaussian release with this noise multiplier. Nothing more is proven,
+    so it is an event of its own, which nobody counts by the Gaussian's privacy loss.
+    """
+
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        _require_noise(self, self.noise_multiplier)
+
+
+Event = (
+    GaussianRelease
+    | SampledGaussianSteps
+    | DiscreteGaussianRelease
+    | SkellamRelease
+    | BinomialRelease
+    | PoissonBinomialRelease
+    | RandomBitsRelease
+)
+
+
+def exchanged(event: Event) -> Event:
+    """What a release costs a unit that is not taken away but exchanged for another: it moves twice as far.
+
+    So one example of a silo is hidden whose whole contribution may be there or not: with the example or without it,
+    the contribution is another one within the clip norm.
+    """
+    match event:
+        case GaussianRelease(noise_multiplier=noise):
+            return GaussianRelease(noise / 2)
+        case DiscreteGaussianRelease(l2=l2, l1=l1) | SkellamRelease(l2=l2, l1=l1):
+            return replace(event, l2=2 * l2, l1=2 * l1)
+        case BinomialRelease(l2=l2, l1=l1, linf=linf):
+            return replace(event, l2=2 * l2, l1=2 * l1, linf=2 * linf)
+        case PoissonBinomialRelease():
+            return event  # it covers any exchange as it is
+        case SampledGaussianSteps() | RandomBitsRelease():
+            raise UncountableEvent(f"{event} is counted for single units only, not for their exchange")
+        case _:
+            assert_never(event)
+
+
+def _require_noise(event: object, noise: float) -> None:
+    if not 0 < noise < math.inf:  # NaN fails this too
+        raise UncountableEvent(
+            f"{event} has no finite epsilon; set a finite noise multiplier above 0, or switch privacy off by name "
+            "(privacy: {kind: none})"
+        )
+
+
+def _require_rate(event: object, rate: float) -> None:
+    if not 0 < rate <= 1:
+        raise UncountableEvent(f"{event} cannot be counted: a rate lies in (0, 1]")
+
+
+def _require_positive(event: object, *numbers: float) -> None:
+    if not all(0 < number < math.inf for number in numbers):
+        raise UncountableEvent(f"{event} cannot be counted: counts and sensitivities are finite and above 0")

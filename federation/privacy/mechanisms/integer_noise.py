@@ -1,0 +1,105 @@
+"""The three kinds of integer noise that silos share: each adds a part, and the total of the honest ones protects all.
+
+Variances are in steps of the grid, of one silo. What a release costs follows from how far one unit moves the integers.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+from siloseal.federation.privacy.events import BinomialRelease, DiscreteGaussianRelease, Event, SkellamRelease
+from siloseal.federation.privacy.mechanisms import tables
+
+
+@dataclass(frozen=True)
+class Move:
+    """How far one unit moves a vector of integers, in three norms, and how long the vector is."""
+
+    l2: float
+    l1: float
+    linf: float
+    coordinates: int
+
+    @classmethod
+    def within(cls, l2: float, coordinates: int) -> "Move":
+        """Any move of integers of this L2 norm: an integer is at most its own square."""
+        return cls(l2, l2 * min(math.sqrt(coordinates), l2), l2, coordinates)
+
+
+class IntegerNoise(Protocol):
+    """One silo's part."""
+
+    @property
+    def name(self) -> str:
+        """Kind and parameters: part of the session's digest."""
+
+    @property
+    def variance(self) -> float:
+        """Of one silo's part."""
+
+    @property
+    def table(self) -> tables.Table:
+        """That one silo's part is drawn from, entry by entry."""
+
+    def event(self, move: Move, honest: int) -> Event:
+        """What a release costs whose noise is that of so many silos."""
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian:
+    """Kairouz, Liu and Steinke 2021."""
+
+    variance: float
+
+    @property
+    def name(self) -> str:
+        return f"discrete_gaussian(variance={self.variance!r})"
+
+    @property
+    def table(self) -> tables.Table:
+        return tables.discrete_gaussian(self.variance)
+
+    def event(self, move: Move, honest: int) -> Event:
+        return DiscreteGaussianRelease(honest, self.variance, move.l2, move.l1, move.coordinates)
+
+
+@dataclass(frozen=True)
+class Skellam:
+    """Agarwal, Kairouz and Liu 2021: sums of Skellam variables are Skellam again, so drop-outs are simple to count."""
+
+    variance: float
+
+    @property
+    def name(self) -> str:
+        return f"skellam(variance={self.variance!r})"
+
+    @property
+    def table(self) -> tables.Table:
+        return tables.skellam(self.variance)
+
+    def event(self, move: Move, honest: int) -> Event:
+        return SkellamRelease(honest * self.variance, move.l2, move.l1)
+
+
+@dataclass(frozen=True)
+class Binomial:
+    """Agarwal et al. 2018 (cpSGD), a baseline: fair coins, counted by (epsilon, delta) and not by Renyi curves."""
+
+    trials: int
+    delta: float
+    """That each release is counted at."""
+
+    @property
+    def name(self) -> str:
+        return f"binomial(trials={self.trials}, delta={self.delta!r})"
+
+    @property
+    def variance(self) -> float:
+        return self.trials / 4
+
+    @property
+    def table(self) -> tables.Table:
+        return tables.centred_binomial(self.trials)
+
+    def event(self, move: Move, honest: int) -> Event:
+        return BinomialRelease(honest * self.trials, move.l2, move.l1, move.linf, move.coordinates, self.delta)

@@ -1,0 +1,84 @@
+"""The Poisson-binomial mechanism (Chen, Ozgur and Kairouz 2022): the coins that carry a value are its noise.
+
+A silo throws m coins of chance 1/2 + theta x / c for a coordinate x in [-c, c] and contributes the number of heads. The
+sum is unbiased and never wraps. A vector is first spread over coefficients of a frame, none of which is large; a
+scalar (a vector of one entry) is its own coefficient.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siloseal.federation.privacy.events import Event, PoissonBinomialRelease
+from siloseal.federation.privacy.mechanisms.clipping import clip
+from siloseal.federation.privacy.mechanisms.kashin import LEVEL, analyse, frame_size, synthesise
+from siloseal.federation.randomness import Randomness
+from siloseal.federation.sums.secure_sum import Sum
+from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session, Vector
+
+_CHANCE_BITS = 32  # of a coin: chances are multiples of 2^-32, inside [1/2 - theta, 1/2 + theta]
+
+
+@dataclass(frozen=True)
+class PoissonBinomial:
+    """Protects a silo's whole vector, whatever else it might have been."""
+
+    clip_norm: float
+    trials: int
+    theta: float
+
+    @property
+    def name(self) -> str:
+        """Part of the session's digest."""
+        return f"poisson_binomial(clip_norm={self.clip_norm!r}, trials={self.trials}, theta={self.theta!r})"
+
+    def domain(self, outer: RealDomain, silos: int) -> IntegerDomain:
+        """Heads of all silos together: the smallest power of two that they cannot reach."""
+        return IntegerDomain(coefficients(outer.length), 2 ** (silos * self.trials).bit_length())
+
+    def grid(self, outer: RealDomain) -> float:
+        """What one coin of one silo stands for."""
+        return self._largest(outer.length) / (self.trials * self.theta)
+
+    def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
+        """Heads for each coefficient. Coefficients beyond the bound are cut to it, or their chances would tell."""
+        clipped, largest = clip(vector, self.clip_norm), self._largest(vector.size)
+        spread = clipped if vector.size == 1 else analyse(clipped, _seed(session))
+        chances = 0.5 + self.theta * spread / largest
+        low, high = (math.ceil((0.5 - self.theta) * 2**_CHANCE_BITS), math.floor((0.5 + self.theta) * 2**_CHANCE_BITS))
+        thresholds = np.clip(np.rint(chances * 2**_CHANCE_BITS), low, high).astype(np.uint32)
+        heads = np.zeros(thresholds.size, dtype=np.int64)
+        for _ in range(self.trials):
+            heads += np.frombuffer(randomness.bits(4 * heads.size), dtype="<u4") < thresholds
+        return heads
+
+    def decode(self, total: Sum, session: Session, randomness: Randomness) -> Sum:
+        """Heads beyond half of all coins, in real units, put together again."""
+        length, silos = session.domain.length, len(total.contributors)
+        centred = np.asarray(total.total, dtype=np.float64) - silos * self.trials / 2
+        values = centred * self._largest(length) / (self.trials * self.theta)
+        vector = values if length == 1 else synthesise(values, _seed(session), length)
+        return Sum(vector, total.contributors, 0.0)
+
+    def event(self, outer: RealDomain, honest: int) -> Event:
+        """What one release costs while at least this many contributors are honest."""
+        return PoissonBinomialRelease(honest, self.trials, self.theta, coefficients(outer.length))
+
+    def deviation(self, outer: RealDomain, contributors: int) -> float:
+        """Of an entry of a total, at most: coins of chance one half vary most."""
+        return self._largest(outer.length) * math.sqrt(contributors / (4 * self.trials)) / self.theta
+
+    def _largest(self, length: int) -> float:
+        """No coefficient of a clipped vector is larger."""
+        return self.clip_norm if length == 1 else LEVEL * self.clip_norm / math.sqrt(coefficients(length))
+
+
+def coefficients(length: int) -> int:
+    """How many integers carry a vector of this length."""
+    return 1 if length == 1 else frame_size(length)
+
+
+def _seed(session: Session) -> bytes:
+    return session.bind("frame")

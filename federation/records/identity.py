@@ -1,0 +1,72 @@
+"""Who a silo is: an Ed25519 key of its own, whose public half everyone on the roster knows."""
+
+import os
+from pathlib import Path
+from typing import Self
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from siloseal.federation.errors import RunError, SignatureInvalid
+from siloseal.federation.records.storage import make_folder, write_atomically
+from siloseal.federation.secret import Secret
+
+KEY_BYTES = 32
+
+
+class Identity(Secret):
+    """A silo's name and the key it signs with."""
+
+    __slots__ = ("_key", "name", "public")
+
+    def __init__(self, name: str, key: Ed25519PrivateKey) -> None:
+        self.name = name
+        self.public = key.public_key().public_bytes_raw()
+        self._key = key
+
+    @classmethod
+    def create(cls, name: str) -> Self:
+        """A new key from the operating system's generator."""
+        return cls(name, Ed25519PrivateKey.generate())
+
+    @classmethod
+    def in_file(cls, name: str, path: Path) -> Self:
+        """The key in this file, which only its owner may read; a new one the first time."""
+        if not path.exists():
+            make_folder(path.parent, mode=0o700)
+            write_atomically(path, Ed25519PrivateKey.generate().private_bytes_raw(), mode=0o600)
+        return cls.read(name, path)
+
+    @classmethod
+    def read(cls, name: str, path: Path) -> Self:
+        """The key in this file, which must be there."""
+        try:
+            with path.open("rb") as file:
+                mode, content = os.fstat(file.fileno()).st_mode, file.read()
+        except OSError as error:
+            raise RunError(
+                f"{path} cannot be read ({error.strerror}); restore it from a backup. A kit of the authority holds no "
+                "keys: put its files beside those that `siloseal provision request` made"
+            ) from error
+        if len(content) != KEY_BYTES:
+            raise RunError(
+                f"{path} holds {len(content)} bytes, expected an Ed25519 key of {KEY_BYTES}; restore it from a backup"
+            )
+        if mode & 0o077:
+            raise RunError(f"{path} can be read by others than its owner; `chmod 600` it, if nobody else has read it")
+        return cls(name, Ed25519PrivateKey.from_private_bytes(content))
+
+    def sign(self, statement: bytes) -> bytes:
+        """This silo's signature of a statement."""
+        return self._key.sign(statement)
+
+
+def check_signature(silo: str, public: bytes, signature: bytes, statement: bytes) -> None:
+    """`SignatureInvalid` unless the silo with this public key signed just this."""
+    try:
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, statement)
+    except (InvalidSignature, ValueError) as error:
+        raise SignatureInvalid(
+            f"a statement came as {silo}'s, but the key that the roster has for {silo} did not sign it: it was altered "
+            "on its way, or the roster is out of date"
+        ) from error

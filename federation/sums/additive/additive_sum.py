@@ -1,0 +1,83 @@
+"""Additive sharing over Z_{2^64}: every silo splits its vector into a share for each, and each adds up what it holds.
+
+1. advertise: every silo signs a public key for letters.
+2. share: it draws a seed for each other silo, whose expansion is that silo's share, and seals it to it; its own share
+   is the vector less all of these, so that no share has to travel as a vector.
+3. add: it sends the sum of its own share and of the shares that it was given.
+
+Any n - 1 shares of a vector are independent of it, so that whoever holds fewer than all learns the sum only. Nobody can
+stand in for a silo that falls silent: its share of everyone's vector is gone, and there is no sum.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from siloseal.federation.config.section import Section
+from siloseal.federation.errors import DomainError
+from siloseal.federation.randomness import Randomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.additive.sides import AdditiveAggregator, AdditiveSilo, shared_ring
+from siloseal.federation.sums.fixed_point import FixedPointSum
+from siloseal.federation.sums.masked.words import require_integers
+from siloseal.federation.sums.precision import PrecisionBits
+from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide
+from siloseal.federation.sums.session import Domain, Session, Vector
+
+
+class AdditiveSumConfig(Section):
+    """A share of every vector at every silo."""
+
+    kind: Literal["additive"] = Field(description="each silo holds a share of each vector; all silos must stay")
+    precision_bits: PrecisionBits = 28
+
+    def build(self) -> SecureSum:
+        """The scheme."""
+        return FixedPointSum(AdditiveSum(), self.precision_bits)
+
+
+@dataclass(frozen=True)
+class AdditiveSum:
+    """See the module's text."""
+
+    name: ClassVar[str] = "additive"
+    hides_contributions: ClassVar[bool] = True
+    sums_modulo: ClassVar[bool] = True
+
+    def admit(self, domain: Domain, silos: int) -> None:
+        """At least two silos, and a modulus that holds their sum."""
+        self.fewest(silos)
+        require_integers(domain, silos)
+
+    def fewest(self, silos: int) -> int:
+        """All of them: each holds a share of every vector."""
+        if silos < 2:
+            raise DomainError("a sum of one silo hides nothing; take two silos or more, or `kind: plain`")
+        return silos
+
+    def grid(self, domain: Domain) -> float:
+        """Integers are exact."""
+        return 0.0
+
+    def statistical_distance(self, domain: Domain, silos: int) -> float:
+        """None: shares are uniform."""
+        return 0.0
+
+    def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
+        """What a sum rests on."""
+        return {
+            "shares": f"{silos} of each vector over Z_2^64; a seed of 32 bytes travels for all but the silo's own, and "
+            f"{shared_ring(domain, silos).bits} bits an entry for the silo's part of the sum",
+            "drop-outs": "none: every silo must stay to the end",
+            "who may pool": f"the aggregator and {max(silos - 2, 0)} of the silos",
+        }
+
+    def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
+        """The side of the silo with this identity."""
+        return AdditiveSilo(session, me, contribution, randomness)
+
+    def aggregator(self, session: Session) -> AggregatorSide:
+        """The aggregator's side."""
+        return AdditiveAggregator(session)

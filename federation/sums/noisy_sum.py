@@ -1,0 +1,106 @@
+"""A mechanism composed with any secure sum.
+
+Because `NoisySum` is itself a `SecureSum`, distributed privacy is a composition and not a class per pair.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from siloseal.federation.errors import DomainError
+from siloseal.federation.privacy.mechanism import Mechanism
+from siloseal.federation.randomness import Randomness, SecureRandomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
+from siloseal.federation.sums.session import Domain, RealDomain, Session, Vector
+
+
+@dataclass(frozen=True)
+class NoisySum:
+    """A mechanism over an inner sum, as one more `SecureSum`. Its sessions are over real vectors."""
+
+    mechanism: Mechanism
+    inner: SecureSum
+    at_aggregator: Randomness = field(default_factory=SecureRandomness, compare=False, repr=False)
+    """Of noise that the aggregator adds. Whoever may repeat a sum after a crash keeps the total that it gave."""
+
+    @property
+    def name(self) -> str:
+        """Both names: both are agreed."""
+        return f"{self.mechanism.name} over {self.inner.name}"
+
+    @property
+    def hides_contributions(self) -> bool:
+        """What the inner sum hides."""
+        return self.inner.hides_contributions
+
+    @property
+    def sums_modulo(self) -> bool:
+        """As the inner sum does."""
+        return self.inner.sums_modulo
+
+    def admit(self, domain: Domain, silos: int) -> None:
+        """What the inner sum says of the noised domain."""
+        self.inner.admit(self.mechanism.domain(_real(domain), silos), silos)
+
+    def fewest(self, silos: int) -> int:
+        """As many as the inner sum needs."""
+        return self.inner.fewest(silos)
+
+    def grid(self, domain: Domain) -> float:
+        """The coarser one of the mechanism's and the inner sum's; neither depends on how many silos there are."""
+        outer = _real(domain)
+        return max(self.mechanism.grid(outer), self.inner.grid(self.mechanism.domain(outer, 1)))
+
+    def statistical_distance(self, domain: Domain, silos: int) -> float:
+        """The inner sum's."""
+        return self.inner.statistical_distance(self.mechanism.domain(_real(domain), silos), silos)
+
+    def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
+        """What the inner sum rests on; the mechanism's own noise is in the ledger."""
+        return self.inner.describe(self.mechanism.domain(_real(domain), silos), silos)
+
+    def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
+        """The inner side, over the noised vector. The ledger is charged by the caller, before this."""
+        vector = _real(session.domain).check(contribution)
+        encoded = self.mechanism.encode(vector, session, randomness)
+        return self.inner.silo(self._inner_session(session), me, encoded, randomness)
+
+    def aggregator(self, session: Session) -> AggregatorSide:
+        """The inner side, whose total is decoded."""
+        inner = self.inner.aggregator(self._inner_session(session))
+        return _DecodingAggregator(inner, self.mechanism, session, self.at_aggregator)
+
+    def _inner_session(self, session: Session) -> Session:
+        # The scheme's name still holds both, so the digest binds the mechanism too.
+        return replace(session, domain=self.mechanism.domain(_real(session.domain), len(session.roster)))
+
+
+class _DecodingAggregator:
+    def __init__(self, inner: AggregatorSide, mechanism: Mechanism, session: Session, randomness: Randomness) -> None:
+        self._inner, self._mechanism, self._session, self._randomness = inner, mechanism, session, randomness
+
+    def open(self) -> Mapping[str, bytes]:
+        return self._inner.open()
+
+    @property
+    def fewest(self) -> int:
+        return self._inner.fewest
+
+    @property
+    def largest(self) -> int:
+        return self._inner.largest
+
+    def check(self, silo: str, reply: bytes) -> None:
+        self._inner.check(silo, reply)
+
+    def advance(self, replies: Mapping[str, bytes]) -> Mapping[str, bytes] | Sum:
+        step = self._inner.advance(replies)
+        if not isinstance(step, Sum):
+            return step
+        return self._mechanism.decode(step, self._session, self._randomness)
+
+
+def _real(domain: Domain) -> RealDomain:
+    if not isinstance(domain, RealDomain):
+        raise DomainError(f"a mechanism noises real vectors, but the session's domain is {domain}")
+    return domain

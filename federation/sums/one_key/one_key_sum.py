@@ -1,0 +1,216 @@
+"""Sums under one key, as the systems do that SiloSeal is compared with: batched Paillier, and stock CKKS.
+
+1. advertise: every silo signs a public key for letters.
+2. draw_key: the leader, the first on the roster, draws a key pair and seals the secret key to every other silo.
+3. upload: every silo encrypts its vector; the aggregator, which holds no key, adds the ciphertexts.
+4. open: every silo gets the summed ciphertext, decrypts it, and signs a digest of what it found.
+5. tell: if they agree, one of them says what it found.
+
+They are baselines, and hide less than the other sums. Every silo holds the whole key, so that one silo that works with
+the aggregator reads every upload. An aggregator that lies has every upload opened as if it were the sum, each by
+another silo: no silo can tell what it opens, nor what the others were given.
+
+Stock CKKS does not even hide uploads from an aggregator that follows the protocol. A decryption is approximate: it
+carries the noise, which is linear in the key, and told as it is, without flooding, it gives the key away (Li and
+Micciancio 2021). From 8192 real entries on, one sum is enough: `experiments.attacks.key_recovery` does it in a fraction
+of a second. This is what stock CKKS does wherever decryptions are shared, so the baseline is left as it is. In
+SiloSeal's own CKKS the aggregator is given a key, that of the sum, which opens nothing else; Paillier decrypts exactly.
+
+The leader must be there for the first two rounds; after these any silo may fall silent while the quorum is left, but
+for the one that tells. What was opened is compared to the last bit: under stock CKKS, whose decoding rounds, all silos
+must run the same build of TenSEAL.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from siloseal.federation.config.section import Section
+from siloseal.federation.errors import DomainError
+from siloseal.federation.randomness import Randomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.fixed_point import FixedPoint, FixedPointSum, largest_point
+from siloseal.federation.sums.masked.words import require_integers
+from siloseal.federation.sums.noisy_sum import NoisySum
+from siloseal.federation.sums.one_key.aggregator_side import OneKeyAggregator
+from siloseal.federation.sums.one_key.cipher import Cipher
+from siloseal.federation.sums.one_key.paillier import PaillierCipher
+from siloseal.federation.sums.one_key.silo_side import OneKeySilo
+from siloseal.federation.sums.one_key.stock_ckks import StockCipher
+from siloseal.federation.sums.one_key.stock_parameters import DEGREE, FAILURE_BITS, PRIME_BITS, SCALE_BITS, SLOTS
+from siloseal.federation.sums.precision import PrecisionBits
+from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide
+from siloseal.federation.sums.session import Domain, RealDomain, Session, Vector
+
+
+class PaillierSumConfig(Section):
+    """Batched Paillier, as BatchCrypt (Zhang et al. 2020) has it.
+
+    BatchCrypt rounds to 16 bits. A model travels here scaled by its silo's share of largest_silo, which costs a silo of
+    500 examples eight bits by default: the shipped job on digits refuses 16. With 24 its weights are off by 4e-4.
+    """
+
+    kind: Literal["paillier"] = Field(
+        description="for comparison: Paillier under a key that all silos hold; one of them and the aggregator read "
+        "all, and so does an aggregator that lies"
+    )
+    precision_bits: PrecisionBits = 24
+    key_bits: Literal[2048, 3072] = Field(default=2048, description="of the modulus: 112 or 128 bits of security")
+
+    def build(self) -> SecureSum:
+        """The scheme."""
+        return FixedPointPaillier(PaillierSum(self.key_bits), self.precision_bits)
+
+
+class StockCkksConfig(Section):
+    """CKKS as TenSEAL's examples use it."""
+
+    kind: Literal["ckks_one_key"] = Field(
+        description="for comparison: CKKS under a key that all silos hold; the aggregator alone can compute that key "
+        "from the sum, and read all"
+    )
+
+    def build(self) -> SecureSum:
+        """The scheme."""
+        return StockCkksSum()
+
+
+class OneKeySum(ABC):
+    """What both have in common. See the module's text."""
+
+    @property
+    @abstractmethod
+    def hides_contributions(self) -> bool:
+        """From the aggregator alone, while it follows the protocol."""
+
+    sums_modulo: ClassVar[bool] = False
+    """Silos decrypt totals that are not reduced yet."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Part of the session's digest."""
+
+    @abstractmethod
+    def cipher(self, domain: Domain, silos: int) -> Cipher:
+        """For these sums; `DomainError` where it cannot carry them."""
+
+    @abstractmethod
+    def grid(self, domain: Domain) -> float:
+        """What an entry is uncertain by, at twice."""
+
+    @abstractmethod
+    def _sizes(self, domain: Domain, silos: int) -> Mapping[str, str]:
+        """Of the cipher, for the report."""
+
+    def admit(self, domain: Domain, silos: int) -> None:
+        """At least two silos, and room for their sum."""
+        self.fewest(silos)
+        self.cipher(domain, silos)
+
+    def fewest(self, silos: int) -> int:
+        """Any silo opens the sum; but the sum of one would hide nothing."""
+        if silos < 2:
+            raise DomainError("a sum of one silo hides nothing; take two silos or more, or `kind: plain`")
+        return 2
+
+    def statistical_distance(self, domain: Domain, silos: int) -> float:
+        """None: what an opening tells beyond the sum is no accident."""
+        return 0.0
+
+    def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
+        """What a sum rests on, and what it does not."""
+        return {
+            **self._sizes(domain, silos),
+            "key": "one, drawn by the first silo on the roster; every silo holds all of it",
+            "drop-outs": "the first silo must stay until it has drawn the key; after that any may fall silent while "
+            "the job's silos.fewest are left",
+            "who may pool": "nobody: one silo that works with the aggregator reads every upload; a baseline",
+            "an aggregator that lies": "has every upload opened as if it were the sum, each by another silo: silos "
+            "cannot check what they open",
+        }
+
+    def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
+        """The side of the silo with this identity."""
+        return OneKeySilo(session, me, contribution, randomness, self.cipher(session.domain, len(session.roster)))
+
+    def aggregator(self, session: Session) -> AggregatorSide:
+        """The aggregator's side."""
+        return OneKeyAggregator(session, self.cipher(session.domain, len(session.roster)))
+
+
+@dataclass(frozen=True)
+class PaillierSum(OneKeySum):
+    """Integers, which are exact, in lanes of Paillier plaintexts."""
+
+    hides_contributions: ClassVar[bool] = True
+    """What is told is the sum, without any noise."""
+
+    key_bits: int = 2048
+    largest: int | None = None
+    """The largest entry, where whoever sends integers keeps below the modulus: lanes need not be wider than for it."""
+
+    @property
+    def name(self) -> str:
+        return f"paillier(key_bits={self.key_bits})"
+
+    def cipher(self, domain: Domain, silos: int) -> PaillierCipher:
+        cipher = PaillierCipher(self.key_bits, require_integers(domain, silos), silos, self.largest)
+        cipher.batching  # noqa: B018  lanes that do not fit are refused here
+        return cipher
+
+    def grid(self, domain: Domain) -> float:
+        """Integers are exact."""
+        return 0.0
+
+    def _sizes(self, domain: Domain, silos: int) -> Mapping[str, str]:
+        batching = self.cipher(domain, silos).batching
+        return {
+            "modulus n": f"{self.key_bits} bits",
+            "values a ciphertext": f"{batching.lanes} in lanes of {batching.lane_bits} bits",
+        }
+
+
+@dataclass(frozen=True)
+class FixedPointPaillier(FixedPointSum):
+    """Reals as points of a grid, whose lanes hold the total of the largest points.
+
+    The domain of the points is as wide as that total. A lane for so many integers of that domain would be wider again.
+    """
+
+    integers: PaillierSum
+
+    @property
+    def _reals(self) -> NoisySum:
+        of_points = replace(self.integers, largest=largest_point(self.precision_bits))
+        return NoisySum(FixedPoint(self.precision_bits), of_points)
+
+
+@dataclass(frozen=True)
+class StockCkksSum(OneKeySum):
+    """Reals, which are approximate; integers are rounded once they are open."""
+
+    hides_contributions: ClassVar[bool] = False
+    """The aggregator can compute the key from the sum of reals that it is told. See the module's text."""
+    name: ClassVar[str] = "ckks_one_key"
+
+    def cipher(self, domain: Domain, silos: int) -> StockCipher:
+        return StockCipher(domain, silos)
+
+    def grid(self, domain: Domain) -> float:
+        """Nothing is rounded to a grid; an entry is as uncertain as on one of twice the error of one silo's."""
+        return 2 * StockCipher(domain, 1).noise(1) if isinstance(domain, RealDomain) else 0.0
+
+    def _sizes(self, domain: Domain, silos: int) -> Mapping[str, str]:
+        return {
+            "degree N": f"{DEGREE:,}",
+            "primes": f"{' + '.join(map(str, PRIME_BITS))} bits, within SEAL's limit for 128-bit security",
+            "values a ciphertext": f"{SLOTS:,}, at scale 2^{SCALE_BITS}",
+            "error": f"at most {self.cipher(domain, silos).noise(silos):.2g} an entry before integers are rounded, but "
+            f"with probability 2^-{FAILURE_BITS}",
+            "an aggregator that does not lie": "can compute the key from the sum that it is told, whose noise shows "
+            f"it, and read every upload: shown for {2 * SLOTS:,} reals and more",
+        }

@@ -1,0 +1,155 @@
+"""The plain sum: every silo sends its vector in clear. The baseline that every other scheme must equal.
+
+One round: the aggregator asks, the silo answers with its vector, reals in single precision. It hides nothing; reports
+say so.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from siloseal.federation.config.section import Section
+from siloseal.federation.errors import DomainError, QuorumLost, WrongRound
+from siloseal.federation.randomness import Randomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
+from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, Session, Vector
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode, from_array, require_at_most, to_array, unwrap, wrap
+
+_FRAMING_BYTES = 256
+
+
+class PlainSumConfig(Section):
+    """The plain sum: vectors travel in clear, and the aggregator sees each of them."""
+
+    kind: Literal["plain"] = Field(description="no protection of its own: uploads are seen by the aggregator")
+
+    def build(self) -> SecureSum:
+        """The scheme."""
+        return PlainSum()
+
+
+@dataclass(frozen=True)
+class PlainSum:
+    """See the module's text."""
+
+    name: str = "plain"
+    hides_contributions: bool = False
+    sums_modulo: bool = False
+
+    def admit(self, domain: Domain, silos: int) -> None:
+        """Real sums must stay finite; integer sums must fit 64 bits before they are reduced."""
+        match domain:
+            case RealDomain(bound=bound):
+                fits = bound > 0 and np.isfinite(bound * silos)
+            case IntegerDomain(modulus=modulus):
+                fits = modulus > 1 and modulus * silos < 2**63
+        if not fits or domain.length < 1:
+            raise DomainError(f"the plain sum of {silos} silos cannot carry {domain}; lower its bound or modulus")
+
+    def fewest(self, silos: int) -> int:
+        """Whoever sends is added."""
+        return 1
+
+    def grid(self, domain: Domain) -> float:
+        """Single precision, relative to the entry."""
+        return 0.0
+
+    def statistical_distance(self, domain: Domain, silos: int) -> float:
+        """None: nothing is promised that could fail."""
+        return 0.0
+
+    def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
+        """Nothing protects it."""
+        return {}
+
+    def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
+        """The side of silo `me`. Nothing here is random."""
+        return _PlainSilo(session, me.name, contribution)
+
+    def aggregator(self, session: Session) -> AggregatorSide:
+        """The aggregator's side."""
+        return _PlainAggregator(session)
+
+
+class _PlainSilo:
+    def __init__(self, session: Session, me: str, contribution: Vector) -> None:
+        if me not in session.roster:
+            raise DomainError(f"{me} is not on the roster {session.roster}")
+        self._session = session
+        self._contribution: Vector | None = session.domain.check(contribution)
+
+    def answer(self, message: bytes) -> bytes:
+        unwrap(self._session, round=0, data=message)
+        if self._contribution is None:
+            raise WrongRound("this silo has answered already; a sum asks each silo once")
+        contribution, self._contribution = self._contribution, None
+        sent = contribution.astype("<f4") if isinstance(self._session.domain, RealDomain) else contribution
+        return wrap(self._session, round=1, body=to_array(sent).SerializeToString())
+
+    def forget(self) -> None:
+        self._contribution = None
+
+    def state(self) -> bytes:
+        return b"answered" if self._contribution is None else b""
+
+    def restore(self, state: bytes) -> None:
+        if state:
+            self.forget()
+
+
+class _PlainAggregator:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._open = False
+
+    def open(self) -> Mapping[str, bytes]:
+        self._open = True
+        return {silo: wrap(self._session, round=0, body=b"") for silo in self._session.roster}
+
+    @property
+    def fewest(self) -> int:
+        return self._session.quorum
+
+    @property
+    def largest(self) -> int:
+        self._require_open()
+        entry_bytes = 4 if isinstance(self._session.domain, RealDomain) else 8
+        return entry_bytes * self._session.domain.length + _FRAMING_BYTES
+
+    def check(self, silo: str, reply: bytes) -> None:
+        require_at_most(self.largest, silo, reply)
+        self._contribution(reply)
+
+    def advance(self, replies: Mapping[str, bytes]) -> Sum:
+        self._require_open()
+        self._open = False
+        session, domain = self._session, self._session.domain
+        if strangers := set(replies) - set(session.roster):
+            raise DomainError(f"{sorted(strangers)} answered but are not on the roster {session.roster}")
+        if len(replies) < session.quorum:
+            raise QuorumLost(f"{len(replies)} of {len(session.roster)} silos answered, {session.quorum} are needed")
+        vectors = [self._contribution(reply) for _, reply in sorted(replies.items())]
+        silos = tuple(sorted(replies))
+        match domain:
+            case RealDomain(bound=bound):
+                # Each entry was rounded to single precision on its way; adding them in double precision adds next to
+                # nothing: n - 1 partial sums up to n * bound, each rounded to half an ulp.
+                rounding = len(silos) * bound * (2.0**-24 + (len(silos) - 1) * 2.0**-53)
+                return Sum(np.sum(vectors, axis=0), silos, rounding)
+            case IntegerDomain(modulus=modulus):
+                return Sum(np.sum(vectors, axis=0) % modulus, silos, 0.0)
+
+    def _require_open(self) -> None:
+        if not self._open:
+            raise WrongRound("the sum is not open; it adds replies once, after open()")
+
+    def _contribution(self, reply: bytes) -> Vector:
+        domain = self._session.domain
+        array = decode(pb.Array, unwrap(self._session, round=1, data=reply))
+        dtype = "<f4" if isinstance(domain, RealDomain) else "<i8"
+        return domain.check(from_array(array, dtype=dtype, length=domain.length))

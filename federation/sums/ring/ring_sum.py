@@ -1,0 +1,82 @@
+"""The secure-sum game, as it is taught: a masked running total goes from silo to silo, and back to the first.
+
+1. advertise: every silo signs a public key for letters.
+2. pass: the first silo on the roster adds a random vector to its own and seals the result to the second, who adds its
+   own vector and seals it to the third, and so on, until the last seals it to the first.
+3. open: the first silo subtracts its random vector and sends the sum.
+
+A teaching baseline: two silos that stand around a third need only compare what one sent it with what the other got from
+it to have its vector, and the first silo alone can say that the sum is whatever it likes. Nobody may fall silent, and
+the silos work one after the other.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from siloseal.federation.config.section import Section
+from siloseal.federation.randomness import Randomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.fixed_point import FixedPointSum
+from siloseal.federation.sums.masked.words import require_integers
+from siloseal.federation.sums.precision import PrecisionBits
+from siloseal.federation.sums.ring.sides import RingAggregator, RingSilo, require_ring
+from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide
+from siloseal.federation.sums.session import Domain, Session, Vector
+
+
+class RingSumConfig(Section):
+    """A total that goes round."""
+
+    kind: Literal["ring"] = Field(
+        description="a masked total goes from silo to silo; for teaching: the two neighbours of a silo learn its vector"
+    )
+    precision_bits: PrecisionBits = 28
+
+    def build(self) -> SecureSum:
+        """The scheme."""
+        return FixedPointSum(RingSum(), self.precision_bits)
+
+
+@dataclass(frozen=True)
+class RingSum:
+    """See the module's text."""
+
+    name: ClassVar[str] = "ring"
+    hides_contributions: ClassVar[bool] = True
+    sums_modulo: ClassVar[bool] = True
+
+    def admit(self, domain: Domain, silos: int) -> None:
+        """At least three silos, and a modulus that holds their sum."""
+        self.fewest(silos)
+        require_integers(domain, silos)
+
+    def fewest(self, silos: int) -> int:
+        """All of them: each passes the total on."""
+        require_ring(silos)
+        return silos
+
+    def grid(self, domain: Domain) -> float:
+        """Integers are exact."""
+        return 0.0
+
+    def statistical_distance(self, domain: Domain, silos: int) -> float:
+        """None: masks are uniform."""
+        return 0.0
+
+    def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
+        """What a sum rests on."""
+        return {
+            "drop-outs": "none: every silo must stay to the end",
+            "who may pool": "nobody: the two silos around a third learn its vector; a teaching baseline",
+        }
+
+    def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
+        """The side of the silo with this identity."""
+        return RingSilo(session, me, contribution, randomness)
+
+    def aggregator(self, session: Session) -> AggregatorSide:
+        """The aggregator's side."""
+        return RingAggregator(session)

@@ -1,0 +1,1 @@
+"""Rings of polynomials in SEAL, which both CKKS sums compute in."""

@@ -1,0 +1,76 @@
+"""Letters between two silos through an aggregator that cannot read them: X25519, HKDF, ChaCha20-Poly1305.
+
+Channel keys serve one session. The context (session, sender, receiver) is bound into the key, so that a letter opens in
+no other place. The same agreement of keys gives two silos the seed of a mask.
+"""
+
+import os
+from typing import Self
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from siloseal.federation.errors import SealBroken
+from siloseal.federation.randomness import Randomness
+from siloseal.federation.secret import Secret
+
+_NONCE_BYTES = 12
+
+
+class AgreementKey(Secret):
+    """A silo's X25519 key for one session."""
+
+    __slots__ = ("_key", "_shared", "public")
+
+    def __init__(self, private: bytes) -> None:
+        self._key = X25519PrivateKey.from_private_bytes(private)
+        self._shared = dict[bytes, bytes]()  # by the other's public key: letters go both ways
+        self.public = self._key.public_key().public_bytes_raw()
+
+    @classmethod
+    def draw(cls, randomness: Randomness) -> Self:
+        """A fresh key."""
+        return cls(randomness.bits(32))
+
+    def private_bytes(self) -> bytes:
+        """For the silo's own state, and for shares of it."""
+        return self._key.private_bytes_raw()
+
+    def agree(self, other: bytes, context: bytes) -> bytes:
+        """32 bytes that only the owners of the two keys know, for this context only."""
+        self.meet(other)
+        return HKDF(SHA256(), 32, salt=None, info=context).derive(self._shared[other])
+
+    def meet(self, other: bytes) -> None:
+        """`SealBroken` unless the other's public key is one to agree with."""
+        if other not in self._shared:
+            try:
+                self._shared[other] = self._key.exchange(X25519PublicKey.from_public_bytes(other))
+            except ValueError as error:  # a wrong length, or a point of low order, whose secret everyone knows
+                raise SealBroken("a silo came with no usable X25519 key; it must draw another") from error
+
+
+class ChannelKey(AgreementKey):
+    """The key that letters are sealed with."""
+
+    __slots__ = ()
+
+    def seal(self, receiver: bytes, letter: bytes, context: bytes) -> bytes:
+        """For the owner of this public key."""
+        nonce = os.urandom(_NONCE_BYTES)
+        return nonce + self._cipher(receiver, context).encrypt(nonce, letter, context)
+
+    def unseal(self, sender: bytes, sealed: bytes, context: bytes) -> bytes:
+        """What the owner of this public key sealed for us in this context; `SealBroken` for anything else."""
+        try:
+            return self._cipher(sender, context).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], context)
+        except (InvalidTag, ValueError) as error:
+            raise SealBroken(
+                "a sealed piece does not open: it was altered on its way, or sealed for another silo or session"
+            ) from error
+
+    def _cipher(self, other: bytes, context: bytes) -> ChaCha20Poly1305:
+        return ChaCha20Poly1305(self.agree(other, context))

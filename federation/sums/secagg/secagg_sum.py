@@ -1,0 +1,189 @@
+"""SecAgg (Bonawitz et al. 2017) and SecAgg+ (Bell et al. 2020): sums by masks that cancel, over integers.
+
+1. advertise: every silo signs two public keys, one for letters and one for masks.
+2. share: it seals, to each neighbour, Shamir shares of its masking key and of the seed of a mask of its own.
+3. upload: it sends its vector under its own mask and under one mask with each neighbour, which the other subtracts.
+4. confirm: it signs whose uploads are in the sum.
+5. reveal: once t of its neighbours have signed the same, it reveals its share of the seed of each neighbour in the sum,
+   and of the masking key of each that dropped out before.
+
+The aggregator removes what masks are left and learns the sum. Of one silo it gets one of the two secrets: the seed
+alone leaves the masks with others on the upload, the masking key alone leaves the silo's own, so that an upload that
+comes too late stays hidden. SecAgg+ is the same on another graph: neighbours on a random ring instead of everyone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from siloseal.federation.config.section import Section
+from siloseal.federation.randomness import Randomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.fixed_point import FixedPointSum
+from siloseal.federation.sums.masked.words import WordRing, checked_integers, require_integers, ring_for
+from siloseal.federation.sums.precision import PrecisionBits
+from siloseal.federation.sums.secagg.aggregator_side import SecAggAggregator
+from siloseal.federation.sums.secagg.graph import Shape, complete, find_shape, harary, whole_silos
+from siloseal.federation.sums.secagg.plan import Plan
+from siloseal.federation.sums.secagg.silo_side import SecAggSilo
+from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide
+from siloseal.federation.sums.session import Domain, Session, Vector
+from siloseal.federation.sums.threshold import recovery_threshold, who_may_pool
+
+FEWEST_FOR_A_RING = 100
+"""Below so many silos the ring's degree would be close to all of them, and its statistics mean little."""
+
+
+class SecAggConfig(Section):
+    """Masks between all silos."""
+
+    kind: Literal["secagg"] = Field(description="masks between all silos, which cancel in the sum; silos may drop out")
+    precision_bits: PrecisionBits = 28
+    threshold: int | None = Field(
+        default=None,
+        ge=2,
+        description="silos that stand in for one that dropped out; more than half, two thirds and one if not given",
+    )
+
+    def build(self) -> SecureSum:
+        """The scheme."""
+        return FixedPointSum(SecAggSum(self.threshold), self.precision_bits)
+
+
+class SecAggPlusConfig(Section):
+    """Masks between neighbours on a random ring."""
+
+    kind: Literal["secagg_plus"] = Field(
+        description="masks between neighbours on a random ring, for a hundred silos or more; between all below that"
+    )
+    precision_bits: PrecisionBits = 28
+    security_bits: int = Field(default=40, ge=40, le=128, description="sigma: the ring fails to hide with 2^-this")
+    correctness_bits: int = Field(default=30, ge=10, le=128, description="eta: the sum fails to open with 2^-this")
+    corrupt: float = Field(default=0.05, ge=0, lt=1 / 3, description="gamma: the share of silos that may collude")
+    dropout: float = Field(default=0.05, ge=0, lt=1 / 2, description="delta: the share of silos that may drop out")
+
+    def build(self) -> SecureSum:
+        """The scheme."""
+        ring = RandomRing(self.security_bits, self.correctness_bits, self.corrupt, self.dropout)
+        return FixedPointSum(SecAggSum(ring=ring), self.precision_bits)
+
+
+@dataclass(frozen=True)
+class RandomRing:
+    """What the degree of the ring and its threshold are found for."""
+
+    security_bits: int = 40
+    correctness_bits: int = 30
+    corrupt: float = 0.05
+    dropout: float = 0.05
+
+    def shape(self, silos: int) -> Shape:
+        """For an aggregator that may lie about who dropped out."""
+        return find_shape(
+            silos,
+            security_bits=self.security_bits,
+            correctness_bits=self.correctness_bits,
+            corrupt=self.corrupt,
+            dropout=self.dropout,
+            lying=True,
+            one_list=True,
+        )
+
+
+@dataclass(frozen=True)
+class SecAggSum:
+    """See the module's text."""
+
+    threshold: int | None = None
+    ring: RandomRing | None = None
+    hides_contributions: ClassVar[bool] = True
+    sums_modulo: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        """Part of the session's digest."""
+        if self.ring is None:
+            return f"secagg(threshold={self.threshold or 'two thirds'})"
+        ring = self.ring
+        return (
+            f"secagg_plus(security_bits={ring.security_bits}, correctness_bits={ring.correctness_bits}, "
+            f"corrupt={ring.corrupt}, dropout={ring.dropout})"
+        )
+
+    def admit(self, domain: Domain, silos: int) -> None:
+        """At least two silos, a graph for so many, and a modulus that holds their sum."""
+        self.fewest(silos)
+        if self._on_ring(silos) is not None:
+            self._shape(silos)
+        require_integers(domain, silos)
+
+    def fewest(self, silos: int) -> int:
+        """The threshold; on a ring all but the share that may drop out."""
+        if (ring := self._on_ring(silos)) is not None:
+            return silos - whole_silos(ring.dropout, silos)
+        return recovery_threshold(silos, self.threshold)
+
+    def grid(self, domain: Domain) -> float:
+        """Integers are exact."""
+        return 0.0
+
+    def statistical_distance(self, domain: Domain, silos: int) -> float:
+        """On a ring, the probability that its order surrounds a silo by corrupted ones."""
+        ring = self._on_ring(silos)
+        return 0.0 if ring is None else 2.0**-ring.security_bits
+
+    def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
+        """What a sum rests on, and what it costs a silo on the wire."""
+        ring, shape, words = self._on_ring(silos), self._shape(silos), ring_for(domain, silos)
+        around = "its neighbours on a random ring" if ring else "everyone else"
+        rows = {
+            "modulus": f"2^{words.bits}: {words.bits} bits an entry travel",
+            "masks a silo": f"{shape.degree} with {around}, and one of its own; AES-256 in counter mode",
+            "threshold": f"{shape.threshold} of {shape.degree + (ring is None)} shares open one secret of a silo",
+            "drop-outs": f"{silos - self.fewest(silos)} of {silos} silos may fall silent at any step, or as few as the "
+            "job's silos.fewest lets them",
+        }
+        if ring is None:
+            return {**rows, "who may pool": who_may_pool(silos, shape.threshold)}
+        return {
+            **rows,
+            "who may pool": f"the aggregator and {whole_silos(ring.corrupt, silos)} of the silos, picked before the "
+            f"ring is known, but with probability 2^-{ring.security_bits}",
+        }
+
+    def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
+        """The side of the silo with this identity."""
+        return SecAggSilo(session, me, checked_integers(session, contribution), randomness, self.plan(session))
+
+    def aggregator(self, session: Session) -> AggregatorSide:
+        """The aggregator's side."""
+        return SecAggAggregator(session, self.plan(session))
+
+    def plan(self, session: Session, ring: WordRing | None = None) -> Plan:
+        """The same for everyone who computes it; over the session's domain, or over other words that it adds up."""
+        return _plan(self, session, ring or ring_for(session.domain, len(session.roster)))
+
+    def _on_ring(self, silos: int) -> RandomRing | None:
+        return self.ring if silos >= FEWEST_FOR_A_RING else None
+
+    def _shape(self, silos: int) -> Shape:
+        ring = self._on_ring(silos)
+        return Shape(silos - 1, recovery_threshold(silos, self.threshold)) if ring is None else ring.shape(silos)
+
+
+@lru_cache(maxsize=8)
+def _plan(scheme: SecAggSum, session: Session, ring: WordRing) -> Plan:
+    """Kept, so that a thousand silos in one process draw their graph once."""
+    silos = len(session.roster)
+    shape, on_ring = scheme._shape(silos), scheme._on_ring(silos) is not None
+    return Plan(
+        neighbours=harary(session.roster, shape.degree, session.id) if on_ring else complete(session.roster),
+        complete=not on_ring,
+        threshold=shape.threshold,
+        ring=ring,
+        fewest=max(session.quorum, scheme.fewest(silos)),
+        fewest_openers=scheme.fewest(silos),
+    )

@@ -1,0 +1,149 @@
+"""What all parties of one secure sum agree on before its first message."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siloseal.federation.errors import DomainError
+from siloseal.federation.records.identity import KEY_BYTES
+from siloseal.federation.transport.wire import messages_pb2 as pb
+
+Vector = NDArray[np.float64] | NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RealDomain:
+    """Vectors of `length` real entries, none larger than `bound` in magnitude."""
+
+    length: int
+    bound: float
+
+    def check(self, vector: Vector) -> NDArray[np.float64]:
+        """The vector as this domain's, or `DomainError`."""
+        if vector.shape != (self.length,):
+            raise DomainError(f"a contribution has shape {vector.shape}, but the session agreed on ({self.length},)")
+        entries = np.asarray(vector, dtype=np.float64)
+        largest = float(max(entries.max(initial=0.0), -entries.min(initial=0.0)))  # NaN if there is one
+        if not np.isfinite(largest):
+            raise DomainError("a contribution holds NaN or infinity; training diverged: lower the learning rate")
+        if largest > self.bound * (1 + 2.0**-23):  # an entry at the bound may round up in single precision
+            raise DomainError(
+                f"a contribution reaches {largest:g}, but the session agreed on entries up to {self.bound:g}; "
+                "training diverged, or the bound in the job is too small"
+            )
+        return entries
+
+
+@dataclass(frozen=True)
+class IntegerDomain:
+    """Vectors of `length` integers modulo `modulus`, sent as 0 .. modulus - 1; sums wrap around."""
+
+    length: int
+    modulus: int
+
+    def check(self, vector: Vector) -> NDArray[np.int64]:
+        """The vector as this domain's, or `DomainError`."""
+        if vector.shape != (self.length,) or vector.dtype != np.int64:
+            raise DomainError(
+                f"a contribution is {vector.dtype} of shape {vector.shape}, "
+                f"but the session agreed on int64 of shape ({self.length},)"
+            )
+        if vector.size and not 0 <= vector.min() <= vector.max() < self.modulus:
+            raise DomainError(f"a contribution holds integers outside 0 .. {self.modulus - 1}; reduce it first")
+        return vector.astype(np.int64, copy=False)
+
+
+Domain = RealDomain | IntegerDomain
+
+
+@dataclass(frozen=True)
+class Session:
+    """One sum: who takes part, over which domain, by which scheme, and how many must remain.
+
+    `digest` binds every message to all of it, so that nothing can be replayed into another session.
+    """
+
+    id: bytes
+    """32 bytes that name this sum and no other.
+
+    The order of the SecAgg+ ring follows from it. So no party that takes part, the aggregator included, may have chosen
+    it or tried out several: it hashes a nonce of every silo (`federation.job.contributions.sum_id`), or is drawn at
+    random where one process plays all parties.
+    """
+    roster: tuple[str, ...]
+    domain: Domain
+    scheme: str
+    quorum: int
+    identities: tuple[bytes, ...]
+    """Public identity key of each silo, in the roster's order."""
+    start: bytes = b""
+    """Digest of the model that everyone trained from, so that all started from the same; empty where there is none.
+
+    An aggregator that gave each silo another model, made so that only one silo's training would move it, could read
+    that silo's update off the sum.
+    """
+
+    def __post_init__(self) -> None:
+        if len(self.id) != 32:
+            raise DomainError(f"a session id has {len(self.id)} bytes, expected 32")
+        if len(set(self.roster)) != len(self.roster) or not all(self.roster):
+            raise DomainError(f"a roster must name every silo once, found {self.roster}")
+        if [len(key) for key in self.identities] != [KEY_BYTES] * len(self.roster):
+            raise DomainError(f"{len(self.roster)} silos need as many identity keys of {KEY_BYTES} bytes each")
+        if not 1 <= self.quorum <= len(self.roster):
+            raise DomainError(f"a quorum of {self.quorum} does not fit {len(self.roster)} silos")
+
+    @cached_property
+    def digest(self) -> bytes:
+        """SHA-256 of the deterministic encoding."""
+        return hashlib.sha256(self.to_wire().SerializeToString(deterministic=True)).digest()
+
+    def bind(self, label: str, *parts: bytes) -> bytes:
+        """SHA-256 of a statement that holds in this session only. Lengths go in: no two statements look alike."""
+        digest = hashlib.sha256(self.digest)
+        for part in (label.encode(), *parts):
+            digest.update(len(part).to_bytes(8, "little") + part)
+        return digest.digest()
+
+    def identity(self, silo: str) -> bytes:
+        """Its public identity key."""
+        return self.identities[self.places[silo]]
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Of the silos on the roster."""
+        return {silo: place for place, silo in enumerate(self.roster)}
+
+    def to_wire(self) -> pb.SumSession:
+        """As a message."""
+        wire = pb.SumSession(
+            id=self.id,
+            roster=self.roster,
+            scheme=self.scheme,
+            quorum=self.quorum,
+            identities=self.identities,
+            start=self.start,
+        )
+        match self.domain:
+            case RealDomain(length=length, bound=bound):
+                wire.real.CopyFrom(pb.RealDomain(length=length, bound=bound))
+            case IntegerDomain(length=length, modulus=modulus):
+                wire.integer.CopyFrom(pb.IntegerDomain(length=length, modulus=modulus))
+        return wire
+
+    @classmethod
+    def from_wire(cls, wire: pb.SumSession) -> "Session":
+        """From a message that may be hostile: everything is checked again."""
+        domain: Domain
+        match wire.WhichOneof("domain"):
+            case "real":
+                domain = RealDomain(wire.real.length, wire.real.bound)
+            case "integer":
+                domain = IntegerDomain(wire.integer.length, wire.integer.modulus)
+            case _:
+                raise DomainError("a session came without a domain; both sides must run the same version")
+        keys = tuple(wire.identities)
+        return cls(wire.id, tuple(wire.roster), domain, wire.scheme, wire.quorum, keys, wire.start)

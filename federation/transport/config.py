@@ -1,0 +1,26 @@
+"""What the config files of an aggregator and of a silo have in common: certificates, addresses, metrics."""
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from siloseal.federation.config.section import Section
+
+Port = Annotated[int, Field(ge=1, le=65535)]
+Host = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.:-]{0,252}[A-Za-z0-9])?$|^::1?$")]
+
+
+class Tls(Section):
+    """Who this party is on the wire, and whose certificates it accepts. Paths are taken from where the file lies."""
+
+    certificate: Path = Field(description="this party's certificate, PEM")
+    key: Path = Field(description="its private key, PEM, readable by its owner only")
+    authority: Path = Field(description="the consortium's authority, PEM: certificates of nobody else are accepted")
+
+
+class Metrics(Section):
+    """A page for Prometheus, in clear and for whoever reaches the port: keep it inside."""
+
+    host: Host = Field(default="127.0.0.1", description="the address to listen at")
+    port: Port = Field(description="the port of /metrics")

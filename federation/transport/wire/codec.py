@@ -1,0 +1,83 @@
+"""Bytes to values and back. Whatever comes in may be hostile: it is checked before it is used."""
+
+from typing import Any, TypeVar
+
+import numpy as np
+from google.protobuf.message import DecodeError, Message
+from numpy.typing import NDArray
+
+from siloseal.federation.errors import MessageError, MessageTooLarge, SessionMismatch, WrongRound
+from siloseal.federation.sums.session import Session
+from siloseal.federation.transport.wire import messages_pb2 as pb
+
+MAX_MESSAGE_BYTES = 2**31 - 1
+"""Protobuf's own limit; larger models need a stream."""
+
+_DTYPES: dict[str, np.dtype[Any]] = {"<f4": np.dtype("<f4"), "<f8": np.dtype("<f8"), "<i8": np.dtype("<i8")}
+
+M = TypeVar("M", bound=Message)
+
+
+def decode(kind: type[M], data: bytes) -> M:
+    """A message of this kind, or `MessageError`."""
+    if len(data) > MAX_MESSAGE_BYTES:
+        raise MessageError(f"a {kind.__name__} of {len(data)} bytes came in; at most {MAX_MESSAGE_BYTES} are read")
+    message = kind()
+    try:
+        message.ParseFromString(data)
+    except DecodeError as error:
+        raise MessageError(f"{len(data)} bytes do not decode as a {kind.__name__}: truncated or altered") from error
+    return message
+
+
+def require_at_most(largest: int, silo: str, reply: bytes) -> None:
+    """`MessageTooLarge` for a reply that is longer than any right one: all of it would be kept and carried on."""
+    if len(reply) > largest:
+        raise MessageTooLarge(
+            f"{silo} answered with {len(reply)} bytes, but no right reply to what was asked has more than {largest}; "
+            "both sides must run the same version"
+        )
+
+
+def printable(text: str) -> str:
+    """What another side chose, without what a terminal would obey."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def to_array(values: NDArray[np.generic]) -> pb.Array:
+    """Little-endian, with dtype and shape."""
+    dtype = values.dtype.newbyteorder("<").str
+    if dtype not in _DTYPES:
+        raise MessageError(f"arrays of {values.dtype} do not travel; expected one of {', '.join(_DTYPES)}")
+    return pb.Array(dtype=dtype, shape=values.shape, data=np.ascontiguousarray(values, dtype=dtype).tobytes())
+
+
+def from_array(array: pb.Array, *, dtype: str, length: int) -> NDArray[Any]:
+    """A vector of just this dtype and length, without NaN or infinity."""
+    if array.dtype != dtype or list(array.shape) != [length]:
+        raise MessageError(
+            f"an array of {array.dtype or 'no dtype'} and shape {list(array.shape)} came in, "
+            f"expected {dtype} and [{length}]"
+        )
+    expected = length * _DTYPES[dtype].itemsize
+    if len(array.data) != expected:
+        raise MessageError(f"an array of {length} entries came with {len(array.data)} bytes, expected {expected}")
+    values = np.frombuffer(array.data, dtype=_DTYPES[dtype])
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise MessageError("an array came with NaN or infinity in it")
+    return values
+
+
+def wrap(session: Session, *, round: int, body: bytes) -> bytes:
+    """A scheme's message, bound to its session and round."""
+    return pb.SumMessage(session_digest=session.digest, round=round, body=body).SerializeToString()
+
+
+def unwrap(session: Session, *, round: int, data: bytes) -> bytes:
+    """The body of the message that this session expects next, and of no other."""
+    message = decode(pb.SumMessage, data)
+    if message.session_digest != session.digest:
+        raise SessionMismatch("a message of another session came in; roster, domain, scheme and quorum must agree")
+    if message.round != round:
+        raise WrongRound(f"a message of round {message.round} came in, expected round {round}")
+    return message.body

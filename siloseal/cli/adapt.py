@@ -1,0 +1,61 @@
+"""`siloseal adapt`: the command, and how its result is shown."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from siloseal.runs.adapting import Prediction
+
+SHOWN = 40
+"""Rows of the table in a terminal; the CSV file has all of them."""
+
+
+def adapt(
+    model: Annotated[Path, typer.Option(help="A run's global.safetensors.")],
+    support: Annotated[Path, typer.Option(help="A folder of class folders, each with a few images to learn from.")],
+    query: Annotated[Path, typer.Option(help="A folder of images to name, or of class folders, to be tested on.")],
+    out: Annotated[Path | None, typer.Option(help="Write all predictions to this CSV file.")] = None,
+    invert: Annotated[
+        bool, typer.Option(help="Images are dark on light, but the model was trained on light on dark, as Omniglot is.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document to standard output.")] = False,
+) -> None:
+    """Adapt a few-shot model to a task of your own, and name new images. Nothing leaves this machine."""
+    from siloseal.runs.adapting import accuracy, write_predictions
+    from siloseal.runs.adapting import adapt as adapt_model
+
+    predictions = adapt_model(model, support, query, invert=invert)
+    if out is not None:
+        write_predictions(out, predictions)
+    share = accuracy(predictions)
+    if as_json:
+        rows = [dataclasses.asdict(prediction) for prediction in predictions]
+        print(json.dumps({"accuracy": share, "predictions": rows}, indent=2))
+        return
+    _show(predictions, share)
+    if out is not None:
+        print(out)
+
+
+def _show(predictions: Sequence["Prediction"], share: float | None) -> None:
+    from rich.console import Console as Terminal
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("image", "named", "confidence")
+    if share is not None:
+        table.add_column("is")
+    for prediction in predictions[:SHOWN]:
+        cells = [prediction.file, prediction.predicted, f"{prediction.confidence:.0%}"]
+        table.add_row(*map(Text, cells if share is None else [*cells, prediction.actual or ""]))
+    terminal = Terminal(highlight=False)
+    terminal.print(table)
+    if len(predictions) > SHOWN:
+        terminal.print(f"and {len(predictions) - SHOWN} more; --out writes them all")
+    if share is not None:
+        terminal.print(f"named rightly: {share:.1%} of {len(predictions)}")

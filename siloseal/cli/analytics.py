@@ -1,0 +1,69 @@
+"""`siloseal analytics`: the command, and how its answers look."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console as Terminal
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from siloseal.federation.analytics.query import Answer, Estimate
+    from siloseal.runs.analytics import Answers
+
+Config = Annotated[Path, typer.Argument(help="A YAML file such as configs/analytics.yaml.", metavar="CONFIG")]
+Out = Annotated[Path | None, typer.Option(help="The run folder. By default runs/NAME.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else, to standard output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show errors only.")]
+
+
+def analytics(config: Config, out: Out = None, as_json: Json = False, quiet: Quiet = False) -> None:
+    """Look before training: counts, means, quantiles and frequent values of all silos' records, under noise.
+
+    The same command again shows the same answers, and releases nothing more.
+    """
+    from siloseal.cli.console import Console
+    from siloseal.federation.analytics.config import AnalyticsJob
+    from siloseal.federation.config.loading import load_config
+    from siloseal.runs.analytics import run_analytics
+
+    job = load_config(AnalyticsJob, config)
+    console = Console(quiet=quiet, json=as_json)
+    found, folder = run_analytics(job, out, console.say)
+    if as_json:
+        sys.stdout.write(found.model_dump_json(indent=2) + "\n")
+    elif not quiet:
+        show(found, folder, Terminal(highlight=False))
+
+
+def show(found: "Answers", folder: Path, terminal: Terminal) -> None:
+    """A table a query, then the guarantee and what the intervals are about."""
+    for answer in found.answers:
+        terminal.print(answer_table(answer))
+        if answer.remark:
+            terminal.print(Text(answer.remark, style="yellow"), soft_wrap=True)
+    terminal.print(Text(found.guarantee), soft_wrap=True)
+    terminal.print(Text(found.intervals, style="dim"), soft_wrap=True)
+    terminal.print(Text(f"answers: {folder / 'answers.json'}", style="dim"), soft_wrap=True)
+
+
+def answer_table(answer: "Answer") -> Table:
+    """Figures with their intervals."""
+    table = Table(title=Text(answer.query), title_justify="left", title_style="bold")
+    for column in ("", "estimate", "95 % interval", "note"):
+        table.add_column(column, justify="right" if column in ("estimate", "95 % interval") else "left")
+    for estimate in answer.estimates:
+        value = "-" if estimate.value is None else _figure(estimate.value)
+        table.add_row(Text(estimate.name), value, _interval(estimate), Text(estimate.note))
+    return table
+
+
+def _interval(estimate: "Estimate") -> str:
+    return f"{_figure(estimate.low)} to {_figure(estimate.high)}"
+
+
+def _figure(value: float) -> str:
+    """Whole numbers from a hundred on, four digits below."""
+    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.4g}"

@@ -1,0 +1,177 @@
+"""The command line. Each command is a few lines: it reads a config, calls what does the work, and shows the result."""
+
+import json
+import os
+import sys
+from importlib import resources
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from siloseal.cli import adapt as adapt_cli
+from siloseal.cli import analytics as analytics_cli
+from siloseal.cli import compare as compare_cli
+from siloseal.cli import deploy as deploy_cli
+from siloseal.cli.audit import audit
+from siloseal.cli.provision import provision_app
+from siloseal.federation.errors import ConfigError, SiloSealError
+
+if TYPE_CHECKING:
+    from siloseal.federation.job.job import Job
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    help="""Institutions learn one model, generative or few-shot, from data that never leaves any of them.
+
+**Start here:** `siloseal demo` runs four hospitals on real digits in about three minutes and ends with a report.
+
+**Then:** copy a file from `configs/`, see what it would cost with `siloseal plan CONFIG`, and run it with
+`siloseal run CONFIG`. The same command again continues a run that was interrupted.""",
+)
+app.command()(deploy_cli.aggregator)
+app.command()(deploy_cli.silo)
+app.command()(deploy_cli.status)
+app.command()(analytics_cli.analytics)
+app.command()(adapt_cli.adapt)
+app.command()(compare_cli.compare)
+app.add_typer(audit, name="audit")
+app.add_typer(provision_app, name="provision")
+
+Out = Annotated[Path | None, typer.Option(help="The run folder. By default runs/NAME, or the next free number of it.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else, to standard output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show errors only.")]
+Config = Annotated[Path, typer.Argument(help="A job's YAML file; configs/ has examples.", metavar="CONFIG")]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"siloseal {version('siloseal')}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options of every command."""
+
+
+@app.command()
+def demo(out: Out = None, as_json: Json = False, quiet: Quiet = False) -> None:
+    """Four silos, each with five of ten digits, learn to draw all ten: real data, real privacy, real processes.
+
+    An aggregator and four silos run as processes of their own and talk over mutual TLS. About three minutes.
+    """
+    from siloseal.federation.config.loading import parse_config
+    from siloseal.federation.job.job import Job
+
+    text = resources.files("siloseal.runs").joinpath("demo.yaml").read_text(encoding="utf-8")
+    _run(parse_config(Job, text, name="demo.yaml"), out, as_json, quiet, as_processes=True)
+
+
+@app.command()
+def run(config: Config, out: Out = None, as_json: Json = False, quiet: Quiet = False) -> None:
+    """Run a job, or continue it where it was interrupted, and write its folder with the report."""
+    _run(_load_job(config), out, as_json, quiet)
+
+
+@app.command()
+def plan(config: Config, as_json: Json = False) -> None:
+    """Show what a job would do and cost, before anything runs: steps, epsilon, bytes, memory, time."""
+    import torch
+
+    from siloseal.cli.plan_table import print_plan
+    from siloseal.runs.plan import make_plan
+    from siloseal.runs.run import WORKERS
+    from siloseal.runs.scoring import require_tasks
+    from siloseal.runs.simulation import deal
+    from siloseal.silo.data.loading import load
+
+    job = _load_job(config)
+    torch.set_num_threads(1)  # as in the run: the parallelism is between silos
+    train, held_out = load(job.data)
+    require_tasks(job, held_out)
+    print_plan(job, make_plan(job, deal(job, train), workers=WORKERS), as_json=as_json)
+
+
+@app.command()
+def sample(
+    model: Annotated[Path, typer.Option(help="A run's global.safetensors.")],
+    out: Annotated[Path, typer.Option(help="A .png for a grid, or a .npz for arrays.")],
+    label: Annotated[int | None, typer.Option("--class", help="Only this class. By default all, in turn.")] = None,
+    count: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many images.")] = 64,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Equal seeds give equal images.")] = 0,
+) -> None:
+    """Draw images from a generative model. That costs no privacy: the model is already released."""
+    from siloseal.runs.drawing import draw
+
+    draw(model, out, label=label, count=count, seed=seed)
+    print(out)
+
+
+@app.command()
+def report(run_dir: Annotated[Path, typer.Argument(help="A run's folder.", metavar="RUN")]) -> None:
+    """Write a finished run's report.html again, and print its path."""
+    from siloseal.report.run_report import write_report
+    from siloseal.runs.closing import check_ledgers
+
+    check_ledgers(run_dir)
+    print(write_report(run_dir))
+
+
+def _load_job(path: Path) -> "Job":
+    """The file; one that is a comparison is told so, and not what all it lacks."""
+    from siloseal.federation.config.loading import load_config
+    from siloseal.federation.job.job import Job
+
+    try:
+        return load_config(Job, path)
+    except ConfigError as error:
+        if "grids is not a known key" in str(error):
+            raise ConfigError(f"{path}: is a comparison, and no job; run it with `siloseal compare`") from None
+        raise
+
+
+def _run(job: "Job", out: Path | None, as_json: bool, quiet: bool, *, as_processes: bool = False) -> None:
+    from siloseal.cli.console import Console
+    from siloseal.runs.demo import run_demo
+    from siloseal.runs.run import run_job
+
+    try:
+        with Console(quiet=quiet, json=as_json) as console:
+            summary = (run_demo if as_processes else run_job)(job, out, console)
+    except KeyboardInterrupt:
+        print("\ninterrupted; the same command continues where it stopped", file=sys.stderr, flush=True)
+        os._exit(130)  # at once: silos still at work in threads lose what their next checkpoint would have kept
+    console.final(summary)
+
+
+def main() -> NoReturn:
+    """Errors that a person can act on are one or two lines; a traceback is for bugs only."""
+    try:
+        app()
+    except SiloSealError as error:
+        from siloseal.cli.console import Console
+
+        Console(quiet=True, json=False).error(error)
+        _tell_programs(str(error))
+        sys.exit(2 if isinstance(error, ConfigError) else 1)
+    except OSError as error:
+        words = f"{error}; nothing is lost: mend it, and the same command continues"
+        print(f"error: {words}", file=sys.stderr)
+        _tell_programs(words)
+        sys.exit(1)
+    sys.exit(0)
+
+
+def _tell_programs(words: str) -> None:
+    """Whoever reads the output with `--json` gets one document whatever happens."""
+    if "--json" in sys.argv:
+        print(json.dumps({"error": words}))

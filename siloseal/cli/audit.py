@@ -1,0 +1,57 @@
+"""`siloseal audit`: whether a log is unbroken, and what it says."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from siloseal.federation.records.audit import Entry, Value, entries, head_path, verify_audit
+
+audit = typer.Typer(no_args_is_help=True, help="Check and read the audit log of a silo or of the aggregator.")
+
+File = Annotated[Path, typer.Argument(help="An audit log; FILE.head lies beside it.", metavar="FILE")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else, to standard output.")]
+Event = Annotated[str | None, typer.Option(help="Only the lines of this event.", metavar="NAME")]
+
+
+@audit.command()
+def verify(file: File, as_json: Json = False) -> None:
+    """Find any line that was altered, removed or reordered. It may be called while the log is being written."""
+    found = verify_audit(file)
+    if as_json:
+        times = {"first_time": found.first_time, "last_time": found.last_time}
+        ends = {"head": found.last_chain, "last_line_in_head": found.in_head, "torn_bytes": found.torn}
+        print(json.dumps({"file": str(file), "lines": found.lines, **times, **ends}, indent=2))
+    elif not found.lines:
+        print(f"{file}: no lines yet")
+    else:
+        lines = "1 line" if found.lines == 1 else f"{found.lines} lines"
+        print(f"{file}: {lines} from {found.first_time} to {found.last_time}, unbroken, head {found.last_chain}")
+        if found.torn:
+            print(f"{found.torn} bytes behind the last line are no line: a crash tore it, or another hand added them")
+        if not found.in_head:
+            print(
+                f"the last line is not in {head_path(file)}: a crash came between, or another hand added it; while the "
+                "log is in use, ask again"
+            )
+
+
+@audit.command()
+def show(file: File, event: Event = None) -> None:
+    """Print the lines, after the log was found unbroken: time, who, event, fields."""
+    verify_audit(file)
+    for entry in entries(file):
+        if event in (None, entry.event):
+            print(_readable(entry))
+
+
+def _readable(entry: Entry) -> str:
+    fields = (f"{_text(name)}={_text(value)}" for name, value in entry.fields.items())
+    return "  ".join((entry.time, _text(entry.who), _text(entry.event), " ".join(fields))).rstrip()
+
+
+def _text(value: Value) -> str:
+    """Plain words as they are. All else as JSON: another side chose it, and it may hold what a terminal obeys."""
+    plain = isinstance(value, str) and value.isprintable() and value and not set(value) & set(' "=')
+    return str(value) if plain else json.dumps(value)

@@ -1,0 +1,61 @@
+"""`siloseal compare`: grids of runs, and the report that compares them."""
+
+import json
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+OUT = Path("runs/compare")
+CORES = len(os.sched_getaffinity(0))
+
+Configs = Annotated[
+    list[Path], typer.Argument(help="Comparisons' YAML files; configs/compare-*.yaml has ours.", metavar="CONFIG...")
+]
+Out = Annotated[Path, typer.Option(help="Where cells, table, figures and report go; finished cells are found there.")]
+Workers = Annotated[int, typer.Option(min=1, max=1024, help="Cells at a time. By default one a core.")]
+List = Annotated[bool, typer.Option("--list", help="Show the cells and which of them are there, and run nothing.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else, to standard output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show errors only.")]
+
+
+def compare(
+    configs: Configs,
+    out: Out = OUT,
+    workers: Workers = CORES,
+    only_list: List = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run grids of measurements, and write a table, figures and one report that compares them.
+
+    The same command again runs only what is missing or has changed.
+    """
+    from siloseal.cli.console import Console
+    from siloseal.experiments.comparison import compare as comparing
+
+    if only_list:
+        listed = comparing.list_cells(configs, out)
+        if as_json:
+            print(json.dumps([{"cell": cell.digest, "title": cell.title, "there": there} for cell, there in listed]))
+        else:
+            print(
+                "\n".join(f"{'there' if there else 'to run':7} {cell.digest}  {cell.title}" for cell, there in listed)
+            )
+        return
+    try:
+        with Console(quiet=quiet, json=as_json) as console:
+            outcome = comparing.compare(configs, out, workers=workers, console=console)
+    except KeyboardInterrupt:
+        print("\ninterrupted; the same command goes on with what is missing", file=sys.stderr, flush=True)
+        raise typer.Exit(130) from None
+    if as_json:
+        print(json.dumps(asdict(outcome), indent=2))
+        raise typer.Exit(1 if outcome.failed else 0)
+    if not quiet:
+        print(f"{outcome.cells} cells: {outcome.ran} run, {outcome.found} found")
+        print(f"table: {outcome.table}\nreport: {outcome.report}")
+    comparing.require_complete(outcome)

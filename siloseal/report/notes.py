@@ -1,0 +1,86 @@
+"""What a reader should know before trusting a run's numbers, the disappointments included."""
+
+from collections.abc import Mapping
+
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.phases import PHASE_1, WARM_START
+from siloseal.federation.job.sections.evaluation import FewShotTasks
+from siloseal.federation.job.sections.few_shot import Episodic
+from siloseal.runs.metrics import QualityMetric
+from siloseal.runs.scoring import headline
+
+Scores = Mapping[tuple[str, str | None], QualityMetric]
+
+PHASE_2_GAIN = 0.02
+"""What tuning should add to a generator within ten rounds; where it does not, the report says so."""
+
+_IMAGES = (
+    "Accuracies are the experimenter's measurements in a simulation: tested on held-out real data that no silo trained "
+    "on; the real-data number and the Frechet yardstick come from classifiers trained on the pooled training data. All "
+    "of that is outside the privacy guarantee, and nothing of it flows back into training."
+)
+_TASKS = (
+    "Accuracies are the experimenter's measurements in a simulation: on tasks of held-out classes, none of which any "
+    "silo trained on, the same tasks for every model. They are outside the privacy guarantee, as is pooled training, "
+    "and nothing of them flows back into training."
+)
+_SIZES = "Which classes a silo declares and how many examples it has count as public here."
+_TASK_SIZES = (
+    "Training tasks are formed by labels: which classes a silo has and how many images of each count as public."
+)
+_ALONE = (
+    "The runs of each silo alone are a comparison: they spend the same epsilon on the same data once more, in ledgers "
+    "of their own, and are not part of the guarantee. evaluation.silo_alone switches them off."
+)
+
+
+def run_notes(job: Job, scores: Scores) -> list[str]:
+    """For the report, in the order of the run."""
+    few_shot, measure = isinstance(job.evaluation, FewShotTasks), headline(job)
+    notes = [_TASKS if few_shot else _IMAGES, _TASK_SIZES if isinstance(job.learner, Episodic) else _SIZES]
+    if job.evaluation.silo_alone:
+        notes.append(_ALONE)
+    return [*notes, *(_of_tasks(scores, measure) if few_shot else _of_images(scores, measure))]
+
+
+def _of_images(scores: Scores, measure: str) -> list[str]:
+    score, notes = {key: metric.accuracy[measure] for key, metric in scores.items()}, list[str]()
+    trained = [value for (stage, _), value in score.items() if stage == "silo_trained"]
+    average = score.get((PHASE_1, None))
+    if trained and average is not None:
+        verb = "beats" if average > max(trained) else "does not beat"
+        notes.append(
+            f"The average ({average:.3f}) {verb} the best silo's own model after phase 1 ({max(trained):.3f})."
+        )
+    rounds = [score[f"round_{n}", None] for n in range(1, 11) if (f"round_{n}", None) in score]
+    if average is not None and rounds:
+        gain = rounds[-1] - average
+        verdict = "adds" if gain >= PHASE_2_GAIN else f"does not add the {PHASE_2_GAIN} that it should:"
+        notes.append(f"Phase 2 {verdict} {gain:+.3f} within its first {len(rounds)} rounds.")
+    warm = score.get((WARM_START, None))
+    if warm is not None and average is not None and warm > average:
+        notes.append(f"The warm start alone ({warm:.3f}) is better than the phase 1 average ({average:.3f}).")
+    return notes
+
+
+def _of_tasks(scores: Scores, measure: str) -> list[str]:
+    """Differences of accuracies, each with the widest that chance in drawing tasks would make likely."""
+    compared = [
+        ("Training and averaging", (PHASE_1, None), (WARM_START, None)),
+        ("Tuning", ("final", None), (PHASE_1, None)),
+        ("Federating, over the best silo alone,", ("final", None), _best(scores, "silo_alone", measure)),
+        ("Pooling everybody's images without privacy", ("pooled", None), ("final", None)),
+    ]
+    notes = list[str]()
+    for what, one, other in compared:
+        if one in scores and other in scores:
+            gain = scores[one].accuracy[measure] - scores[other].accuracy[measure]
+            margin = scores[one].margin[measure] + scores[other].margin[measure]
+            words = "" if abs(gain) > margin else ", which is within the margins of the two"
+            notes.append(f"{what} changes {measure} accuracy by {100 * gain:+.1f} points{words}.")
+    return notes
+
+
+def _best(scores: Scores, stage: str, measure: str) -> tuple[str, str | None]:
+    found = [key for key in scores if key[0] == stage]
+    return max(found, key=lambda key: scores[key].accuracy[measure], default=(stage, None))

@@ -1,0 +1,133 @@
+"""What federating is worth and what privacy costs: the accuracies of a few-shot run, as rows.
+
+The terminal and the report draw the same rows; only the terminal leaves out rounds where there are many.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from siloseal.federation.errors import RunError
+from siloseal.report import wording
+from siloseal.runs.metrics import REFERENCES, QualityMetric, stage_title
+from siloseal.runs.summary import RunSummary
+
+TITLE = "The value of federating and the price of privacy"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One model, with a cell a measure."""
+
+    title: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTable:
+    """Groups, none of them empty: the global model over time, the silos' own models, the pooled one."""
+
+    measures: tuple[str, ...]
+    groups: tuple[tuple[Row, ...], ...]
+    caption: str
+
+
+def score_table(summary: RunSummary, *, most_rounds: int | None = None) -> ScoreTable:
+    """Every measurement of a few-shot run; of more than `most_rounds` rounds only some."""
+    measures = tuple(dict.fromkeys(name for score in summary.scores for name in score.accuracy))
+    shared = _global_models(summary)
+    rounds = [score.stage for score in shared if score.stage.startswith("round_")]
+    every = _stride(len(rounds), most_rounds)
+    shown = {stage for n, stage in enumerate(rounds, start=1) if n in (1, len(rounds)) or n % every == 0}
+    kept = [score for score in shared if score.stage in shown or score.stage not in rounds]
+    titled = (
+        [(_global_title(score, summary, last=score is shared[-1]), score) for score in kept],
+        _silo_models(summary),
+        [(stage_title(score.stage), score) for score in summary.scores if score.stage == "pooled"],
+    )
+    groups = tuple(tuple(_row(title, score, measures) for title, score in group) for group in titled if group)
+    return ScoreTable(measures, groups, _caption(summary, rounds=len(rounds), every=every))
+
+
+def headline(summary: RunSummary, stage: str) -> str:
+    """The best model of a stage by the measure that stands for all of them, with its margin."""
+    measure = summary.classifier
+    found = [score for score in summary.scores if score.stage == stage and measure in score.accuracy]
+    best = max(found, key=lambda score: score.accuracy[measure], default=None)
+    return wording.percent(None) if best is None else cell(best, measure)
+
+
+def stage_name(stage: str, summary: RunSummary) -> str:
+    """A stage as a person reads it: what a few-shot run starts from need not be warm."""
+    if stage != "warm_start" or not summary.few_shot:
+        return stage_title(stage)
+    fedavg = "phase_1" not in summary.accuracy and "round_1" in summary.accuracy
+    return "Before round 1" if fedavg else "Before phase 1"
+
+
+def ways_and_shots(measure: str) -> tuple[int, int]:
+    """How many classes a task has, and how many labelled images each of them."""
+    found = re.fullmatch(r"([1-9]\d*)-way ([1-9]\d*)-shot", measure)
+    if found is None:
+        raise RunError(
+            f"summary.json has {measure!r} as the kind of tasks; expected one like 5-way 1-shot; run the job again, or "
+            "restore the file"
+        )
+    return int(found[1]), int(found[2])
+
+
+def chance(summary: RunSummary) -> str:
+    """How often a guess is right."""
+    ways, _ = ways_and_shots(summary.classifier)
+    return wording.percent(1 / ways)
+
+
+def _global_models(summary: RunSummary) -> list[QualityMetric]:
+    """In order; the final model is the last of them, and appears by itself only where its numbers are others."""
+    models = [score for score in summary.scores if score.silo is None and score.stage not in REFERENCES]
+    if len(models) > 1 and models[-1].stage == "final" and models[-1].accuracy == models[-2].accuracy:
+        return models[:-1]
+    return models
+
+
+def _global_title(score: QualityMetric, summary: RunSummary, *, last: bool) -> str:
+    title = stage_name(score.stage, summary)
+    return f"{title}, final" if last and score.stage != "final" else title
+
+
+def _silo_models(summary: RunSummary) -> list[tuple[str, QualityMetric]]:
+    """In the order of the silos, which is not the one in which their models were measured."""
+    scores = {(score.stage, score.silo): score for score in summary.scores}
+    wanted = [
+        (title, (stage, silo.name))
+        for silo in summary.silos
+        for stage, title in (
+            ("silo_trained", f"After local training, {silo.name}"),
+            ("silo_alone", f"{silo.name} alone"),
+        )
+    ]
+    return [(title, scores[key]) for title, key in wanted if key in scores]
+
+
+def _row(title: str, score: QualityMetric, measures: Sequence[str]) -> Row:
+    return Row(title, tuple(cell(score, measure) for measure in measures))
+
+
+def cell(score: QualityMetric, measure: str) -> str:
+    """An accuracy with its margin."""
+    return wording.percent(score.accuracy.get(measure), score.margin.get(measure))
+
+
+def _stride(rounds: int, most: int | None) -> int:
+    """So that every so manieth round, with the first and the last, makes `most` at most."""
+    return 1 if most is None or rounds <= most else math.ceil(rounds / (most - 2))
+
+
+def _caption(summary: RunSummary, *, rounds: int, every: int) -> str:
+    words = (
+        "Accuracy in tasks of classes that nobody trained on; ± is the 95 % confidence interval over tasks, in points. "
+        f"Chance: {chance(summary)}."
+    )
+    left_out = f" Of {rounds} rounds: the first, one in {every}, and the last; the report has all."
+    return words + left_out if every > 1 else words

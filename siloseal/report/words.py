@@ -1,0 +1,108 @@
+"""What the report says in sentences: how to read it, and what holds for every run."""
+
+import math
+from collections.abc import Sequence
+
+from siloseal.federation.privacy.accounting import MEANINGLESS_EPSILON
+from siloseal.report import wording
+from siloseal.report.score_table import chance, headline, ways_and_shots
+from siloseal.runs.summary import RunSummary
+
+
+def guide(summary: RunSummary) -> str:
+    """Three sentences for the person who answers for the data."""
+    learnt = _tasks_learnt(summary) if summary.few_shot else _images_learnt(summary)
+    return f"{learnt} {privacy_sentence(summary)}"
+
+
+def _images_learnt(summary: RunSummary) -> str:
+    together = (
+        f"{len(summary.silos)} institutions trained one model that draws artificial images, and each kept its own "
+        "records in its own house: only models and statistics travelled."
+    )
+    alone = (
+        ""
+        if summary.best_silo_accuracy is None
+        else f"{wording.share(summary.best_silo_accuracy)} for the best institution on its own, "
+    )
+    quality = (
+        "Accuracy is how often a program that has seen only artificial images names real, unseen ones rightly: "
+        f"{wording.share(summary.final_accuracy)} for the joint model, {alone}"
+        f"and {wording.share(summary.real_data_accuracy)} with real records instead."
+    )
+    return f"{together} {quality}"
+
+
+def _tasks_learnt(summary: RunSummary) -> str:
+    together = (
+        f"{len(summary.silos)} institutions trained one model that learns to tell new kinds of images apart from a few "
+        "examples, and each kept its own records in its own house: only models and sizes travelled."
+    )
+    ways, shots = ways_and_shots(summary.classifier)
+    compared = {
+        "for the joint model": summary.final_accuracy,
+        "for the best institution on its own": summary.best_silo_accuracy,
+        "for a model trained on all images in one place, without privacy": summary.pooled_accuracy,
+    }
+    words = [f"{wording.percent(value)} {whose}" for whose, value in compared.items() if value is not None]
+    quality = (
+        f"Accuracy, {summary.classifier}, is how often the model names an image rightly once it has seen {shots} "
+        f"labelled {'example' if shots == 1 else 'examples'} of each of {ways} kinds, none of which anybody trained "
+        f"on, where guessing would be right {chance(summary)} of the time: {_listed(words) or wording.percent(None)}."
+    )
+    return f"{together} {quality}"
+
+
+def privacy_sentence(summary: RunSummary) -> str:
+    """What epsilon means here, without comfort that it does not give."""
+    if summary.epsilon is None or summary.delta is None:
+        return "Differential privacy was off, so nothing bounds what the model may reveal about a single record."
+    unit = summary.parameters.get("unit of privacy", "one example")
+    if summary.epsilon > MEANINGLESS_EPSILON:
+        return (
+            f"Epsilon bounds what can be learnt about {unit}, but at {summary.epsilon:.0f} the bound is "
+            "too weak to mean anything: treat this model as if it had no such guarantee."
+        )
+    factor = math.ceil(100 * math.exp(summary.epsilon)) / 100
+    aside = "," if "," in unit else ""  # closes what the unit's own comma opened
+    return (
+        f"Epsilon {wording.epsilon(summary.epsilon)} bounds what can be learnt about {unit}{aside} from what "
+        f"was released: its presence changes the odds of any outcome at most {factor:,.{2 if factor < 10 else 0}f}-fold"
+        f" (delta {wording.delta(summary.delta)} aside), so smaller is safer, and about 1 counts as strong."
+    )
+
+
+def lost_to_a_silo(summary: RunSummary) -> str | None:
+    """Said where the global model is no better than what one silo has without the others."""
+    final, best = summary.final_accuracy, summary.best_silo_accuracy
+    if final is None or best is None or final > best:
+        return None
+    ours, theirs = f"{final:.3f}", f"{best:.3f}"
+    if summary.few_shot:
+        ours, theirs = headline(summary, "final"), headline(summary, "silo_alone")
+    return f"In this run the global model ({ours}) did not beat the best silo alone ({theirs})."
+
+
+def standing_notes(summary: RunSummary) -> list[str]:
+    """What holds for every run of its kind."""
+    outside = (
+        f"The quality numbers come from held-out {'' if summary.few_shot else 'real '}images without noise. They lie "
+        "outside the privacy guarantee, and nothing that they show flowed back to training."
+    )
+    if summary.few_shot:
+        return [
+            outside,
+            "One run with one seed: differences smaller than the two margins together should be read as equal. The "
+            "intervals are over tasks, not over training runs.",
+        ]
+    return [
+        outside,
+        "One run with one seed: accuracies that differ by less than 0.03 should be read as equal.",
+        "The Fréchet distance uses a small classifier's features. It is not the FID of the literature, and compares "
+        "only within one run.",
+    ]
+
+
+def _listed(words: Sequence[str]) -> str:
+    """One, two and three."""
+    return " and ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)

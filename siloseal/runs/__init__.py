@@ -1,0 +1,1 @@
+"""Whole runs on one machine or deployed: their folders, their records and how they end."""

@@ -1,0 +1,152 @@
+"""From what happened in a run to what its folder says: traffic, privacy, protection, honest notes, the summary."""
+
+from pathlib import Path
+
+from siloseal.federation.config.loading import load_config
+from siloseal.federation.errors import RunError
+from siloseal.federation.job.guarantee import guarantee_of
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.sections.few_shot import Episodic
+from siloseal.federation.job.sections.privacy import NoPrivacy
+from siloseal.federation.privacy.accounting import MEANINGLESS_EPSILON
+from siloseal.federation.privacy.events import GaussianRelease, SampledGaussianSteps
+from siloseal.report.guarantees import Ledgers, Parts, baseline_warnings, parameters, protection
+from siloseal.report.notes import run_notes
+from siloseal.runs.folder import silo_folder
+from siloseal.runs.metrics import REFERENCES, Metric, NoteMetric, PrivacyMetric
+from siloseal.runs.recorder import Recorder
+from siloseal.runs.result import Finished
+from siloseal.runs.scoring import headline
+from siloseal.runs.simulation import declared_labels
+from siloseal.runs.summary import RunSummary, SiloSummary, read_run, write_metrics
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.units import count_units
+from siloseal.silo.ledger import Budget, Ledger
+
+
+def sum_up(
+    job: Job, run_dir: Path, parts: Parts, ledgers: Ledgers, finished: Finished, recorder: Recorder, *, seconds: float
+) -> RunSummary:
+    """Write the closing metrics and return the summary."""
+    warnings = [*finished.notes, *baseline_warnings(job)]
+    if recorder.resumed:
+        warnings.append(
+            "This run was interrupted and resumed: durations are those of its last part, and training that the "
+            "interruption threw away stays charged."
+        )
+    notes = (*warnings, *run_notes(job, recorder.scores))
+    metrics: list[Metric] = [*recorder.scores.values(), *finished.traffic, *recorder.timings()]
+    metrics += [
+        *_privacy(ledgers),
+        *protection(job, finished),
+        *(NoteMetric(text=text) for text in notes),
+    ]
+    write_metrics(run_dir, metrics)
+    measure = headline(job)
+    accuracy = {
+        stage: metric.accuracy[measure]
+        for (stage, silo), metric in recorder.scores.items()
+        if silo is None and stage not in REFERENCES
+    }
+    silos = [_silo(job, name, parts[name], ledgers[name], recorder) for name in parts]
+    alone = [silo.accuracy_alone for silo in silos if silo.accuracy_alone is not None]
+    spent = [silo.epsilon for silo in silos if silo.epsilon is not None]
+    return RunSummary(
+        name=job.name,
+        accuracy=accuracy,
+        best_silo_accuracy=max(alone, default=None),
+        real_data_accuracy=_reference("real", recorder, measure),
+        pooled_accuracy=_reference("pooled", recorder, measure),
+        epsilon=max(spent, default=None),
+        delta=None if isinstance(job.privacy, NoPrivacy) else job.privacy.delta,
+        bytes=sum(entry.sent_bytes + entry.received_bytes for entry in finished.traffic),
+        seconds=seconds,
+        run_dir=str(run_dir),
+        learner=job.learner.kind,
+        classifier=measure,
+        scores=list(recorder.scores.values()),
+        silos=silos,
+        parameters=parameters(job, parts, ledgers, finished),
+        warnings=warnings,
+    )
+
+
+def _silo(job: Job, name: str, part: LabelledImages, ledger: Ledger | None, recorder: Recorder) -> SiloSummary:
+    measure = headline(job)
+    scores = {stage: recorder.scores.get((stage, name)) for stage in ("silo_alone", "silo_trained")}
+    alone, trained = (metric.accuracy[measure] if metric else None for metric in scores.values())
+    return SiloSummary(
+        name=name,
+        examples=len(part),
+        tasks=count_units(job, part) if _has_fixed_tasks(job) else None,
+        labels=declared_labels(job, part),
+        epsilon=ledger.epsilon if ledger else None,
+        budget=ledger.budget.epsilon if ledger else None,
+        accuracy_alone=alone,
+        accuracy_trained=trained,
+        statement=_statement(name, ledger),
+    )
+
+
+def _has_fixed_tasks(job: Job) -> bool:
+    return isinstance(job.learner, Episodic) and job.learner.episodes == "fixed"
+
+
+def _statement(name: str, ledger: Ledger | None) -> str:
+    if ledger is None:
+        return f"{name}: no guarantee; privacy was switched off in the job."
+    if ledger.epsilon > MEANINGLESS_EPSILON:
+        return f"{name}: no meaningful guarantee; the ledger counts epsilon {ledger.epsilon:.0f}."
+    return ledger.statement()
+
+
+def _privacy(ledgers: Ledgers) -> list[PrivacyMetric]:
+    metrics = list[PrivacyMetric]()
+    for name, ledger in ledgers.items():
+        if ledger is None:
+            metrics.append(PrivacyMetric(silo=name, phase="total", epsilon=None, delta=None))
+            continue
+        delta = ledger.budget.delta
+        for phase in dict.fromkeys(charge.phase for charge in ledger.charges):
+            events = [charge.event for charge in ledger.charges if charge.phase == phase]
+            steps = sum(event.steps for event in events if isinstance(event, SampledGaussianSteps))
+            multipliers = [
+                event.noise_multiplier for event in events if isinstance(event, GaussianRelease | SampledGaussianSteps)
+            ]
+            rates = [event.sampling_rate for event in events if isinstance(event, SampledGaussianSteps)]
+            metrics.append(
+                PrivacyMetric(
+                    silo=name,
+                    phase=phase,
+                    epsilon=ledger.epsilon_of_phase(phase),
+                    delta=delta,
+                    noise_multiplier=min(multipliers, default=None),
+                    sampling_rate=max(rates, default=None),
+                    steps=steps or len(events),
+                )
+            )
+        metrics.append(PrivacyMetric(silo=name, phase="total", epsilon=ledger.epsilon, delta=delta))
+    return metrics
+
+
+def _reference(stage: str, recorder: Recorder, measure: str) -> float | None:
+    metric = recorder.scores.get((stage, None))
+    return None if metric is None else metric.accuracy[measure]
+
+
+def check_ledgers(run_dir: Path) -> None:
+    """The ledgers of a finished run, where they lie here, say what its summary says; `SiloSealError` if not."""
+    summary = read_run(run_dir).summary
+    if summary.delta is None:
+        return
+    guarantee = guarantee_of(load_config(Job, run_dir / "config.yaml"))
+    for silo in summary.silos:
+        path = silo_folder(run_dir, silo.name) / "ledger.jsonl"
+        if silo.budget is None or not path.is_file():
+            continue
+        with Ledger(path, silo=silo.name, budget=Budget(silo.budget, summary.delta), guarantee=guarantee) as ledger:
+            if silo.epsilon is None or abs(ledger.epsilon - silo.epsilon) > 1e-6:
+                raise RunError(
+                    f"{path} counts epsilon {ledger.epsilon:.6f}, but summary.json says {silo.epsilon}; one of them "
+                    "was altered: restore them from a backup"
+                )

@@ -1,0 +1,75 @@
+"""Starts the two sides of a deployment from their files."""
+
+from functools import partial
+from pathlib import Path
+
+import torch
+from threadpoolctl import threadpool_limits
+
+from siloseal.aggregator.config import AggregatorConfig
+from siloseal.aggregator.coordinator import Outcome
+from siloseal.aggregator.deployed import DeployedAggregator
+from siloseal.federation.config.loading import load_config
+from siloseal.federation.config.section import placed
+from siloseal.federation.errors import AuditDamaged
+from siloseal.federation.job.sections.data import AtSilos
+from siloseal.federation.randomness import Randomness, SecureRandomness
+from siloseal.federation.records.audit import AuditLog, entries, head_path
+from siloseal.federation.records.storage import make_folder
+from siloseal.runs.feed import Feed
+from siloseal.runs.prometheus import AggregatorNumbers, SiloNumbers, metrics_page
+from siloseal.silo.config import SiloConfig
+from siloseal.silo.deployed import TAKES_PART, DeployedSilo
+from siloseal.silo.participation import Participation
+from siloseal.silo.public_start import public_sum
+
+AUDIT_FILE = "audit.jsonl"
+
+
+def run_aggregator(path: Path, *, json_lines: bool, quiet: bool) -> Outcome:
+    """Serve the run that this file describes to its end."""
+    config = placed(load_config(AggregatorConfig, path), path.resolve().parent)
+    with _feed(config.state, "aggregator", json_lines=json_lines, quiet=quiet) as feed, threadpool_limits(1):
+        torch.set_num_threads(1)
+        aggregator = DeployedAggregator(config, public_sum=partial(public_sum, own=AtSilos()), witness=feed)
+        try:
+            with metrics_page(config.metrics, AggregatorNumbers(aggregator.status.report)):
+                return aggregator.run()
+        finally:
+            aggregator.close()
+
+
+def run_silo(path: Path, *, json_lines: bool, quiet: bool, randomness: Randomness | None = None) -> Participation:
+    """Take part in the run that the aggregator of this file serves."""
+    config = placed(load_config(SiloConfig, path), path.resolve().parent)
+    with _feed(config.state, config.name, json_lines=json_lines, quiet=quiet) as feed, threadpool_limits(1):
+        torch.set_num_threads(1)
+        past = {str(entry.fields["run"]) for entry in entries(config.state / AUDIT_FILE) if entry.event == TAKES_PART}
+        silo = DeployedSilo(config, randomness=randomness or SecureRandomness(), witness=feed, past_runs=past)
+        try:
+            with metrics_page(config.metrics, SiloNumbers(lambda: silo.standing)):
+                return silo.serve()
+        finally:
+            silo.close()
+
+
+def _feed(state: Path, who: str, *, json_lines: bool, quiet: bool) -> Feed:
+    make_folder(state, mode=0o700)
+    _require_its_log(state)
+    return Feed(AuditLog(state / AUDIT_FILE, who=who), json_lines=json_lines, quiet=quiet)
+
+
+def _require_its_log(state: Path) -> None:
+    """A new log begins only in a new folder. Log and head are on the disk before anything else is written there."""
+    log = state / AUDIT_FILE
+    if head_path(log).exists() or (log.exists() and log.stat().st_size > 0):
+        return  # what may be wrong with them, the log says when it is opened
+    if found := [name for name in ("journal.sqlite", "runs") if _holds_something(state / name)]:
+        raise AuditDamaged(
+            f"{log} and its head are gone, but {found[0]} beside them shows that there was a log; restore both from a "
+            "backup: a new log would hide what happened before it"
+        )
+
+
+def _holds_something(path: Path) -> bool:
+    return any(path.iterdir()) if path.is_dir() else path.exists()

@@ -1,0 +1,57 @@
+"""Where a run lives. The same command again continues an interrupted run; a finished one is never overwritten."""
+
+from pathlib import Path
+
+from siloseal.federation.config.loading import load_config, to_yaml
+from siloseal.federation.errors import ConfigError, RunError
+from siloseal.federation.job.job import Job
+from siloseal.federation.records.storage import make_folder, write_atomically
+
+
+def open_run_folder(job: Job, out: Path | None) -> Path:
+    """`out`, or the first of runs/NAME, runs/NAME-2, ... that is new or holds this job unfinished."""
+    if out is not None:
+        if is_finished(out):
+            raise RunError(f"{out} holds a finished run; see `siloseal report {out}`, or choose another folder")
+        if (out / "config.yaml").exists() and not _is_of(job, out):
+            raise RunError(f"{out} was begun with another job; run that job again, or choose another folder")
+        if out.exists() and not (out / "config.yaml").exists() and (not out.is_dir() or _has_files(out)):
+            raise RunError(f"{out} is not empty and not a run folder; choose another folder")
+        return _begin(job, out)
+    number, folder = 1, Path("runs") / job.name
+    while folder.exists() and (is_finished(folder) or not _is_of(job, folder)):
+        number += 1
+        folder = Path("runs") / f"{job.name}-{number}"
+    return _begin(job, folder)
+
+
+def is_finished(folder: Path) -> bool:
+    """The report is written last."""
+    return (folder / "summary.json").exists() and (folder / "report.html").exists()
+
+
+def silo_folder(run_dir: Path, silo: str) -> Path:
+    """Where a silo's ledger and models of this run lie; a deployed silo has a folder for each run it took part in."""
+    home = run_dir / "silos" / silo
+    return next(iter(sorted((home / "runs").glob("*"))), home)
+
+
+def _has_files(folder: Path) -> bool:
+    """Files whose names begin with a dot are what a kill may leave of a run folder's first file."""
+    return any(not path.name.startswith(".") for path in folder.iterdir())
+
+
+def _is_of(job: Job, folder: Path) -> bool:
+    try:
+        return load_config(Job, folder / "config.yaml").digest == job.digest
+    except ConfigError:
+        return False
+
+
+def _begin(job: Job, folder: Path) -> Path:
+    try:
+        make_folder(folder)
+        write_atomically(folder / "config.yaml", to_yaml(job).encode())
+    except OSError as error:
+        raise RunError(f"{folder} cannot be written ({error}); choose another folder or free some space") from error
+    return folder

@@ -1,0 +1,253 @@
+"""What a job will do and cost, before anything runs: steps, epsilon, bytes, memory, time."""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from siloseal.federation.job.contributions import (
+    model_domain,
+    model_scheme,
+    require_precision,
+    sketch_domain,
+    sketch_scheme,
+)
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START
+from siloseal.federation.job.planning import SiloPlan, epsilon_by_phase, plan_silo
+from siloseal.federation.job.sections.evaluation import FewShotTasks
+from siloseal.federation.job.sections.privacy import NoPrivacy, UnitLevel
+from siloseal.federation.job.sections.schedule import FedAvg, TwoPhase
+from siloseal.federation.job.sections.warm_start import KernelMeanStart, LeaderStart, PublicStart
+from siloseal.federation.privacy.accounting import RENYI, tightest_epsilon
+from siloseal.federation.privacy.events import Event
+from siloseal.federation.randomness import SeededRandomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.driving import run_sum
+from siloseal.federation.sums.secure_sum import SecureSum
+from siloseal.federation.sums.session import RealDomain, Session
+from siloseal.models.building import Model, build_learner, feature_map, initial_model, load_generator, vector_lengths
+from siloseal.models.kernel_mean import fit_generator
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.units import count_units, units_of
+from siloseal.silo.public_start import public_sum
+from siloseal.silo.training.trainer import Privacy, PrivateTrainer
+
+MEASURED_STEPS = 5
+PROGRAM_BYTES = 600 * 2**20
+"""What Python and torch take by themselves."""
+
+
+@dataclass(frozen=True)
+class SiloCost:
+    """One silo's line of the plan."""
+
+    name: str
+    examples: int
+    units: int
+    """Of privacy: the examples, or the tasks that they form."""
+    plan: SiloPlan
+    epsilon: dict[str, float] | None
+    """By phase and in total; None where privacy is off."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that `siloseal plan` prints."""
+
+    silos: list[SiloCost]
+    tightest_epsilon: float | None
+    """Of the silo that spends most, by privacy loss distributions; None where they do not apply."""
+    parameters: int
+    upload_bytes: dict[str, int]
+    """From one silo, by phase; measured on encoded messages of the right size."""
+    download_bytes: dict[str, int]
+    memory_bytes: int
+    seconds: dict[str, float]
+    """Estimated from a few measured steps on this machine, by phase."""
+
+
+def make_plan(job: Job, parts: dict[str, LabelledImages], *, workers: int) -> Plan:
+    """The plan of this job over these silos."""
+    first = next(iter(parts.values()))
+    model = initial_model(job, first.image_shape, first.classes)
+    silos = [_silo_cost(job, name, part) for name, part in parts.items()]
+    if isinstance(job.warm_start, PublicStart):  # it is read now, so that what is wrong with it is said now
+        features = feature_map(job, job.warm_start, first.image_shape, first.classes)
+        public_sum(job.warm_start, features, own=job.data)
+    uploads, downloads, in_sums = _traffic(job, first, model.size)
+    return Plan(
+        silos=silos,
+        tightest_epsilon=_tightest(job, silos),
+        parameters=model.size,
+        upload_bytes=uploads,
+        download_bytes=downloads,
+        memory_bytes=_memory(parts, model.size),
+        seconds=_seconds(job, parts, silos, model, in_sums, workers),
+    )
+
+
+def _silo_cost(job: Job, name: str, part: LabelledImages) -> SiloCost:
+    units = count_units(job, part)
+    plan = plan_silo(job, name, units, vector_lengths(job, part.image_shape, part.classes))
+    require_precision(job, name, units)
+    epsilon = None if isinstance(job.privacy, NoPrivacy) else epsilon_by_phase(plan, job.privacy.delta)
+    return SiloCost(name, len(part), units, plan, epsilon)
+
+
+def _tightest(job: Job, silos: list[SiloCost]) -> float | None:
+    if isinstance(job.privacy, NoPrivacy):
+        return None
+    most = max(silos, key=lambda cost: cost.epsilon["total"] if cost.epsilon else 0.0)
+    events = [event for of_phase in most.plan.events().values() for event in of_phase]
+    epsilon, how = tightest_epsilon(events, job.privacy.delta)
+    return None if how == RENYI else epsilon
+
+
+def _traffic(
+    job: Job, data: LabelledImages, parameters: int
+) -> tuple[dict[str, int], dict[str, int], dict[str, float]]:
+    """Bytes of one silo that takes part in everything, and the seconds of all silos' sums, one after the other."""
+    model_bytes = 4 * parameters
+    up, down, last = Counter[str](), Counter[str](), WARM_START
+    seconds = dict[str, float]()
+    if isinstance(job.warm_start, KernelMeanStart):
+        length = feature_map(job, job.warm_start, data.image_shape, data.classes).length
+        domain = sketch_domain(job, length)
+        cost = _sum_cost(sketch_scheme(job, length), domain, len(job.silos.names))
+        up[WARM_START], down[WARM_START], seconds[WARM_START] = cost
+    if isinstance(job.warm_start, LeaderStart):
+        one = _sum_cost(model_scheme(job, WARM_START, parameters), model_domain(job, parameters), 1)
+        up[WARM_START], down[WARM_START] = one.sent, model_bytes + one.received
+    rounds = {PHASE_1: 1, PHASE_2: job.schedule.tuning_rounds} if isinstance(job.schedule, TwoPhase) else {}
+    if isinstance(job.schedule, FedAvg):
+        rounds = {FEDAVG: job.schedule.rounds}
+    for phase, count in rounds.items():
+        if count:
+            crowd = job.schedule.crowd(len(job.silos.names))
+            cost = _sum_cost(model_scheme(job, phase, parameters), model_domain(job, parameters), crowd)
+            up[phase], down[phase] = count * cost.sent, count * (model_bytes + cost.received)
+            seconds[phase] = count * cost.seconds
+            last = phase
+    down[last] += model_bytes  # the final model goes to everyone
+    return dict(up), dict(down), seconds
+
+
+class SumCost(NamedTuple):
+    """Of one sum: bytes that the first silo sends and receives, and seconds of all parties one after the other."""
+
+    sent: int
+    received: int
+    seconds: float
+
+
+def _sum_cost(scheme: SecureSum, domain: RealDomain, silos: int) -> SumCost:
+    """The real protocol, run on zeros."""
+    began = time.perf_counter()
+    roster = tuple(f"silo{number}" for number in range(silos))
+    identities = [Identity.create(name) for name in roster]
+    session = Session(bytes(32), roster, domain, scheme.name, silos, tuple(identity.public for identity in identities))
+    sides = {
+        identity.name: scheme.silo(session, identity, np.zeros(domain.length), SeededRandomness(number))
+        for number, identity in enumerate(identities)
+    }
+    sent = received = 0
+
+    def ask(messages: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        nonlocal sent, received
+        replies = {name: sides[name].answer(message) for name, message in messages.items()}
+        sent += len(replies.get(roster[0], b""))
+        received += len(messages.get(roster[0], b""))
+        return replies
+
+    run_sum(scheme, session, ask)
+    return SumCost(sent, received, time.perf_counter() - began)
+
+
+def _memory(parts: dict[str, LabelledImages], parameters: int) -> int:
+    """Images, and about twelve copies of a model a silo: networks, moments, gradients, checkpoint, messages."""
+    pixels = sum(part.images.numel() for part in parts.values())
+    return PROGRAM_BYTES + 2 * 4 * pixels + len(parts) * 12 * 4 * 2 * parameters
+
+
+def _seconds(
+    job: Job,
+    parts: dict[str, LabelledImages],
+    silos: list[SiloCost],
+    model: Model,
+    in_sums: Mapping[str, float],
+    workers: int,
+) -> dict[str, float]:
+    """A few steps measured here, times the steps that are planned; and a sum measured here, times the sums."""
+    part = max(parts.values(), key=len)
+    step_seconds = _step_seconds(job, part)
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for cost in silos:
+        for phase, steps in cost.plan.steps.items():
+            seconds[phase] += steps * step_seconds / min(workers, len(parts))
+    for phase, spent in in_sums.items():
+        seconds[phase] += spent / min(workers, len(parts))
+    match job.warm_start:
+        case KernelMeanStart() | PublicStart() as start:
+            seconds[WARM_START] += start.fit_steps * _fit_seconds(job, start, part, model)
+    if job.evaluation.silo_alone and len(parts) > 1:
+        fits = seconds.get(WARM_START, 0.0) * len(parts) / min(workers, len(parts))
+        part_measured = min(1.0, job.evaluation.most_silos / len(parts))
+        seconds["silo_alone"] = part_measured * (fits + sum(seconds[phase] for phase in seconds if phase != WARM_START))
+    if isinstance(job.evaluation, FewShotTasks) and job.evaluation.pooled:  # as many units a step as all silos see
+        seconds["pooled"] = sum(sum(cost.plan.steps.values()) for cost in silos) * step_seconds
+    return dict(seconds)
+
+
+class _NobodysLedger:
+    """For steps whose result is thrown away."""
+
+    def charge(self, event: Event, *, phase: str) -> None:
+        """Nothing is released."""
+
+
+def _step_seconds(job: Job, part: LabelledImages) -> float:
+    """One training step, with clipping and noise where the job has them, and with nobody charged: it is thrown away."""
+    units = units_of(job, part, SeededRandomness(0))
+    rate = min(1.0, job.schedule.batch / len(units))
+    learner = build_learner(
+        job,
+        part.image_shape,
+        part.classes,
+        labels=sorted(part.label_set()),
+        expected_batch=rate * len(units),
+        randomness=SeededRandomness(0),
+    )
+    private = isinstance(job.privacy, UnitLevel)
+    trainer = PrivateTrainer(
+        learner,
+        units,
+        sampling_rate=rate,
+        optimizer=job.optimizer,
+        privacy=Privacy(1.0, 1.0, _NobodysLedger()) if private else None,
+        randomness=SeededRandomness(0),
+    )
+    return _timed(lambda steps: trainer.train(steps, phase="plan"))
+
+
+def _fit_seconds(job: Job, start: KernelMeanStart | PublicStart, part: LabelledImages, model: Model) -> float:
+    generator = load_generator(job, part.image_shape, part.classes, model)
+    features = feature_map(job, start, part.image_shape, part.classes)
+    zeros = torch.zeros(features.length, dtype=torch.float64)
+    return _timed(
+        lambda steps: fit_generator(
+            generator, features, zeros, steps=steps, batch=start.fit_batch, learning_rate=start.learning_rate, seed=0
+        )
+    )
+
+
+def _timed(run: Callable[[int], object]) -> float:
+    """Seconds a step."""
+    run(1)
+    began = time.perf_counter()
+    run(MEASURED_STEPS)
+    return (time.perf_counter() - began) / MEASURED_STEPS

@@ -1,0 +1,194 @@
+"""A whole run: data, silos, the job, the silos alone for comparison, and the run folder with its report."""
+
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import torch
+from threadpoolctl import threadpool_limits
+
+from siloseal.aggregator.observer import Model, Observer
+from siloseal.cli.console import Console
+from siloseal.federation.job.contributions import require_precision
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.planning import plan_silo
+from siloseal.federation.job.sections.evaluation import FewShotTasks
+from siloseal.federation.job.sections.few_shot import Episodic
+from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
+from siloseal.federation.job.sections.schedule import TwoPhase
+from siloseal.federation.job.sections.warm_start import LeaderStart
+from siloseal.federation.randomness import SecureRandomness
+from siloseal.federation.records.storage import locked, write_atomically
+from siloseal.federation.sums.plain.plain_sum import PlainSumConfig
+from siloseal.models.building import load_model, model_file, read_model, vector_lengths
+from siloseal.report.run_report import write_report
+from siloseal.runs.closing import sum_up
+from siloseal.runs.folder import open_run_folder, silo_folder
+from siloseal.runs.recorder import Recorder
+from siloseal.runs.result import Finished, from_outcome
+from siloseal.runs.scoring import build_scorer
+from siloseal.runs.simulation import RandomnessOf, deal, federate, open_silos
+from siloseal.runs.summary import RunSummary, write_summary
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.loading import load
+from siloseal.silo.data.units import count_units
+from siloseal.silo.ledger import Ledger, open_ledger
+from siloseal.silo.training.trainer import TrainingProgress
+
+WORKERS = 2
+"""Silos that compute at the same time; each uses one thread of its own."""
+
+POOLED = "pooled"
+
+
+Federation = Callable[[Job, Mapping[str, LabelledImages], Path, Recorder], Finished]
+"""Runs a job among silos that hold these parts, in this folder, or goes on with it."""
+
+
+def run_job(
+    job: Job,
+    out: Path | None,
+    console: Console,
+    *,
+    randomness_of: RandomnessOf = lambda _: SecureRandomness(),
+    workers: int = WORKERS,
+) -> RunSummary:
+    """Run, or go on with, the job in its folder, with silos in this process, so many of them at a time."""
+
+    def in_process(job: Job, parts: Mapping[str, LabelledImages], run_dir: Path, recorder: Recorder) -> Finished:
+        with open_silos(job, parts, run_dir, randomness_of, recorder.training) as silos:
+            return from_outcome(job, federate(job, silos, run_dir, recorder, workers=workers))
+
+    return run_and_report(job, out, console, in_process, randomness_of, workers=workers)
+
+
+def run_and_report(
+    job: Job,
+    out: Path | None,
+    console: Console,
+    federation: Federation,
+    randomness_of: RandomnessOf,
+    *,
+    workers: int = WORKERS,
+) -> RunSummary:
+    """Write everything that a reader of the run's folder expects.
+
+    What can be refused is refused before anything is written: data, partition, noise.
+    """
+    torch.set_num_threads(1)  # the parallelism is between silos
+    train, held_out = load(job.data)
+    parts = deal(job, train)
+    for name, part in parts.items():
+        units = count_units(job, part)
+        plan_silo(job, name, units, vector_lengths(job, train.image_shape, train.classes))
+        require_precision(job, name, units)
+    scorer = build_scorer(job, train, held_out)
+    run_dir = open_run_folder(job, out)
+    console.say(f"{job.name} in {run_dir}")
+    if out is None and run_dir.name != job.name:
+        console.say("an earlier run is there: this is another one, and what it spends adds up")
+    with locked(run_dir), threadpool_limits(1):
+        began = time.monotonic()
+        recorder = Recorder(job, run_dir, scorer, train.image_shape, train.classes, console)
+        recorder.score_reference()
+        finished = federation(job, parts, run_dir, recorder)
+        write_atomically(run_dir / "global.safetensors", model_file(job.learner, finished.network))
+        recorder.finish()
+        _score_silos(job, parts, run_dir, recorder, randomness_of, console, workers)
+        if isinstance(job.evaluation, FewShotTasks) and job.evaluation.pooled:
+            _score_pooled(job, train, run_dir, recorder, console)
+        with ExitStack() as stack:
+            ledgers = {name: _ledger(job, run_dir, name, stack) for name in parts}
+            summary = sum_up(job, run_dir, parts, ledgers, finished, recorder, seconds=time.monotonic() - began)
+        write_summary(run_dir, summary)
+        write_report(run_dir)
+        return summary
+
+
+def _ledger(job: Job, run_dir: Path, name: str, stack: ExitStack) -> Ledger | None:
+    ledger = open_ledger(job, name, silo_folder(run_dir, name), worked_before=True)
+    return None if ledger is None else stack.enter_context(ledger)
+
+
+def _score_silos(
+    job: Job,
+    parts: Mapping[str, LabelledImages],
+    run_dir: Path,
+    recorder: Recorder,
+    randomness_of: RandomnessOf,
+    console: Console,
+    workers: int,
+) -> None:
+    """Each silo's own model before the aggregation, and what it would have had without the others."""
+
+    def score_trained(name: str) -> None:
+        trained = silo_folder(run_dir, name) / "trained.safetensors"
+        if trained.exists():
+            recorder.score("silo_trained", name, read_model(trained))
+
+    def score_alone(name: str) -> None:
+        if ("silo_alone", name) not in recorder.scores:
+            part = parts[name]
+            model = _run_alone(job, name, part, run_dir / "alone" / name, randomness_of)
+            # A silo without the others can only make the classes that it holds.
+            network = load_model(job, part.image_shape, part.classes, model)
+            recorder.score("silo_alone", name, network, sorted(part.label_set()))
+
+    if isinstance(job.privacy, SiloLevel):
+        return  # a silo's own model is not noised, and would leave it here
+    tasks = {"silo_trained": score_trained, "silo_alone": score_alone}
+    if not job.evaluation.silo_alone or len(parts) == 1:
+        del tasks["silo_alone"]
+    for stage, task in tasks.items():
+        names = list(parts)[: job.evaluation.most_silos]
+        console.stage(stage, len(names))
+        with recorder.during(stage), ThreadPoolExecutor(workers) as pool:
+            for done, _ in enumerate(pool.map(task, names), start=1):
+                console.advance(stage, None, done, len(names))
+
+
+def _score_pooled(job: Job, train: LabelledImages, run_dir: Path, recorder: Recorder, console: Console) -> None:
+    """What the same training would have learnt from everybody's images in one place, without privacy."""
+    if ("pooled", None) in recorder.scores:
+        return
+    console.stage("pooled", 1)
+    with recorder.during("pooled"):
+        learner = job.learner
+        if isinstance(learner, Episodic):  # as anyone would train who need not count
+            learner = learner.model_copy(update={"episodes": "fresh"})
+        # As many images a step as all silos together see.
+        schedule = job.schedule.model_copy(update={"batch": job.schedule.batch * len(job.silos.names)})
+        largest = max(job.largest_silo, len(train))
+        changes = {
+            "privacy": NoPrivacy(kind="none"), "learner": learner, "schedule": schedule, "largest_silo": largest,
+        }  # fmt: skip
+        open_job = job.model_copy(update=changes)
+        model = _run_alone(open_job, POOLED, train, run_dir / POOLED, lambda _: SecureRandomness())
+        recorder.score("pooled", None, load_model(job, train.image_shape, train.classes, model))
+    console.advance("pooled", None, 1, 1)
+
+
+def _run_alone(job: Job, name: str, part: LabelledImages, folder: Path, randomness_of: RandomnessOf) -> Model:
+    """The same job at the same epsilon for one silo: a federation of one, in a ledger of its own."""
+    start = (
+        job.warm_start.model_copy(update={"silo": name}) if isinstance(job.warm_start, LeaderStart) else job.warm_start
+    )
+    silos = job.silos.model_copy(update={"names": (name,)})  # the partition stays: it says which classes are declared
+    plain = PlainSumConfig(kind="plain")  # a sum of one hides nothing
+    schedule = job.schedule.model_copy(update={"tuning_sum": plain} if isinstance(job.schedule, TwoPhase) else {})
+    changes: dict[str, object] = {
+        "silos": silos,
+        "warm_start": start,
+        "schedule": schedule,
+        "secure_sum": plain,
+        "mechanism": None,
+    }
+    alone = job.model_copy(update=changes)
+    with open_silos(alone, {name: part}, folder, randomness_of, _unwatched) as opened:
+        return federate(alone, opened, folder, Observer(), workers=1).model
+
+
+def _unwatched(silo: str, progress: TrainingProgress) -> None:
+    """Nobody watches the comparison runs step by step."""

@@ -1,0 +1,85 @@
+"""One job on one machine: silos with their own folders, an aggregator with its own, the local engine between them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+from siloseal.aggregator.coordinator import Coordinator, Outcome
+from siloseal.aggregator.journal import Journal
+from siloseal.aggregator.observer import Observer
+from siloseal.federation.errors import RunError
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.sections.partition import ByClass, DisjointClasses
+from siloseal.federation.randomness import Randomness
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.transport.engine import LocalEngine
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.partition import partition
+from siloseal.silo.public_start import public_sum
+from siloseal.silo.runtime import Silo
+from siloseal.silo.state import SiloState
+from siloseal.silo.training.trainer import TrainingProgress
+
+RandomnessOf = Callable[[str], Randomness]
+"""Each silo's own source."""
+
+OnTraining = Callable[[str, TrainingProgress], None]
+
+
+def deal(job: Job, data: LabelledImages) -> dict[str, LabelledImages]:
+    """What each silo of the simulation holds."""
+    shares = partition(data.labels, len(job.silos.names), job.silos.partition, job.seed)
+    return {name: data.select(share) for name, share in zip(job.silos.names, shares, strict=True)}
+
+
+def declared_labels(job: Job, part: LabelledImages) -> list[int]:
+    """The classes that a silo says it holds, which are public: its own where the partition is by class, else all.
+
+    It must not follow from single examples: a class with one example would tell on that example.
+    """
+    of_its_own = isinstance(job.silos.partition, ByClass | DisjointClasses)
+    return sorted(part.label_set()) if of_its_own else list(range(part.classes))
+
+
+@contextmanager
+def open_silos(
+    job: Job, parts: Mapping[str, LabelledImages], folder: Path, randomness_of: RandomnessOf, on_training: OnTraining
+) -> Iterator[dict[str, Silo]]:
+    """The job's silos, each in its own folder, where they find what an interrupted run left."""
+    with ExitStack() as stack:
+        homes = {name: folder / "silos" / name for name in parts}
+        for home in homes.values():
+            if SiloState(home).exists() and not (home / "identity.key").exists():
+                raise RunError(
+                    f"{home / 'identity.key'} is gone, and with it the silo's identity in this run; begin another"
+                )
+        identities = {name: Identity.in_file(name, home / "identity.key") for name, home in homes.items()}
+        roster = {name: identity.public for name, identity in identities.items()}
+        silos = dict[str, Silo]()
+        for name, part in parts.items():
+            silos[name] = Silo(
+                job,
+                part,
+                homes[name],
+                labels=declared_labels(job, part),
+                identity=identities[name],
+                roster=roster,
+                randomness=randomness_of(name),
+                on_progress=on_training,
+            )
+            stack.callback(silos[name].close)
+            silos[name].resume()
+        yield silos
+
+
+def federate(job: Job, silos: Mapping[str, Silo], folder: Path, observer: Observer, *, workers: int) -> Outcome:
+    """The whole job among these silos. Run again after an interruption, it goes on where it stopped."""
+    aggregator_folder = folder / "aggregator"
+    aggregator_folder.mkdir(parents=True, exist_ok=True)
+    engine = LocalEngine({name: silo.answer for name, silo in silos.items()}, workers=workers)
+    journal = Journal(aggregator_folder / "journal.sqlite", job.digest)
+    try:
+        return Coordinator(job, engine, journal, observer, partial(public_sum, own=job.data)).run()
+    finally:
+        journal.close()

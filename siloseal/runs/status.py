@@ -1,0 +1,122 @@
+"""`siloseal status`: ask a running aggregator how far it is."""
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import grpc
+import yaml
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from siloseal.federation.config.loading import load_config
+from siloseal.federation.config.section import placed
+from siloseal.federation.errors import CertificateError
+from siloseal.federation.transport.config import Tls
+from siloseal.federation.transport.diagnosis import diagnose
+from siloseal.federation.transport.pki.certificates import Role
+from siloseal.federation.transport.tls import CLIENT_OPTIONS, read_credentials
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import messages_pb2_grpc as pb_grpc
+from siloseal.provisioning.consortium import OperatorConfig
+from siloseal.report import wording
+from siloseal.runs.metrics import phase_title
+from siloseal.silo.config import Address, SiloConfig
+
+CALL_SECONDS = 10.0
+ONLY_SILOS = {"policy", "identity"}
+"""Keys of a silo.yaml that no operator.yaml has."""
+
+
+def ask_status(path: Path) -> pb.StatusReport:
+    """The report, asked for with the certificate that this operator.yaml or silo.yaml names."""
+    address, tls, role = _caller(path)
+    credentials = read_credentials(tls, role=role)
+    with grpc.secure_channel(str(address), credentials.for_client(), options=CLIENT_OPTIONS) as channel:
+        stub = pb_grpc.ConsortiumStub(channel)  # type: ignore[no-untyped-call]
+        try:
+            report: pb.StatusReport = stub.Status(pb.StatusRequest(), timeout=CALL_SECONDS)
+        except grpc.RpcError as error:
+            if error.code() is grpc.StatusCode.UNAUTHENTICATED:
+                raise CertificateError(f"the aggregator turns you away: {error.details()}") from error
+            raise diagnose(address.host, address.port, tls, error.details() or error.code().name) from error
+    return report
+
+
+def _caller(path: Path) -> tuple[Address, Tls, Role]:
+    folder = path.resolve().parent
+    if _is_of_a_silo(path):
+        silo = placed(load_config(SiloConfig, path), folder)
+        return silo.aggregator, silo.tls, Role.SILO
+    operator = placed(load_config(OperatorConfig, path), folder)
+    return operator.aggregator, operator.tls, Role.OPERATOR
+
+
+def _is_of_a_silo(path: Path) -> bool:
+    """So that its mistakes are explained as those of the file that it is meant to be."""
+    try:
+        found = yaml.safe_load(path.read_bytes())
+    except (OSError, yaml.YAMLError, ValueError, RecursionError):
+        return False  # `load_config` says what is wrong with it
+    return isinstance(found, dict) and not ONLY_SILOS.isdisjoint(found)
+
+
+def as_document(report: pb.StatusReport) -> dict[str, Any]:
+    """For programs."""
+    return {
+        "job": report.job,
+        "run": report.run_id.hex(),
+        "job_digest": report.job_digest.hex(),
+        "phase": report.phase,
+        "round": report.round,
+        "rounds": report.rounds,
+        "request": report.request,
+        "asked": report.asked,
+        "seconds": report.seconds,
+        "silos": [
+            {
+                "name": silo.silo,
+                "attending": silo.attending,
+                "last_seen": _instant(silo.last_seen),
+                "answered": silo.answered,
+                "sent_bytes": silo.sent_bytes,
+                "received_bytes": silo.received_bytes,
+                "epsilon_spent": silo.epsilon_spent,
+                "trouble": silo.trouble,
+            }
+            for silo in report.silos
+        ],
+        "notes": list(report.notes),
+    }
+
+
+def print_status(report: pb.StatusReport) -> None:
+    """For a person."""
+    console = Console(highlight=False)
+    rounds = f", round {report.round} of {report.rounds}" if report.round else ""
+    console.print(
+        Text(f"{report.job}: {phase_title(report.phase)}{rounds}; request {report.request} ({report.asked}); ")
+        + Text(f"serving for {wording.duration(report.seconds)}"),
+        soft_wrap=True,
+    )
+    table = Table("silo", "here", "last seen", "owes a reply", "sent", "received", "epsilon, last told", "trouble")
+    for silo in report.silos:
+        table.add_row(
+            Text(silo.silo),
+            "yes" if silo.attending else "no",
+            f"{wording.duration(max(0.0, time.time() - silo.last_seen))} ago" if silo.last_seen else "never",
+            "no" if silo.answered else "yes",
+            wording.size(silo.sent_bytes),
+            wording.size(silo.received_bytes),
+            f"{silo.epsilon_spent:.4g}",
+            Text(silo.trouble),
+        )
+    console.print(table)
+    for note in report.notes:
+        console.print(Text(f"note: {note}"), soft_wrap=True)
+
+
+def _instant(seconds: float) -> str | None:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None

@@ -1,0 +1,169 @@
+"""The run folder: what a run leaves behind, and the only definition of its shapes.
+
+config.yaml            the job as it was resolved
+global.safetensors     the global model
+summary.json           RunSummary: the headline numbers; a folder without it is not finished
+metrics.jsonl          one Metric a line, in the order in which they were measured
+samples/<stage>.npz    generated images of the global model; <stage>.<silo>.npz for one silo's own
+silos/<name>/ledger.jsonl
+report.html
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field, JsonValue, NonNegativeFloat, NonNegativeInt, ValidationError
+
+from siloseal.federation.errors import RunError
+from siloseal.federation.records.storage import write_atomically
+from siloseal.runs.metrics import METRIC, M, Metric, QualityMetric, Shape, Share, Stage
+
+
+class SiloSummary(Shape):
+    """One silo at the end of a run. An accuracy is None when it was not measured, epsilon when privacy was off."""
+
+    name: str
+    examples: NonNegativeInt
+    tasks: NonNegativeInt | None = None
+    """That the examples form, where a task is what is counted."""
+    labels: list[int]
+    epsilon: NonNegativeFloat | None
+    budget: NonNegativeFloat | None
+    accuracy_alone: Share | None
+    accuracy_trained: Share | None
+    statement: str
+
+
+class RunSummary(Shape):
+    """summary.json. `accuracy` holds the global model's by stage, in order, measured with `classifier`."""
+
+    name: str
+    accuracy: dict[Stage, Share]
+    best_silo_accuracy: Share | None
+    real_data_accuracy: Share | None
+    """Of a classifier trained on real images, where generated ones are measured."""
+    pooled_accuracy: Share | None = None
+    """Of a few-shot model trained on all silos' images in one place, without privacy."""
+    epsilon: NonNegativeFloat | None
+    delta: Share | None
+    bytes: NonNegativeInt
+    seconds: NonNegativeFloat
+    run_dir: str
+    learner: str = "gan"
+    classifier: str
+    """What the accuracies were measured with, or the kind of tasks."""
+    scores: list[QualityMetric] = Field(default_factory=list)
+    """Every measurement, with its confidence interval where it has one."""
+    silos: list[SiloSummary]
+    parameters: dict[str, str]
+    warnings: list[str] = Field(default_factory=list)
+    """What went otherwise than planned: budgets that ran out, an interruption."""
+
+    @property
+    def few_shot(self) -> bool:
+        """Whether the model learns tasks; else it draws images."""
+        return self.learner != "gan"
+
+    @property
+    def final_accuracy(self) -> float | None:
+        return next(reversed(self.accuracy.values()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished run, read back. `samples` maps (stage, silo or None) to its file."""
+
+    directory: Path
+    summary: RunSummary
+    metrics: tuple[Metric, ...]
+    samples: dict[tuple[str, str | None], Path]
+
+    def of(self, kind: type[M]) -> list[M]:
+        """The metrics of one kind, in order."""
+        return [metric for metric in self.metrics if isinstance(metric, kind)]
+
+
+def sample_path(run_dir: Path, stage: str, silo: str | None = None) -> Path:
+    """Where the samples of a stage belong; with `silo`, those of that silo's own model."""
+    name = stage if silo is None else f"{stage}.{silo}"
+    if re.search(r"[/\\\0]", name):
+        raise RunError(f"found {name!r} as a name of samples; expected a name without / and \\; rename the silo")
+    return run_dir / "samples" / f"{name}.npz"
+
+
+def write_metrics(run_dir: Path, metrics: Sequence[Metric]) -> None:
+    """The whole of metrics.jsonl, in one step: no reader or resumed run stumbles on half a line."""
+    lines = "".join(metric.model_dump_json() + "\n" for metric in metrics)
+    write_atomically(run_dir / "metrics.jsonl", lines.encode())
+
+
+def write_summary(run_dir: Path, summary: RunSummary) -> None:
+    """Marks the run as finished."""
+    write_atomically(run_dir / "summary.json", (summary.model_dump_json(indent=2) + "\n").encode())
+
+
+def read_run(run_dir: Path) -> Run:
+    """A finished run; `RunError` where there is none, it has not finished, or a file of it is damaged."""
+    if not run_dir.is_dir():
+        raise RunError(f"found no folder {run_dir}; give the folder that a run printed at its end")
+    if not (run_dir / "config.yaml").is_file() and not (run_dir / "summary.json").is_file():
+        raise RunError(f"{run_dir} is not a run's folder; give the folder that a run printed at its end")
+    if not (run_dir / "summary.json").is_file():
+        raise RunError(f"{run_dir} has no summary.json, so its run has not finished; let it finish, or run it again")
+    summary = read_summary(run_dir / "summary.json")
+    return Run(run_dir, summary, read_metrics(run_dir / "metrics.jsonl"), find_samples(run_dir / "samples"))
+
+
+def read_summary(path: Path) -> RunSummary:
+    """summary.json, checked against its shape."""
+    found = parse(read_text(path), path)
+    try:
+        return RunSummary.model_validate(found)
+    except ValidationError as error:
+        raise RunError(f"{path}: {first_problem(error)}; run the job again, or restore the file") from None
+
+
+def read_metrics(path: Path) -> tuple[Metric, ...]:
+    """metrics.jsonl, checked line by line."""
+    metrics = []
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        found = parse(line, path, line_number=number)
+        try:
+            metrics.append(METRIC.validate_python(found))
+        except ValidationError as error:
+            raise RunError(f"{path}, line {number}: {first_problem(error)}; mend or remove that line") from None
+    return tuple(metrics)
+
+
+def find_samples(folder: Path) -> dict[tuple[str, str | None], Path]:
+    """Sample files by stage and silo."""
+    parts = {path: path.stem.partition(".") for path in sorted(folder.glob("*.npz"))}
+    return {(stage, silo or None): path for path, (stage, _, silo) in parts.items()}
+
+
+def read_text(path: Path) -> str:
+    """A file as text; `RunError` where that fails."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RunError(f"{path} cannot be read ({error}); restore the file, or run the job again") from None
+
+
+def parse(text: str, path: Path, *, line_number: int | None = None) -> JsonValue:
+    """JSON; `RunError` with the line where it is damaged."""
+    try:
+        found: JsonValue = json.loads(text)
+    except json.JSONDecodeError as error:
+        line = line_number or error.lineno
+        raise RunError(f"{path}, line {line}: damaged JSON ({error.msg}); restore the file, or run it again") from None
+    return found
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first complaint of a validation, with the field's name."""
+    problem = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in problem["loc"])
+    return f"{where}: {problem['msg']}" if where else problem["msg"]

@@ -1,0 +1,86 @@
+"""What the aggregator does with a reply when a disk fills up between two of its files."""
+
+import hashlib
+import resource
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from siloseal.aggregator.dispatcher import Dispatcher, Patience
+from siloseal.aggregator.journal import Journal
+from siloseal.aggregator.observer import Observer
+from siloseal.federation.errors import MessageError
+from siloseal.federation.job.job import Job
+from siloseal.federation.records.audit import AuditLog, entries
+from siloseal.federation.transport.engine import Accept
+from siloseal.federation.transport.wire import messages_pb2 as pb
+
+BEGIN = dict.fromkeys(("north", "east", "south"), pb.Request(begin=pb.Begin()))
+
+
+@contextmanager
+def files_up_to(size: int) -> Iterator[None]:
+    """A limit of the kernel's for this process: what would make a file larger fails, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+class Recording(Observer):
+    """Writes an audit log that is longer than the journal will be, so that it is the first to find no room."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.log = path, AuditLog(path, who="aggregator")
+        self.log.record("attends", words=["x" * 500] * 200)
+
+    def accepted(self, number: int, silo: str, reply_digest: bytes, size: int) -> None:
+        self.log.record("accepts", silo=silo, reply=reply_digest.hex())
+
+
+class TwiceEach:
+    """An `Engine` whose silos find no room for a line at first, and come again: with the same, or with `second`."""
+
+    def __init__(self, observer: Recording, second: pb.Begun) -> None:
+        self._observer, self._second = observer, second
+
+    def ask(
+        self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, largest: int, accept: Accept
+    ) -> None:
+        for silo, request in requests.items():
+            reply = pb.Reply(number=1, silo=silo, request_digest=hashlib.sha256(request).digest(), begun=pb.Begun())
+            with files_up_to(self._observer.path.stat().st_size + 20), pytest.raises(OSError, match="only a part"):
+                accept(silo, reply.SerializeToString())
+            reply.begun.CopyFrom(self._second)
+            accept(silo, reply.SerializeToString())
+
+
+@pytest.fixture
+def talk_of(small_job: Callable[..., Job], tmp_path: Path) -> Iterator[Callable[[pb.Begun], Dispatcher]]:
+    job, observer = small_job(), Recording(tmp_path / "audit.jsonl")
+    journal = Journal(tmp_path / "journal.sqlite", job.digest)
+    yield lambda second: Dispatcher(job, TwiceEach(observer, second), journal, Patience(), observer)
+    journal.close()
+    observer.log.close()
+
+
+def test_a_reply_that_the_journal_took_and_the_audit_log_did_not_is_counted_once_when_it_comes_again(
+    talk_of: Callable[[pb.Begun], Dispatcher], tmp_path: Path
+) -> None:
+    talk = talk_of(pb.Begun())
+    replies = talk.ask(BEGIN)
+    assert {silo: talk.sent["enrolment", silo] for silo in BEGIN} == {s: replies[s].ByteSize() for s in BEGIN}
+    accepted = [entry.fields["silo"] for entry in entries(tmp_path / "audit.jsonl") if entry.event == "accepts"]
+    assert accepted == list(BEGIN)
+
+
+def test_another_reply_than_the_one_that_the_journal_took_is_refused(
+    talk_of: Callable[[pb.Begun], Dispatcher],
+) -> None:
+    unknown = pb.Begun.FromString(b"\x0a\x01x")  # with a field that this version does not know
+    with pytest.raises(MessageError, match="north answered request 1 a second time, and differently"):
+        talk_of(unknown).ask(BEGIN)

@@ -1,0 +1,123 @@
+"""The terminal: results on standard output, everything else on standard error."""
+
+import json
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from siloseal.cli.console import Console
+from siloseal.federation.errors import RunError
+from siloseal.report import wording
+from siloseal.runs.summary import RunSummary
+
+
+def work(console: Console, summary: RunSummary) -> None:
+    with console:
+        console.stage("phase_1", total=2)
+        console.advance("phase_1", "north", 1, 2, note="loss 0.5")
+        console.advance("phase_1", None, 2, 2)
+        console.say("keeping [all] of it")
+        console.final(summary)
+
+
+def test_json_leaves_one_document_on_standard_output(summary: RunSummary, capsys: pytest.CaptureFixture[str]) -> None:
+    work(Console(quiet=False, json=True), summary)
+    streams = capsys.readouterr()
+    assert RunSummary.model_validate(json.loads(streams.out)) == summary
+    assert "Phase 1 ..." in streams.err
+    assert "keeping [all] of it" in streams.err
+
+
+def test_quiet_says_nothing(summary: RunSummary, capsys: pytest.CaptureFixture[str]) -> None:
+    work(Console(quiet=True, json=False), summary)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_quiet_json_still_gives_the_result(summary: RunSummary, capsys: pytest.CaptureFixture[str]) -> None:
+    work(Console(quiet=True, json=True), summary)
+    streams = capsys.readouterr()
+    assert json.loads(streams.out)["epsilon"] == 6.418
+    assert streams.err == ""
+
+
+def test_the_table_holds_stages_silos_and_the_way_to_the_report(
+    summary: RunSummary, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work(Console(quiet=False, json=False), summary)
+    out = capsys.readouterr().out
+    for text in ("Phase 1 average", "0.643", "Final", "0.712", "Best silo alone", "0.463", "Real data", "0.968",
+                 "north", "1,000", "0-4, 7", "6.42", "0.521", "delta 1e-5", "24 MB", "3 min 07 s",
+                 "/run/report.html"):  # fmt: skip
+        assert text in out, text
+
+
+def test_privacy_off_is_said_in_the_table(summary: RunSummary, capsys: pytest.CaptureFixture[str]) -> None:
+    work(Console(quiet=False, json=False), summary.model_copy(update={"epsilon": None, "delta": None}))
+    assert "epsilon no guarantee ·" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("labels", "shown"),
+    [([], "none"), ([7, 0, 1, 1], "0-1, 7"), (list(range(80)), "0-79"), (list(range(0, 6, 2)), "0, 2, 4"),
+     (list(range(0, 20, 2)), "0, 2, 4, 6, 8, 10, 12, 14, 16, 18"), (list(range(0, 22, 2)), "11 of 0-20"),
+     (list(range(1, 4001, 2)), "2,000 of 1-3999")],
+)  # fmt: skip
+def test_classes_are_listed_while_a_list_can_be_read(labels: list[int], shown: str) -> None:
+    assert wording.classes(labels) == shown
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_each_error_is_one_line_and_a_hint_even_when_quiet(quiet: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    Console(quiet=quiet, json=True).error(RunError("found [b] no folder " + "x" * 300 + "; give one; please\nand more"))
+    streams = capsys.readouterr()
+    assert streams.out == ""
+    lines = ["error: found [b] no folder " + "x" * 300, "  hint: give one; please", "error: and more"]
+    assert streams.err.splitlines() == lines
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes rich draw as in a terminal of 120 columns."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+
+
+@pytest.mark.usefixtures("terminal")
+def test_bars_name_stages_and_silos_with_time_and_note(capsys: pytest.CaptureFixture[str]) -> None:
+    with Console(quiet=False, json=True) as console:
+        console.stage("warm_start", total=3)
+        console.advance("warm_start", "[red]north", 3, 3, note="[note]")
+        console.advance("warm_start", None, 3, 3)
+    err = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err)
+    assert re.search(r"✓ Warm start .*100% 0:00:00", err)
+    assert re.search(r"✓ +\[red\]north .*100% .*\[note\]", err)
+
+
+@pytest.mark.usefixtures("terminal")
+def test_the_next_stage_clears_the_silos_of_the_last(capsys: pytest.CaptureFixture[str]) -> None:
+    with Console(quiet=False, json=True) as console:
+        console.stage("warm_start", total=1)
+        console.advance("warm_start", "north", 1, 1)
+        console.stage("phase_1", total=1)
+        capsys.readouterr()
+    last = capsys.readouterr().err
+    assert "Phase 1" in last
+    assert "north" not in last
+
+
+def test_silos_may_report_from_many_threads(summary: RunSummary, capsys: pytest.CaptureFixture[str]) -> None:
+    with Console(quiet=False, json=True) as console:
+        console.stage("phase_1", total=400)
+
+        def train(silo: str) -> None:
+            for step in range(100):
+                console.advance("phase_1", silo, step + 1, 100)
+
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(train, [silo.name for silo in summary.silos]))  # list: raises what a thread raised
+        console.final(summary)
+    assert json.loads(capsys.readouterr().out)["name"] == summary.name

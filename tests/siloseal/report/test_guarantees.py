@@ -1,0 +1,50 @@
+"""What a report says that a run's sums rest on."""
+
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import pytest
+
+from siloseal.federation.job.contributions import model_domain
+from siloseal.federation.job.job import Job
+from siloseal.report.guarantees import _sums, baseline_warnings
+
+JOINT_KEY = {"kind": "ckks_joint_key"}
+FINISHED = SimpleNamespace(parameters=3000, image_shape=(1, 8, 8), classes=10)
+ROW = "statistical distance of all sums"
+
+
+def rows_of(job: Job) -> dict[str, str]:
+    return _sums(job, FINISHED)  # type: ignore[arg-type]  # all of a finished run that it looks at
+
+
+def exponent(row: str) -> float:
+    return float(row.removeprefix("2^").split(":")[0])
+
+
+@pytest.mark.parametrize("rounds", [1, 8])
+def test_statistical_distances_add_up_over_the_sums_of_a_run(small_job: Callable[..., Job], rounds: int) -> None:
+    """The joint-key sum's is a session's: one of phase 1, and one of each tuning round."""
+    schedule = {"kind": "two_phase", "batch": 48, "local_steps": 5, "tuning_rounds": rounds, "tuning_sum": JOINT_KEY}
+    job = small_job(warm_start={"kind": "none"}, secure_sum=JOINT_KEY, schedule=schedule)
+    one = job.secure_sum.build().statistical_distance(model_domain(job, FINISHED.parameters), len(job.silos.names))
+    assert 0 < one <= 2.0**-40
+    assert exponent(rows_of(job)[ROW]) == pytest.approx(math.log2((1 + rounds) * one), abs=0.06)
+
+
+def test_the_default_sum_adds_next_to_nothing(small_job: Callable[..., Job]) -> None:
+    job = small_job(warm_start={"kind": "none"}, secure_sum={"kind": "ckks"})
+    assert -110 < exponent(rows_of(job)[ROW]) < -95
+
+
+def test_sums_without_such_a_distance_say_nothing_of_it(small_job: Callable[..., Job]) -> None:
+    assert ROW not in rows_of(small_job(warm_start={"kind": "none"}, secure_sum={"kind": "secagg"}))
+
+
+@pytest.mark.parametrize(("kind", "warned"), [("ckks", 0), ("secagg", 0), ("ckks_joint_key", 1), ("paillier", 1)])
+def test_a_job_is_warned_of_sums_that_are_here_to_be_compared_with(
+    small_job: Callable[..., Job], kind: str, warned: int
+) -> None:
+    job = small_job(warm_start={"kind": "none"}, secure_sum={"kind": kind})
+    assert [kind in warning for warning in baseline_warnings(job)] == [True] * warned

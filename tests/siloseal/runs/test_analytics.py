@@ -1,0 +1,203 @@
+"""`siloseal analytics` from a config to its answers, over real sums."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from siloseal.cli.app import main
+from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.analytics.query import NoisyTotal
+from siloseal.federation.config.loading import load_config, to_yaml
+from siloseal.federation.errors import BudgetExceeded, ConfigError, QuorumLost, RunError
+from siloseal.federation.randomness import SeededRandomness
+from siloseal.runs.analytics import ask_all, open_silos, read_tables, run_analytics
+from siloseal.runs.release_log import Told
+
+ROOT = Path(__file__).parents[3]
+NAMES = ["north", "east", "south", "west"]
+SECTIONS: dict[str, Any] = {
+    "name": "look",
+    "silos": {"names": NAMES, "fewest": 3},
+    "privacy": {"epsilon": 8, "delta": 1e-5},
+    "secure_sum": {"kind": "secagg"},
+    "queries": [
+        {"kind": "histogram", "column": "sex", "values": ["f", "m"]},
+        {"kind": "mean", "column": "age", "low": 0, "high": 100},
+        {"kind": "quantiles", "column": "age", "low": 0, "high": 100, "depth": 5},
+        {"kind": "heavy_hitters", "column": "medicine", "letters": 3},
+        {"kind": "distinct", "column": "patient", "cells": 1024},
+    ],
+}
+
+
+def quiet(text: str) -> None:
+    """Nobody listens."""
+
+
+def seeded(name: str) -> SeededRandomness:
+    return SeededRandomness(NAMES.index(name))
+
+
+@pytest.fixture
+def look(tmp_path: Path) -> AnalyticsJob:
+    lines = [f"{n},{20 + n % 60},{'fm'[n % 2]},{'aspirin' if n % 3 else 'insulin'}" for n in range(600)]
+    (tmp_path / "all.csv").write_text("patient,age,sex,medicine\n" + "\n".join(lines))
+    return AnalyticsJob.model_validate({**SECTIONS, "data": {"kind": "csv", "file": str(tmp_path / "all.csv")}})
+
+
+@pytest.mark.parametrize("kind", ["secagg", "additive"])
+def test_all_queries_end_to_end(look: AnalyticsJob, tmp_path: Path, kind: str) -> None:
+    job = AnalyticsJob.model_validate({**look.model_dump(mode="json"), "secure_sum": {"kind": kind}})
+    found, folder = run_analytics(job, tmp_path / "run", quiet, randomness_of=seeded)
+    answers = {one.query: {each.name: each for each in one.estimates} for one in found.answers}
+    assert answers["histogram of sex"]["f"].value == pytest.approx(300, abs=30)
+    assert answers["mean of age"]["mean"].value == pytest.approx(49.5, abs=5)
+    assert answers["quantiles of age"]["0.5"].low <= 49 <= answers["quantiles of age"]["0.5"].high
+    assert set(answers["frequent values of medicine"]) == {"asp…", "ins…"}
+    assert "distinct values of patient" in answers
+    assert found.epsilon <= 8
+    assert "one record (add/remove)" in found.guarantee
+    assert "trusts the aggregator with nothing and counts on the noise of" in found.guarantee
+    assert {path.name for path in (folder / "silos" / "north").iterdir()} >= {"identity.key", "ledger.jsonl"}
+
+
+def test_a_second_run_shows_the_same_and_releases_nothing(look: AnalyticsJob, tmp_path: Path) -> None:
+    first, folder = run_analytics(look, tmp_path / "run", quiet)
+    ledger = folder / "silos" / "north" / "ledger.jsonl"
+    before = ledger.read_bytes()
+    again, _ = run_analytics(look, tmp_path / "run", quiet)
+    assert again == first
+    assert ledger.read_bytes() == before
+
+
+class Killed(BaseException):
+    """No error that anything handles."""
+
+
+@pytest.mark.parametrize("reserve", [0, 1])
+def test_a_run_that_dies_goes_on_with_what_it_was_told_and_pays_for_what_was_lost(
+    look: AnalyticsJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reserve: int
+) -> None:
+    """It dies when the third query's release has been paid for and its total is not on the disk yet."""
+    privacy = look.privacy.model_copy(update={"reserve_releases": reserve})
+    job, add = look.model_copy(update={"privacy": privacy}), Told.add
+
+    def dying(self: Told, number: int, total: NoisyTotal) -> None:
+        if number == 2:
+            raise Killed
+        add(self, number, total)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Told, "add", dying)
+        with pytest.raises(Killed):
+            run_analytics(job, tmp_path / "run", quiet)
+    ledger = tmp_path / "run" / "silos" / "north" / "ledger.jsonl"
+    assert len(ledger.read_text().splitlines()) == 1 + 3
+    if not reserve:
+        with pytest.raises(BudgetExceeded, match="reserve_releases"):
+            run_analytics(job, tmp_path / "run", quiet)
+        return
+    found, _ = run_analytics(job, tmp_path / "run", quiet)
+    assert len(found.answers) == len(job.queries)
+    phases = [json.loads(line)["phase"] for line in ledger.read_text().splitlines()[1:]]
+    assert [
+        phases.count(f"{number}. {title}")
+        for number, title in ((1, "histogram of sex"), (2, "mean of age"), (3, "quantiles of age"))
+    ] == [1, 1, 2]
+    assert found.epsilon <= 8
+
+
+def test_a_run_whose_answers_were_lost_makes_them_again_and_releases_nothing(
+    look: AnalyticsJob, tmp_path: Path
+) -> None:
+    first, folder = run_analytics(look, tmp_path / "run", quiet)
+    before = (folder / "silos" / "north" / "ledger.jsonl").read_bytes()
+    (folder / "answers.json").unlink()
+    again, _ = run_analytics(look, folder, quiet)
+    assert again == first
+    assert (folder / "silos" / "north" / "ledger.jsonl").read_bytes() == before
+
+
+def test_what_was_told_belongs_to_one_job_and_is_whole(look: AnalyticsJob, tmp_path: Path) -> None:
+    path = tmp_path / "told.json"
+    Told(look, path).add(0, NoisyTotal(np.zeros(3), 1.0))
+    assert Told(look, path).releases == (1, 0, 0, 0, 0)
+    with pytest.raises(RunError, match="another job"):
+        Told(look.model_copy(update={"name": "other"}), path)
+    path.write_text("{")
+    with pytest.raises(RunError, match="damaged"):
+        Told(look, path)
+
+
+def test_a_folder_of_another_job_is_left_alone(look: AnalyticsJob, tmp_path: Path) -> None:
+    run_analytics(look, tmp_path / "run", quiet)
+    with pytest.raises(RunError, match="another job"):
+        run_analytics(look.model_copy(update={"name": "other"}), tmp_path / "run", quiet)
+
+
+@pytest.mark.parametrize(("silent", "enough"), [(1, True), (2, False)])
+def test_silos_may_fall_silent_down_to_the_quorum(
+    look: AnalyticsJob, tmp_path: Path, silent: int, enough: bool
+) -> None:
+    job = look.model_copy(update={"queries": look.queries[:1]})
+    with open_silos(job, read_tables(job), tmp_path, seeded) as (silos, run, told):
+
+        def ask(messages: Any) -> dict[str, bytes]:
+            return {name: silos[name].answer(sent) for name, sent in messages.items() if name not in NAMES[:silent]}
+
+        if enough:
+            assert ask_all(job, run, silos, told, quiet, ask)
+        else:
+            with pytest.raises(QuorumLost):
+                ask_all(job, run, silos, told, quiet, ask)
+        assert all(len(silo.ledger.charges) == 1 for silo in silos.values())
+
+
+@pytest.mark.parametrize(
+    ("sections", "words"),
+    [
+        ({"secure_sum": {"kind": "plain"}}, "shows each silo's counts"),
+        ({"mechanism": {"colluding": 3}}, r"mechanism\.colluding is 3"),
+        ({"secure_sum": {"kind": "ckks"}, "queries": [{"kind": "distinct", "column": "town"}]}, "only modulo 2"),
+        ({"secure_sum": {"kind": "ring"}, "mechanism": {"colluding": 2}}, "at most 1 of the others"),
+        ({"silos": {"names": NAMES, "fewest": 5}}, r"silos\.fewest"),
+        ({"data": {"kind": "csv"}}, "either a file"),
+        ({"queries": [{"kind": "mean", "column": "x", "low": 1, "high": 1}]}, "low must be well below high"),
+        ({"queries": [{"kind": "distinct", "column": "x", "cells": 1000}]}, "1024"),
+        ({"queries": []}, "queries"),
+    ],
+)
+def test_a_job_that_protects_nobody_or_means_nothing_is_refused(
+    look: AnalyticsJob, tmp_path: Path, sections: dict[str, Any], words: str
+) -> None:
+    import yaml
+
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump({**look.model_dump(mode="json"), **sections}))
+    with pytest.raises(ConfigError, match=words):
+        load_config(AnalyticsJob, tmp_path / "job.yaml")
+
+
+def test_the_command_prints_one_document_or_tables(
+    look: AnalyticsJob, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "job.yaml").write_text(to_yaml(look))
+    monkeypatch.chdir(tmp_path)
+    shown = list[str]()
+    for arguments in (["--json"], []):
+        monkeypatch.setattr(sys, "argv", ["siloseal", "analytics", "job.yaml", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert not ended.value.code
+        shown.append(capsys.readouterr().out)
+    assert json.loads(shown[0])["answers"][0]["query"] == "histogram of sex"
+    assert "95 % interval" in shown[1]
+    assert "differential privacy" in shown[1]
+
+
+@pytest.mark.parametrize("name", ["analytics.yaml", "analytics-csv.yaml"])
+def test_the_shipped_configs_are_jobs(name: str) -> None:
+    assert load_config(AnalyticsJob, ROOT / "configs" / name).queries

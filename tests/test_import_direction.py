@@ -1,0 +1,65 @@
+"""Who may import whom: the aggregator never sees the silos' code, federation knows nobody, and no room is in a cycle."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("federation", "models", "silo", "aggregator", "experiments")
+"""Folders of the top level that are imported as `siloseal.NAME`."""
+ALLOWED = {
+    "federation": set[str](),
+    "models": {"federation"},
+    "silo": {"federation", "models"},
+    "aggregator": {"federation", "models"},
+    "siloseal/report": {"federation", "models", "silo", "aggregator", "runs"},
+    "siloseal/runs": {"federation", "models", "silo", "aggregator", "provisioning", "report", "cli"},
+    "siloseal/provisioning": {"federation", "silo", "aggregator"},
+    "experiments": {"federation", "models", "silo", "aggregator", "runs", "report", "cli", "provisioning"},
+    "siloseal/cli": {*FOLDERS, "runs", "report", "provisioning"},
+}
+
+
+def imported(source: str) -> Iterator[str]:
+    """The full names of the modules that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (
+                [f"siloseal.{alias.name}" for alias in node.names] if node.module == "siloseal" else [node.module]
+            )
+
+
+def rooms_of(source: str) -> set[str]:
+    return {name.split(".")[1] for name in imported(source) if name.startswith("siloseal.")}
+
+
+@pytest.mark.parametrize("folder", ALLOWED)
+def test_a_package_imports_only_what_lies_below_it(folder: str) -> None:
+    files = list((ROOT / folder).rglob("*.py"))
+    assert files
+    wrong = dict[str, list[str]]()
+    for file in files:
+        if beyond := rooms_of(file.read_text()) - ALLOWED[folder] - {folder.removeprefix("siloseal/")}:
+            wrong[str(file.relative_to(ROOT))] = sorted(beyond)
+    assert wrong == {}
+
+
+def test_nothing_is_imported_by_the_name_of_its_folder() -> None:
+    """In a checkout `import silo` may work too, and would load everything a second time."""
+    files = [file for folder in (*FOLDERS, "siloseal", "tests", "benchmarks") for file in (ROOT / folder).rglob("*.py")]
+    wrong = {str(file): name for file in files for name in imported(file.read_text()) if name.split(".")[0] in FOLDERS}
+    assert wrong == {}
+
+
+def test_the_folders_of_the_top_level_are_found_in_the_package() -> None:
+    for name in FOLDERS:
+        assert (ROOT / "siloseal" / name).resolve() == ROOT / name
+
+
+def test_the_check_sees_an_import_inside_a_function() -> None:
+    assert rooms_of("def f():\n    from siloseal.silo.ledger import Ledger\n") == {"silo"}
+    assert rooms_of("from siloseal import runs\n") == {"runs"}
