@@ -40,6 +40,7 @@ from siloseal.federation.job.sections.warm_start import ColdStart, KernelMeanSta
 from siloseal.federation.records.identity import KEY_BYTES
 from siloseal.federation.transport.engine import Engine
 from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import to_array
 from siloseal.models.building import feature_map, initial_model, load_generator, with_generator
 from siloseal.models.kernel_mean import FeatureMap, fit_generator
@@ -110,8 +111,8 @@ class Coordinator:
                 "another run"
             )
         agreement = Agreement(self._dispatcher.run_id, self._job.digest, self._dispatcher.identities)
-        agreements = [pb.Piece(silo=silo, data=replies[silo].enrolled.agreement) for silo in names]
-        commitments = [pb.Piece(silo=silo, data=replies[silo].enrolled.commitment) for silo in names]
+        agreements = [sums_pb2.Piece(silo=silo, data=replies[silo].enrolled.agreement) for silo in names]
+        commitments = [sums_pb2.Piece(silo=silo, data=replies[silo].enrolled.commitment) for silo in names]
         try:  # the silos check it against their own rosters; this is to end before they have worked in vain
             committed = agreement.check(agreements, commitments)
         except SignatureInvalid as error:
@@ -125,7 +126,7 @@ class Coordinator:
 
         everyone = pb.Begin(agreements=agreements, commitments=commitments)
         begun = self._dispatcher.ask(dict.fromkeys(names, pb.Request(begin=everyone)), check=hear)
-        nonces = [pb.Piece(silo=silo, data=begun[silo].begun.nonce) for silo in names]
+        nonces = [sums_pb2.Piece(silo=silo, data=begun[silo].begun.nonce) for silo in names]
         self._beacon = join_nonces(agreement, committed, nonces)
         self._dispatcher.ask(dict.fromkeys(names, pb.Request(nonces=pb.Nonces(nonces=nonces))))
         (channels, height, width), classes = next(iter(kinds.values()))

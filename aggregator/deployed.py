@@ -27,7 +27,7 @@ from siloseal.federation.records.witness import Fact, Witness
 from siloseal.federation.transport.patience import Backoff
 from siloseal.federation.transport.pki.certificates import Revocations, Role
 from siloseal.federation.transport.tls import read_credentials
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.models.building import load_model, model_file
 
 OUTCOME_FILE = "outcome.json"

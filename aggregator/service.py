@@ -24,8 +24,8 @@ from siloseal.federation.records.audit import LONGEST_TEXT
 from siloseal.federation.records.witness import Witness
 from siloseal.federation.transport.chunks import only_message, to_chunks
 from siloseal.federation.transport.tls import SERVER_OPTIONS, Credentials
-from siloseal.federation.transport.wire import messages_pb2 as pb
-from siloseal.federation.transport.wire import messages_pb2_grpc as pb_grpc
+from siloseal.federation.transport.wire import consortium_pb2 as pb
+from siloseal.federation.transport.wire import consortium_pb2_grpc as pb_grpc
 
 _LONGEST_REPLY = "no right reply to the request under way is longer; both sides must run the same version"
 SPARE_THREADS = 8

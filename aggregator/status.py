@@ -9,7 +9,7 @@ from siloseal.aggregator.dispatcher import Dispatcher
 from siloseal.aggregator.request_queue import RequestQueue
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.schedule import FedAvg
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import consortium_pb2 as pb
 
 MOST_NOTES = 100
 

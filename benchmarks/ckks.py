@@ -47,6 +47,7 @@ from siloseal.federation.sums.secagg.secagg_sum import SecAggSum
 from siloseal.federation.sums.secure_sum import SecureSum, SiloSide, Sum
 from siloseal.federation.sums.session import RealDomain, Session, Vector
 from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 
 Result = dict[str, float]
 Seconds = defaultdict[str, list[float]]  # of everything that was timed, by name
@@ -152,7 +153,7 @@ def time_protocol(setting: Setting, scheme: SecureSum, name: str, seconds: Secon
     }
 
 
-def request_bytes(session: pb.SumSession, message: bytes) -> int:
+def request_bytes(session: sums_pb2.SumSession, message: bytes) -> int:
     """Size of a request that carries one message of a sum."""
     request = pb.Request(
         number=10, job_digest=bytes(32), run_id=bytes(32), sum=pb.Sum(session=session, message=message)

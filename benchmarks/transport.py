@@ -44,7 +44,7 @@ from siloseal.federation.records.witness import Fact
 from siloseal.federation.transport.chunks import CHUNK_BYTES
 from siloseal.federation.transport.pki.certificates import Revocations, Role
 from siloseal.federation.transport.tls import read_credentials
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.provisioning.kits import provision
 from siloseal.runs.deployment import run_aggregator
 from siloseal.silo.client import AggregatorClient

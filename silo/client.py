@@ -12,8 +12,8 @@ from siloseal.federation.transport.chunks import from_chunks, to_chunks
 from siloseal.federation.transport.diagnosis import diagnose
 from siloseal.federation.transport.pki.certificates import Role
 from siloseal.federation.transport.tls import CLIENT_OPTIONS, read_credentials
-from siloseal.federation.transport.wire import messages_pb2 as pb
-from siloseal.federation.transport.wire import messages_pb2_grpc as pb_grpc
+from siloseal.federation.transport.wire import consortium_pb2 as pb
+from siloseal.federation.transport.wire import consortium_pb2_grpc as pb_grpc
 from siloseal.silo.config import SiloConfig
 
 CALL_SECONDS = 30.0

@@ -16,6 +16,7 @@ from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.roster import read_roster
 from siloseal.federation.records.witness import Witness
 from siloseal.federation.transport.patience import Backoff
+from siloseal.federation.transport.wire import consortium_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 from siloseal.silo.client import AggregatorClient, clocks_differ
@@ -120,7 +121,7 @@ class DeployedSilo:
             client.close()
         return "" if run.finished else "the aggregator has hung up; it will be back if the run is not over"
 
-    def _participation(self, offer: pb.JobOffer) -> Participation:
+    def _participation(self, offer: consortium_pb2.JobOffer) -> Participation:
         if self._run is not None and self._run[0] == offer.run_id and not self._run[1].refused:
             return self._run[1]
         self._drop_run()

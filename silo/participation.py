@@ -17,6 +17,7 @@ from siloseal.federation.job.sections.learners import require_single_copies
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.storage import make_folder, write_atomically
+from siloseal.federation.transport.wire import consortium_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 from siloseal.models.building import initial_model
@@ -84,7 +85,7 @@ class Participation:
 
 def take_part(
     config: SiloConfig,
-    offer: pb.JobOffer,
+    offer: consortium_pb2.JobOffer,
     data: LabelledImages,
     *,
     identity: Identity,
@@ -139,7 +140,7 @@ def require_kept(state: Path, past_runs: Iterable[str]) -> None:
             )
 
 
-def unended(config: SiloConfig) -> pb.JobOffer | None:
+def unended(config: SiloConfig) -> consortium_pb2.JobOffer | None:
     """What was offered in the run whose last reply this silo gave, but was killed before it could end by itself.
 
     With another run beside it that it has not left either, one of the two is still to come.
@@ -148,7 +149,7 @@ def unended(config: SiloConfig) -> pb.JobOffer | None:
     try:
         if len(runs) == 1 and has_finished(runs[0]):
             job = load_config(Job, runs[0] / JOB_FILE).model_dump_json()
-            return pb.JobOffer(run_id=bytes.fromhex(runs[0].name), job=job)
+            return consortium_pb2.JobOffer(run_id=bytes.fromhex(runs[0].name), job=job)
     except SiloSealError:
         return None  # a damaged run keeps nobody from the next; to go on with it is refused when it is offered
     return None
@@ -170,7 +171,7 @@ def _agreed(runs: Path) -> list[Path]:
     return [run for run in sorted(runs.glob("*")) if (run / JOB_FILE).exists()]
 
 
-def _agreed_job(folder: Path, offer: pb.JobOffer) -> Job:
+def _agreed_job(folder: Path, offer: consortium_pb2.JobOffer) -> Job:
     try:
         job = Job.model_validate_json(offer.job)
     except ValidationError as error:

@@ -30,6 +30,7 @@ from siloseal.federation.records.storage import write_atomically
 from siloseal.federation.sums.secure_sum import SecureSum, SiloSide
 from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode
 from siloseal.models.building import build_learner, model_file, shared_classes, vector_lengths
 from siloseal.silo.contribution import SKETCH, Prepared
@@ -269,7 +270,7 @@ class Silo:
             clip_norm=at.clip_norm,
         )
 
-    def _received(self, array: pb.Array) -> torch.Tensor:
+    def _received(self, array: sums_pb2.Array) -> torch.Tensor:
         return received_model(array, length=self._learner.vector().numel(), largest=self._job.largest_weight)
 
     def _keep_model(self, name: str) -> None:

@@ -15,7 +15,7 @@ from siloseal.federation.sums.one_key.one_key_sum import OneKeySum
 from siloseal.federation.sums.one_key.statements import Round as OneKeyRound
 from siloseal.federation.sums.secure_sum import SiloSide
 from siloseal.federation.sums.session import Vector
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import one_key_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
 
 M = TypeVar("M", bound=Message)

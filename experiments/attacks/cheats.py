@@ -35,7 +35,7 @@ from siloseal.federation.errors import ProtocolError
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.secure_sum import AggregatorSide, Sum
 from siloseal.federation.sums.session import Vector
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, wrap
 
 

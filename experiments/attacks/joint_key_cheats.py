@@ -20,7 +20,7 @@ from siloseal.federation.sums.seal.values import largest_value, to_total
 from siloseal.federation.sums.sealing import ChannelKey
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Vector
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import joint_key_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 
 

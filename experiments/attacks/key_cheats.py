@@ -23,7 +23,7 @@ from siloseal.federation.sums.seal.values import largest_value, to_total
 from siloseal.federation.sums.secagg.plan import Round as SecAggRound
 from siloseal.federation.sums.secure_sum import SecureSum, Sum
 from siloseal.federation.sums.session import RealDomain, Vector
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import ckks_pb2, joint_key_pb2
 from siloseal.federation.transport.wire.codec import decode
 
 LONG = RealDomain(key_recovery.EQUATIONS * SLOTS, 8.0)
@@ -98,7 +98,9 @@ class CkksWatching(CkksAggregator):
         return super()._uploads(replies)
 
     def _unmask(self, replies: Bodies) -> Sum:
-        self._ciphertexts[:] = list(rows(self._parameters, decode(pb.CkksUpload, self.uploads[VICTIM]).ciphertext))
+        self._ciphertexts[:] = list(
+            rows(self._parameters, decode(ckks_pb2.CkksUpload, self.uploads[VICTIM]).ciphertext)
+        )
         return super()._unmask(replies)
 
 
@@ -116,7 +118,7 @@ def _under_a_joint_key(table: CheatersTable, scheme: JointKeySum) -> Vector:
     parameters, bits = scheme.parameters(table.domain, len(ROSTER)), scheme.precision_bits
     side = JointKeyWatching(table.session, parameters=parameters, precision_bits=bits, threshold=len(ROSTER))
     table.drive(side)
-    ring, upload = ring_of(parameters.degree), decode(pb.CiphertextUpload, side.uploads[VICTIM])
+    ring, upload = ring_of(parameters.degree), decode(joint_key_pb2.CiphertextUpload, side.uploads[VICTIM])
     c0, c1 = from_bytes(ring, upload.c0, divided=True)[0], from_bytes(ring, upload.c1)[0]
     values = joint_key_recovery.decrypt(parameters, c0, c1, side.first_key(), largest_value(table.domain, bits))
     return to_total(table.domain, values, 1, bits)[0]

@@ -27,7 +27,7 @@ from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.secagg.secagg_sum import SecAggSum
 from siloseal.federation.sums.session import Vector
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import masked_pb2, one_key_pb2
 from siloseal.federation.transport.wire.codec import decode
 
 LOW_ORDER = bytes(32)
@@ -79,7 +79,7 @@ def _low_order(table: CheatersTable, place: int) -> list[Vector]:
     def carry(number: int, replies: dict[str, bytes]) -> dict[str, bytes]:
         if number != Round.ADVERTISE:
             return replies
-        keys = list(decode(pb.Advertisement, bodies(table, number, replies)[ACCOMPLICE]).keys)
+        keys = list(decode(masked_pb2.Advertisement, bodies(table, number, replies)[ACCOMPLICE]).keys)
         keys[place] = LOW_ORDER
         said = advertise(table.session, table.identities[ACCOMPLICE], keys)
         _believe(table, said)
@@ -90,10 +90,10 @@ def _low_order(table: CheatersTable, place: int) -> list[Vector]:
 
 def _believe(table: CheatersTable, said: bytes) -> None:
     if isinstance(table.integers, OneKeySum):
-        alone = memory_of(table, pb.OneKeySiloState)
+        alone = memory_of(table, one_key_pb2.OneKeySiloState)
         alone.advertisement = said
         remember(table, alone)
     else:
-        memory = memory_of(table, pb.MaskedSiloState)
+        memory = memory_of(table, masked_pb2.MaskedSiloState)
         memory.advertised[0].data = said
         remember(table, memory)

@@ -19,7 +19,7 @@ from siloseal.federation.sums.secagg.aggregator_side import SecAggAggregator
 from siloseal.federation.sums.secagg.plan import Round as SecAggRound
 from siloseal.federation.sums.secure_sum import AggregatorSide, Sum
 from siloseal.federation.sums.session import Vector
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import joint_key_pb2, ring_pb2, sums_pb2
 from siloseal.federation.transport.wire.codec import decode
 
 A = TypeVar("A", bound=AggregatorSide)
@@ -43,7 +43,7 @@ class SecAggOfOne(SecAggAggregator):
 
     def _shares(self, holder: str, body: bytes) -> dict[str, bytes]:
         """A silo that takes itself for a drop-out has no share of its own key: the others' are enough."""
-        revealed = {piece.silo: piece.data for piece in decode(pb.Pieces, body).pieces}
+        revealed = {piece.silo: piece.data for piece in decode(sums_pb2.Pieces, body).pieces}
         return {silo: share for silo, share in revealed.items() if silo != holder or silo == VICTIM}
 
 
@@ -56,7 +56,7 @@ class JointKeyOfOne(JointKeyAggregator):
 
     def _uploads(self, number: int, replies: Bodies) -> Messages:
         super()._uploads(number, {VICTIM: replies[VICTIM]})
-        half = decode(pb.CiphertextUpload, self._body(number, replies[VICTIM])).c1
+        half = decode(joint_key_pb2.CiphertextUpload, self._body(number, replies[VICTIM])).c1
         return self._ask(number + 1, dict.fromkeys(replies, pieces({VICTIM: half})))
 
 
@@ -160,7 +160,7 @@ class RingTwoLists(RingAggregator):
         if not set(asked) <= set(self.deceived):
             return asked
         advertised = pieces(_only(OTHERS, self._advertised))
-        turn = pb.RingTurn(advertised=advertised, total=total).SerializeToString()
+        turn = ring_pb2.RingTurn(advertised=advertised, total=total).SerializeToString()
         return self._ask(number, dict.fromkeys(asked, turn))
 
 

@@ -33,7 +33,7 @@ from siloseal.federation.sums.rounds import pieces
 from siloseal.federation.sums.secagg.secagg_sum import SecAggSum
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Vector
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import ring_pb2 as pb
 from siloseal.federation.transport.wire.codec import unwrap, wrap
 
 

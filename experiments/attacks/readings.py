@@ -10,7 +10,7 @@ import numpy as np
 from siloseal.federation.sums.masked.silo_side import SEAL_BYTES
 from siloseal.federation.sums.masked.words import ring_for
 from siloseal.federation.sums.session import Domain, IntegerDomain, Vector
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 
 _NONCE_BYTES = 12

@@ -12,7 +12,7 @@ from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.fixed_point import FixedPointSum
 from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, Session, Vector
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 
 ROSTER = ("east", "north", "south", "west")

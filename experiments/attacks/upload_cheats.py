@@ -41,7 +41,7 @@ from siloseal.federation.sums.secagg.plan import Round as SecAggRound
 from siloseal.federation.sums.secagg.secagg_sum import SecAggSum
 from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum
 from siloseal.federation.sums.session import Vector
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import ckks_pb2, masked_pb2
 from siloseal.federation.transport.wire.codec import decode
 
 Choice = Callable[[UploadFormat, Numbers, Mapping[str, Numbers]], Numbers]
@@ -75,10 +75,10 @@ CANCELLING = Change(_cancelling, blind=False)
 class CkksAccepting(CkksAggregator):
     """Adds what comes, copies and all."""
 
-    def _own_upload(self, silo: str, body: bytes) -> pb.CkksUpload:
-        return decode(pb.CkksUpload, body)
+    def _own_upload(self, silo: str, body: bytes) -> ckks_pb2.CkksUpload:
+        return decode(ckks_pb2.CkksUpload, body)
 
-    def _compare(self, silo: str, upload: pb.CkksUpload) -> None:
+    def _compare(self, silo: str, upload: ckks_pb2.CkksUpload) -> None:
         pass
 
 
@@ -179,8 +179,8 @@ def _in_the_ring(table: CheatersTable, constant: int | None) -> list[Vector]:
     def carry(number: int, replies: dict[str, bytes]) -> dict[str, bytes]:
         said = bodies(table, number, replies)
         if number == ADVERTISE:
-            known["mine"] = memory_of(table, pb.MaskedSiloState).channel_key
-            (known["victim's"],) = decode(pb.Advertisement, said[VICTIM]).keys
+            known["mine"] = memory_of(table, masked_pb2.MaskedSiloState).channel_key
+            (known["victim's"],) = decode(masked_pb2.Advertisement, said[VICTIM]).keys
         if number == FIRST:
             known["letter"] = said[VICTIM]
         if ACCOMPLICE not in replies or number == ADVERTISE:

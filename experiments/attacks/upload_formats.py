@@ -22,7 +22,7 @@ from siloseal.federation.sums.joint_key.parameters import Parameters
 from siloseal.federation.sums.masked.words import WordRing
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.session import Domain, IntegerDomain
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import ckks_pb2, joint_key_pb2, sums_pb2
 from siloseal.federation.transport.wire.codec import decode, from_array, to_array
 
 Numbers = NDArray[np.uint64]
@@ -68,7 +68,7 @@ class PlainFormat:
         return np.ones(self.domain.length, dtype=np.uint64)
 
     def read(self, body: bytes) -> Numbers:
-        return from_array(decode(pb.Array, body), dtype="<i8", length=self.domain.length).astype(np.uint64)
+        return from_array(decode(sums_pb2.Array, body), dtype="<i8", length=self.domain.length).astype(np.uint64)
 
     def write(self, numbers: Numbers) -> bytes:
         return to_array(numbers.astype(np.int64)).SerializeToString()
@@ -125,7 +125,7 @@ class CkksFormat:
         return numbers
 
     def read(self, body: bytes) -> Numbers:
-        upload = decode(pb.CkksUpload, body)
+        upload = decode(ckks_pb2.CkksUpload, body)
         words = self.setting.plan.ring.unpack(upload.masked_key).astype(np.uint64)
         return np.concatenate([*rows(self.setting.parameters, upload.ciphertext), words])
 
@@ -133,7 +133,7 @@ class CkksFormat:
         sizes, ring = self.setting.parameters, self.setting.plan.ring
         residues = numbers[: -sizes.degree].reshape(len(sizes.ring.primes), sizes.coefficients)
         masked_key = ring.pack(numbers[-sizes.degree :].astype(ring.dtype))
-        upload = pb.CkksUpload(ciphertext=to_bytes(sizes, residues), masked_key=masked_key)
+        upload = ckks_pb2.CkksUpload(ciphertext=to_bytes(sizes, residues), masked_key=masked_key)
         return sign_upload(self.setting.session, self.me, upload)
 
 
@@ -159,13 +159,13 @@ class JointKeyFormat:
         return numbers
 
     def read(self, body: bytes) -> Numbers:
-        upload, ring = decode(pb.CiphertextUpload, body), ring_of(self.parameters.degree)
+        upload, ring = decode(joint_key_pb2.CiphertextUpload, body), ring_of(self.parameters.degree)
         c0, c1 = wire.from_bytes(ring, upload.c0, divided=True), wire.from_bytes(ring, upload.c1)
         return np.concatenate([c0.reshape(-1), c1.reshape(-1)])
 
     def write(self, numbers: Numbers) -> bytes:
         c0, c1 = np.split(numbers, [self._c0_numbers])
-        return pb.CiphertextUpload(c0=wire.to_bytes(c0), c1=wire.to_bytes(c1)).SerializeToString()
+        return joint_key_pb2.CiphertextUpload(c0=wire.to_bytes(c0), c1=wire.to_bytes(c1)).SerializeToString()
 
     @property
     def _c0_numbers(self) -> int:

@@ -25,7 +25,8 @@ from siloseal.federation.sums.ring.ring_sum import RingSumConfig
 from siloseal.federation.sums.seal.wide import crt_scale
 from siloseal.federation.sums.secagg.secagg_sum import SecAggConfig, SecAggPlusConfig
 from siloseal.federation.sums.session import RealDomain
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import ckks_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, from_array
 
 ReadableSum = PlainSumConfig | CkksSumConfig | SecAggConfig | SecAggPlusConfig | AdditiveSumConfig | RingSumConfig
@@ -46,12 +47,12 @@ def read_upload(config: ReadableSum, vector: Reals, *, bound: float) -> Reals:
 
     def ask(asked: Mapping[str, bytes]) -> dict[str, bytes]:
         replies = {silo: sides[silo].answer(message) for silo, message in asked.items()}
-        said.extend(decode(pb.SumMessage, reply).body for silo, reply in replies.items() if silo == victim)
+        said.extend(decode(sums_pb2.SumMessage, reply).body for silo, reply in replies.items() if silo == victim)
         return replies
 
     drive(scheme.aggregator(session), ask)
     if isinstance(config, PlainSumConfig):
-        return from_array(decode(pb.Array, said[0]), dtype="<f4", length=len(vector)).astype(np.float64)
+        return from_array(decode(sums_pb2.Array, said[0]), dtype="<f4", length=len(vector)).astype(np.float64)
     numbers, _ = from_points(domain, _points(config, domain, len(sides), said), 1, config.precision_bits)
     return np.asarray(numbers - numbers.mean())  # what is hidden lies beyond the grid: its offset would blacken images
 

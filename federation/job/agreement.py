@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from siloseal.federation.errors import WrongContributors
 from siloseal.federation.records.identity import Identity, check_signature
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2 as pb
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 
 from siloseal.federation.errors import CommitmentBroken, MessageError
 from siloseal.federation.job.agreement import Agreement, of_everyone, statement
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2 as pb
 
 NONCE_BYTES = 32
 COMMITMENT_BYTES = 32

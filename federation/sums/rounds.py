@@ -19,7 +19,7 @@ from siloseal.federation.errors import (
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Session
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, require_at_most, unwrap, wrap
 
 Bodies = Mapping[str, bytes]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from siloseal.federation.errors import DomainError
 from siloseal.federation.records.identity import KEY_BYTES
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2 as pb
 
 Vector = NDArray[np.float64] | NDArray[np.int64]
 

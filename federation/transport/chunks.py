@@ -10,7 +10,7 @@ import io
 from collections.abc import Iterable, Iterator
 
 from siloseal.federation.errors import MessageError, MessageTooLarge
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import consortium_pb2 as pb
 
 CHUNK_BYTES = 2**19
 """From 1 MiB on, an allocator gives the memory of every chunk back to the system, which costs more than the sending."""

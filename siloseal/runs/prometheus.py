@@ -9,7 +9,7 @@ from prometheus_client.registry import Collector
 
 from siloseal.federation.errors import RunError
 from siloseal.federation.transport.config import Metrics
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.silo.deployed import Standing
 
 

@@ -18,8 +18,8 @@ from siloseal.federation.transport.config import Tls
 from siloseal.federation.transport.diagnosis import diagnose
 from siloseal.federation.transport.pki.certificates import Role
 from siloseal.federation.transport.tls import CLIENT_OPTIONS, read_credentials
-from siloseal.federation.transport.wire import messages_pb2 as pb
-from siloseal.federation.transport.wire import messages_pb2_grpc as pb_grpc
+from siloseal.federation.transport.wire import consortium_pb2 as pb
+from siloseal.federation.transport.wire import consortium_pb2_grpc as pb_grpc
 from siloseal.provisioning.consortium import OperatorConfig
 from siloseal.report import wording
 from siloseal.runs.metrics import phase_title

@@ -17,6 +17,7 @@ from siloseal.federation.job.beacon import commit
 from siloseal.federation.job.job import Job
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 
 from .answering import Answering, reply_to
 
@@ -28,7 +29,7 @@ class Entering:
         self.job, self.lies, self.asked = job, lies, list[str | None]()
         self.silos = {name: Identity.create(name) for name in job.silos.names}
         self.keys = {name: silo.public for name, silo in self.silos.items()}
-        self.nonces: list[pb.Piece] = []
+        self.nonces: list[sums_pb2.Piece] = []
 
     def answer(self, silo: str, request: pb.Request) -> bytes:
         self.asked.append(request.WhichOneof("body"))

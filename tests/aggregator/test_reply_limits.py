@@ -18,6 +18,7 @@ from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.secure_sum import SiloSide
 from siloseal.federation.sums.session import RealDomain, Session
 from siloseal.federation.transport.engine import Accept
+from siloseal.federation.transport.wire import consortium_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 
 IDENTITIES = {name: Identity.create(name) for name in ("north", "east", "south")}
@@ -55,7 +56,7 @@ class Silos:
 
 
 def _length(padding: int) -> bytes:
-    return pb.Chunk(data=bytes(padding)).SerializeToString()[1:]
+    return consortium_pb2.Chunk(data=bytes(padding)).SerializeToString()[1:]
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from siloseal.federation.sums.ring.ring_sum import RingSumConfig
 from siloseal.federation.sums.secagg.secagg_sum import SecAggConfig, SecAggPlusConfig
 from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, Session, Vector
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import consortium_pb2 as pb
 
 INSECURE_TEST_KEY_BITS = 1024
 UNKNOWN_FIELD = b"\x7a"  # field 15, of bytes

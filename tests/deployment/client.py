@@ -19,8 +19,8 @@ from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.roster import read_roster
 from siloseal.federation.transport.chunks import from_chunks, to_chunks
 from siloseal.federation.transport.tls import CLIENT_OPTIONS
-from siloseal.federation.transport.wire import messages_pb2 as pb
-from siloseal.federation.transport.wire import messages_pb2_grpc as pb_grpc
+from siloseal.federation.transport.wire import consortium_pb2 as pb
+from siloseal.federation.transport.wire import consortium_pb2_grpc as pb_grpc
 from siloseal.silo.config import SiloConfig
 from siloseal.silo.data.loading import load
 from siloseal.silo.participation import Participation, take_part

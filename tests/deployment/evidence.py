@@ -12,7 +12,7 @@ import numpy as np
 from siloseal.federation.job.contributions import model_domain, model_scheme
 from siloseal.federation.job.phases import PHASE_1
 from siloseal.federation.randomness import SeededRandomness
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import masked_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 from siloseal.models.building import build_learner
 from siloseal.models.checkpoints import part_of

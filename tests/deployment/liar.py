@@ -13,8 +13,9 @@ import grpc
 from siloseal.federation.job.job import Job
 from siloseal.federation.transport.chunks import from_chunks, to_chunks
 from siloseal.federation.transport.tls import SERVER_OPTIONS
+from siloseal.federation.transport.wire import consortium_pb2
+from siloseal.federation.transport.wire import consortium_pb2_grpc as pb_grpc
 from siloseal.federation.transport.wire import messages_pb2 as pb
-from siloseal.federation.transport.wire import messages_pb2_grpc as pb_grpc
 from siloseal.federation.transport.wire.codec import decode
 
 from .client import Pair
@@ -30,8 +31,8 @@ class Liar(pb_grpc.ConsortiumServicer):
 
     def __init__(self, consortium: Consortium, pair: Pair | None = None) -> None:
         self.consortium, pair = consortium, pair or Pair.of(consortium.kits / "aggregator")
-        self.offer = pb.JobOffer(run_id=RUN, job=consortium.job.model_dump_json(), time=time.time())
-        self._words: deque[list[pb.Chunk] | None] = deque()
+        self.offer = consortium_pb2.JobOffer(run_id=RUN, job=consortium.job.model_dump_json(), time=time.time())
+        self._words: deque[list[consortium_pb2.Chunk] | None] = deque()
         self._attendances = self._offers = 0
         self._changed = threading.Condition()
         self._replies: queue.SimpleQueue[pb.Reply] = queue.SimpleQueue()
@@ -42,7 +43,7 @@ class Liar(pb_grpc.ConsortiumServicer):
         self._server.add_secure_port(f"127.0.0.1:{consortium.port}", credentials)
         self._server.start()
 
-    def Offer(self, request: pb.OfferRequest, context: grpc.ServicerContext) -> pb.JobOffer:  # noqa: N802
+    def Offer(self, request: consortium_pb2.OfferRequest, context: grpc.ServicerContext) -> consortium_pb2.JobOffer:  # noqa: N802
         with self._changed:
             self._offers += 1
             self._changed.notify_all()
@@ -54,7 +55,9 @@ class Liar(pb_grpc.ConsortiumServicer):
             enough = self._offers + count
             assert self._changed.wait_for(lambda: self._offers >= enough, PATIENCE_SECONDS)
 
-    def Attend(self, request: pb.Attendance, context: grpc.ServicerContext) -> Iterator[pb.Chunk]:  # noqa: N802
+    def Attend(  # noqa: N802
+        self, request: consortium_pb2.Attendance, context: grpc.ServicerContext
+    ) -> Iterator[consortium_pb2.Chunk]:
         with self._changed:
             self._attendances += 1
             mine = self._attendances
@@ -62,7 +65,7 @@ class Liar(pb_grpc.ConsortiumServicer):
         while (chunks := self._next(mine)) is not None:
             yield from chunks
 
-    def _next(self, attendance: int) -> list[pb.Chunk] | None:
+    def _next(self, attendance: int) -> list[consortium_pb2.Chunk] | None:
         """What is said goes to the newest attendance; the others are what is left of connections that ended."""
         with self._changed:
             self._changed.wait_for(lambda: self._words or self._attendances != attendance)
@@ -73,12 +76,14 @@ class Liar(pb_grpc.ConsortiumServicer):
         with self._changed:
             assert self._changed.wait_for(lambda: self._attendances >= count, PATIENCE_SECONDS)
 
-    def Deliver(self, request_iterator: Iterator[pb.Chunk], context: grpc.ServicerContext) -> pb.Receipt:  # noqa: N802
+    def Deliver(  # noqa: N802
+        self, request_iterator: Iterator[consortium_pb2.Chunk], context: grpc.ServicerContext
+    ) -> consortium_pb2.Receipt:
         for message in from_chunks(request_iterator, limit=LARGEST, why="protobuf reads no more"):
             self._replies.put(decode(pb.Reply, message))
-        return pb.Receipt()
+        return consortium_pb2.Receipt()
 
-    def say_chunks(self, chunks: Iterable[pb.Chunk]) -> None:
+    def say_chunks(self, chunks: Iterable[consortium_pb2.Chunk]) -> None:
         """Whoever attends, or the next one that does, gets these."""
         self._put(list(chunks))
 
@@ -89,7 +94,7 @@ class Liar(pb_grpc.ConsortiumServicer):
         """End the attendance."""
         self._put(None)
 
-    def _put(self, words: list[pb.Chunk] | None) -> None:
+    def _put(self, words: list[consortium_pb2.Chunk] | None) -> None:
         with self._changed:
             self._words.append(words)
             self._changed.notify_all()

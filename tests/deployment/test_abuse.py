@@ -11,6 +11,7 @@ import pytest
 from siloseal.aggregator.dispatcher import SMALL_BYTES
 from siloseal.federation.records.audit import verify_audit
 from siloseal.federation.transport.chunks import CHUNK_BYTES, to_chunks
+from siloseal.federation.transport.wire import consortium_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 
@@ -22,7 +23,7 @@ from .parties import PATIENCE_SECONDS
 INVALID, FAILED = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED_PRECONDITION
 UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 HUGE = 900_000_000
-Lie = Callable[[bytes], list[pb.Chunk]]
+Lie = Callable[[bytes], list[consortium_pb2.Chunk]]
 
 
 @pytest.fixture(scope="module")
@@ -78,82 +79,82 @@ def turned_away(consortium: Consortium, words: str) -> str:
     return str(line["error"])
 
 
-def announced_as_huge(reply: bytes) -> list[pb.Chunk]:
+def announced_as_huge(reply: bytes) -> list[consortium_pb2.Chunk]:
     (chunk,) = to_chunks(reply)
     chunk.size = HUGE
     return [chunk]
 
 
-def one_byte_too_long(reply: bytes) -> list[pb.Chunk]:
+def one_byte_too_long(reply: bytes) -> list[consortium_pb2.Chunk]:
     return list(to_chunks(bytes(SMALL_BYTES + 1)))
 
 
-def more_than_announced(reply: bytes) -> list[pb.Chunk]:
+def more_than_announced(reply: bytes) -> list[consortium_pb2.Chunk]:
     (chunk,) = to_chunks(reply)
     chunk.size -= 1
     return [chunk]
 
 
-def damaged(reply: bytes) -> list[pb.Chunk]:
+def damaged(reply: bytes) -> list[consortium_pb2.Chunk]:
     (chunk,) = to_chunks(reply)
     chunk.data = bytes([chunk.data[0] ^ 1]) + chunk.data[1:]
     return [chunk]
 
 
-def cut_short(reply: bytes) -> list[pb.Chunk]:
+def cut_short(reply: bytes) -> list[consortium_pb2.Chunk]:
     (chunk,) = to_chunks(reply)
     chunk.size += 1
     return [chunk]
 
 
-def nothing(reply: bytes) -> list[pb.Chunk]:
+def nothing(reply: bytes) -> list[consortium_pb2.Chunk]:
     return []
 
 
-def two_messages(reply: bytes) -> list[pb.Chunk]:
+def two_messages(reply: bytes) -> list[consortium_pb2.Chunk]:
     return [*to_chunks(reply), *to_chunks(reply)]
 
 
-def garbage(reply: bytes) -> list[pb.Chunk]:
+def garbage(reply: bytes) -> list[consortium_pb2.Chunk]:
     return list(to_chunks(b"\xff" * 50))
 
 
-def an_empty_reply(reply: bytes) -> list[pb.Chunk]:
+def an_empty_reply(reply: bytes) -> list[consortium_pb2.Chunk]:
     """A message of zero bytes, which is a Reply without anything in it, cannot travel; this one has a name only."""
     return list(to_chunks(pb.Reply(silo="north").SerializeToString()))
 
 
-def of_east(reply: bytes) -> list[pb.Chunk]:
+def of_east(reply: bytes) -> list[consortium_pb2.Chunk]:
     return list(to_chunks(_changed(reply, silo="east")))
 
 
-def with_an_endless_name(reply: bytes) -> list[pb.Chunk]:
+def with_an_endless_name(reply: bytes) -> list[consortium_pb2.Chunk]:
     return list(to_chunks(_changed(reply, silo="x" * 10**6)))
 
 
-def with_a_long_name(reply: bytes) -> list[pb.Chunk]:
+def with_a_long_name(reply: bytes) -> list[consortium_pb2.Chunk]:
     """The status and the receipt must not choke on it."""
     return list(to_chunks(_changed(reply, silo="x" * 60_000)))
 
 
-def with_endless_images(reply: bytes) -> list[pb.Chunk]:
+def with_endless_images(reply: bytes) -> list[consortium_pb2.Chunk]:
     """A byte on the wire is eight in memory: it is refused before it is unpacked."""
     return list(to_chunks(_changed(reply, enrolled=pb.Enrolled(image_shape=[1] * 10**5))))
 
 
-def with_half_a_key(reply: bytes) -> list[pb.Chunk]:
+def with_half_a_key(reply: bytes) -> list[consortium_pb2.Chunk]:
     return list(to_chunks(_changed(reply, enrolled=pb.Enrolled(identity=bytes(16)))))
 
 
-def with_flat_images(reply: bytes) -> list[pb.Chunk]:
+def with_flat_images(reply: bytes) -> list[consortium_pb2.Chunk]:
     return list(to_chunks(_changed(reply, enrolled=pb.Enrolled(image_shape=[8]))))
 
 
-def of_another_number(reply: bytes) -> list[pb.Chunk]:
+def of_another_number(reply: bytes) -> list[consortium_pb2.Chunk]:
     return list(to_chunks(_changed(reply, number=2)))
 
 
-def of_the_wrong_kind(reply: bytes) -> list[pb.Chunk]:
+def of_the_wrong_kind(reply: bytes) -> list[consortium_pb2.Chunk]:
     return list(to_chunks(_changed(reply, finished=pb.Finished())))
 
 
@@ -206,12 +207,12 @@ def test_a_delivery_that_no_request_needs_takes_no_memory_and_is_not_read_on(
     """The chunks are right ones of a message of 900 MB; enrolment needs a few hundred bytes."""
     before, sent = peak_bytes(consortium), 0
 
-    def endless() -> Iterator[pb.Chunk]:
+    def endless() -> Iterator[consortium_pb2.Chunk]:
         nonlocal sent
         digest, data = hashlib.sha256(), bytes(CHUNK_BYTES)
         for _ in range(HUGE // CHUNK_BYTES):
             digest.update(data)
-            yield pb.Chunk(size=0 if sent else HUGE, data=data, digest=digest.digest())
+            yield consortium_pb2.Chunk(size=0 if sent else HUGE, data=data, digest=digest.digest())
             sent += CHUNK_BYTES
 
     code, said = refused(lambda: north.deliver_chunks(endless()))
@@ -231,7 +232,7 @@ def test_a_reply_to_the_same_request_of_another_run_is_refused(north: Hand, requ
 
 
 def test_one_grpc_message_above_a_chunks_size_is_not_even_read(north: Hand) -> None:
-    chunk = pb.Chunk(size=1, data=bytes(CHUNK_BYTES + 2**17), digest=bytes(32))
+    chunk = consortium_pb2.Chunk(size=1, data=bytes(CHUNK_BYTES + 2**17), digest=bytes(32))
     assert refused(lambda: north.deliver_chunks([chunk]))[0] is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
@@ -242,7 +243,7 @@ def test_what_is_no_chunk_at_all_ends_its_own_call_only(north: Hand) -> None:
 def test_a_delivery_that_is_broken_off_counts_for_nothing(
     north: Hand, request_to_north: bytes, operator: Caller
 ) -> None:
-    def broken() -> Iterator[pb.Chunk]:
+    def broken() -> Iterator[consortium_pb2.Chunk]:
         yield from cut_short(north.reply(request_to_north))
         raise ValueError("the line is cut here")
 
@@ -256,7 +257,7 @@ def test_deliveries_that_say_nothing_take_nobody_elses_place(
     """More of them than the aggregator has threads; the newest of a silo counts, and the good one that comes then."""
     over = threading.Event()
 
-    def silence() -> Iterator[pb.Chunk]:
+    def silence() -> Iterator[consortium_pb2.Chunk]:
         over.wait(PATIENCE_SECONDS)
         yield from ()
 

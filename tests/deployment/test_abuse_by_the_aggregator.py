@@ -11,6 +11,7 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.roster import read_roster
 from siloseal.federation.transport.chunks import to_chunks
+from siloseal.federation.transport.wire import consortium_pb2, sums_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import to_array
 from siloseal.models.building import initial_model
@@ -90,8 +91,8 @@ def run(consortium: Consortium) -> Run:
     return Run(consortium)
 
 
-def pieces(said: dict[str, bytes]) -> list[pb.Piece]:
-    return [pb.Piece(silo=silo, data=data) for silo, data in said.items()]
+def pieces(said: dict[str, bytes]) -> list[sums_pb2.Piece]:
+    return [sums_pb2.Piece(silo=silo, data=data) for silo, data in said.items()]
 
 
 def train(job: Job) -> pb.Train:
@@ -187,12 +188,12 @@ def test_messages_that_cannot_be_right_are_refused_one_after_the_other(
 ) -> None:
     (damaged,) = to_chunks(b"a request")
     damaged.data = b"a reqvest"
-    too_large = pb.Chunk(size=2**20 + 1, data=b"x", digest=bytes(32))
-    lies: list[tuple[list[pb.Chunk], str]] = [
+    too_large = consortium_pb2.Chunk(size=2**20 + 1, data=b"x", digest=bytes(32))
+    lies: list[tuple[list[consortium_pb2.Chunk], str]] = [
         ([damaged], "MessageError: a chunk was damaged on its way"),
         ([too_large], "MessageTooLarge: a message of 1048577 bytes was announced, at most 1048576 are read"),
         (list(to_chunks(b"\xff" * 9)), "MessageError: 9 bytes do not decode as a Request"),
-        ([pb.Chunk(size=1, data=bytes(2**21))], "RESOURCE_EXHAUSTED"),
+        ([consortium_pb2.Chunk(size=1, data=bytes(2**21))], "RESOURCE_EXHAUSTED"),
     ]
     for number, (chunks, words) in enumerate(lies, start=1):
         liar.wait_for_attendance(number)

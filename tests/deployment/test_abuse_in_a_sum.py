@@ -9,6 +9,7 @@ import pytest
 
 from siloseal.aggregator.dispatcher import SMALL_BYTES
 from siloseal.federation.job.weighting import mean_of
+from siloseal.federation.transport.wire import consortium_pb2, sums_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, from_array, to_array
 
@@ -86,32 +87,32 @@ def test_an_epsilon_that_is_no_number_is_refused(story: Story, epsilon: float) -
     assert said.startswith("MessageError: north says that it has spent epsilon")
 
 
-def altered(sum_reply: pb.Reply, change: Callable[[pb.SumMessage, pb.Array], None]) -> pb.Reply:
-    message = decode(pb.SumMessage, sum_reply.sum)
-    array = decode(pb.Array, message.body)
+def altered(sum_reply: pb.Reply, change: Callable[[sums_pb2.SumMessage, sums_pb2.Array], None]) -> pb.Reply:
+    message = decode(sums_pb2.SumMessage, sum_reply.sum)
+    array = decode(sums_pb2.Array, message.body)
     change(message, array)
     message.body = array.SerializeToString()
     sum_reply.sum = message.SerializeToString()
     return sum_reply
 
 
-def set_entry(array: pb.Array, value: float) -> None:
+def set_entry(array: sums_pb2.Array, value: float) -> None:
     values = np.frombuffer(array.data, "<f4").copy()
     values[3] = value
     array.data = values.tobytes()
 
 
-def too_short(message: pb.SumMessage, array: pb.Array) -> None:
+def too_short(message: sums_pb2.SumMessage, array: sums_pb2.Array) -> None:
     array.CopyFrom(to_array(np.frombuffer(array.data, "<f4")[1:]))
 
 
-LIES: list[tuple[str, Callable[[pb.SumMessage, pb.Array], None], str]] = [
+LIES: list[tuple[str, Callable[[sums_pb2.SumMessage, sums_pb2.Array], None], str]] = [
     ("wrong shape", too_short, "MessageError: an array of <f4 and shape"),
     ("wrong type", lambda _, a: a.CopyFrom(to_array(np.zeros(a.shape[0] // 2))), "MessageError: an array of <f8"),
     ("NaN", lambda _, a: set_entry(a, np.nan), "MessageError: an array came with NaN or infinity"),
     ("infinity", lambda _, a: set_entry(a, np.inf), "MessageError: an array came with NaN or infinity"),
     ("too large", lambda _, a: set_entry(a, 1e6), "DomainError: "),
-    ("cut", lambda _, a: a.MergeFrom(pb.Array(data=a.data[:-4])), "MessageError: an array of"),
+    ("cut", lambda _, a: a.MergeFrom(sums_pb2.Array(data=a.data[:-4])), "MessageError: an array of"),
     ("another sum", lambda m, _: setattr(m, "session_digest", bytes(32)), "SessionMismatch: a message of"),
     ("another round", lambda m, _: setattr(m, "round", 0), "MessageError: a message of round 0 came in"),
 ]  # fmt: skip
@@ -121,7 +122,7 @@ LIES: list[tuple[str, Callable[[pb.SumMessage, pb.Array], None], str]] = [
 def test_a_contribution_that_cannot_be_right_is_refused_before_it_is_added(
     in_the_sum: Story,
     name: str,
-    change: Callable[[pb.SumMessage, pb.Array], None],
+    change: Callable[[sums_pb2.SumMessage, sums_pb2.Array], None],
     words: str,
 ) -> None:
     honest = decode(pb.Reply, in_the_sum.north.reply(in_the_sum.request))
@@ -133,7 +134,7 @@ def test_a_contribution_that_cannot_be_right_is_refused_before_it_is_added(
 def test_a_contribution_that_is_longer_than_the_sum_needs_is_refused(in_the_sum: Story, excess: int) -> None:
     """What is added stands in a field that nobody knows, so that the message decodes to the honest one."""
     reply = decode(pb.Reply, in_the_sum.north.reply(in_the_sum.request))
-    reply.sum += UNKNOWN_FIELD + pb.Chunk(data=bytes(excess)).SerializeToString()[1:]
+    reply.sum += UNKNOWN_FIELD + consortium_pb2.Chunk(data=bytes(excess)).SerializeToString()[1:]
     code, said = in_the_sum.refuse(reply)
     assert (code, said.split(":")[0]) == (INVALID, "MessageTooLarge")
 
@@ -163,7 +164,10 @@ def test_after_all_this_a_good_reply_ends_the_run_with_the_average_of_three(in_t
     story, consortium = in_the_sum, in_the_sum.consortium
     story.north.deliver(reply := story.north.reply(story.request))
     story.sent["north"].append(reply)
-    arrays = [decode(pb.Array, decode(pb.SumMessage, decode(pb.Reply, s[-1]).sum).body) for s in story.sent.values()]
+    arrays = [
+        decode(sums_pb2.Array, decode(sums_pb2.SumMessage, decode(pb.Reply, s[-1]).sum).body)
+        for s in story.sent.values()
+    ]
     total = np.sum([from_array(a, dtype="<f4", length=a.shape[0]).astype(np.float64) for a in arrays], axis=0)
     finish = story.north.next()
     model = decode(pb.Request, finish).finish.model

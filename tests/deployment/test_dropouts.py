@@ -14,6 +14,7 @@ import pytest
 from siloseal.federation.job.weighting import mean_of
 from siloseal.federation.records.roster import read_roster
 from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, from_array
 from siloseal.runs.status import ask_status
 
@@ -53,7 +54,7 @@ def patient_for(consortium: Consortium, seconds: float) -> None:
 def mean_in_journal(consortium: Consortium, number: int) -> tuple[np.ndarray, list[str]]:
     """The weighted mean of what silos sent in clear in answer to a request, and who they are."""
     found = [(silo, decode(pb.Reply, reply).sum) for n, silo, reply in journal_replies(consortium) if n == number]
-    arrays = [decode(pb.Array, decode(pb.SumMessage, message).body) for _, message in found]
+    arrays = [decode(sums_pb2.Array, decode(sums_pb2.SumMessage, message).body) for _, message in found]
     total = np.sum([from_array(a, dtype="<f4", length=a.shape[0]).astype(np.float64) for a in arrays], axis=0)
     return mean_of(total).astype("<f4"), [silo for silo, _ in found]
 

@@ -20,6 +20,7 @@ from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, to_array, wrap
 from siloseal.models.building import feature_map, initial_model
 from siloseal.models.kernel_mean import FeatureMap
@@ -150,8 +151,8 @@ class Bench:
         return self.request(number, sum=pb.Sum(session=session.to_wire(), message=wrap(inner, round=0, body=b"")))
 
 
-def pieces(said: dict[str, bytes]) -> list[pb.Piece]:
-    return [pb.Piece(silo=silo, data=data) for silo, data in said.items()]
+def pieces(said: dict[str, bytes]) -> list[sums_pb2.Piece]:
+    return [sums_pb2.Piece(silo=silo, data=data) for silo, data in said.items()]
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from siloseal.federation.job.weighting import mean_of
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Session
+from siloseal.federation.transport.wire import joint_key_pb2, masked_pb2, ring_pb2, sums_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 
@@ -69,10 +70,10 @@ class Table:
         learnt = self.bench.silo._learner.vector().numpy()
         assert np.abs(mean_of(result.total) - learnt).max() < 1e-3 < np.abs(self.bench.model - learnt).max()
 
-    def memory(self) -> pb.JointKeySiloState | pb.MaskedSiloState:
+    def memory(self) -> joint_key_pb2.JointKeySiloState | masked_pb2.MaskedSiloState:
         """What the silo keeps of the sum on its disk."""
         return decode(
-            pb.JointKeySiloState if self.kind == "ckks_joint_key" else pb.MaskedSiloState,
+            joint_key_pb2.JointKeySiloState if self.kind == "ckks_joint_key" else masked_pb2.MaskedSiloState,
             self.bench.silo._state.load_reply().side,
         )
 
@@ -147,9 +148,9 @@ def test_a_session_that_ended_with_a_refusal_stays_ended_after_a_restart(table: 
 
 def lie(kind: str, round: int, message: bytes) -> bytes:
     """The same message with one silo fewer than there were; or a total that nobody sealed."""
-    wrong = decode(pb.SumMessage, message)
+    wrong = decode(sums_pb2.SumMessage, message)
     if kind == "ring":
-        turn = decode(pb.RingTurn, wrong.body)
+        turn = decode(ring_pb2.RingTurn, wrong.body)
         if turn.total:
             turn.total = bytes(len(turn.total))
         else:
@@ -164,7 +165,7 @@ def lie(kind: str, round: int, message: bytes) -> bytes:
 
 
 def without_one(body: bytes) -> bytes:
-    said = decode(pb.Pieces, body)
+    said = decode(sums_pb2.Pieces, body)
     del said.pieces[0]
     return said.SerializeToString()
 

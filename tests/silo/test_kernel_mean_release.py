@@ -12,6 +12,7 @@ from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtSilo
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.sums.session import RealDomain, Session
 from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, from_array, unwrap
 
 Bench = Any  # of conftest.py
@@ -28,7 +29,9 @@ def test_it_is_noised_with_the_noise_that_was_charged(bench: Bench) -> None:
     assert bench.silo.ledger.charges == []
     reply = decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2)))
     features, (_, inner) = bench.features(), bench.sketch_session()
-    upload = from_array(decode(pb.Array, unwrap(inner, round=1, data=reply.sum)), dtype="<f4", length=features.length)
+    upload = from_array(
+        decode(sums_pb2.Array, unwrap(inner, round=1, data=reply.sum)), dtype="<f4", length=features.length
+    )
     noise = upload - features.labelled_sum(bench.data.images, bench.data.labels).numpy()
     assert np.std(noise) == pytest.approx(
         bench.silo._plan.releases["warm_start"][0].noise_multiplier, rel=0.2

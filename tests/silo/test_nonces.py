@@ -8,6 +8,7 @@ import pytest
 from siloseal.federation.job.beacon import commit, join_nonces
 from siloseal.federation.job.contributions import sum_id
 from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode
 from siloseal.silo.state import SiloState
 
@@ -32,7 +33,7 @@ def begun(fresh: Bench) -> Bench:
     return fresh
 
 
-def without(pieces: Any, silo: str) -> list[pb.Piece]:
+def without(pieces: Any, silo: str) -> list[sums_pb2.Piece]:
     return [piece for piece in pieces if piece.silo != silo]
 
 

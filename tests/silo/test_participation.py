@@ -18,6 +18,7 @@ from siloseal.federation.job.phases import PHASE_1
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.session import Session
+from siloseal.federation.transport.wire import consortium_pb2, masked_pb2, sums_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, to_array
 from siloseal.models.building import initial_model
@@ -60,7 +61,7 @@ class Desk:
         self, job: Job | str, run: bytes = RUN, *, policy: dict[str, Any] | None = None, **config: Any
     ) -> Participation:
         read = self.config(policy=policy, **config)
-        offer = pb.JobOffer(run_id=run, job=job if isinstance(job, str) else job.model_dump_json())
+        offer = consortium_pb2.JobOffer(run_id=run, job=job if isinstance(job, str) else job.model_dump_json())
         for earlier in self.made:
             earlier.close()
         self.made.append(
@@ -115,8 +116,8 @@ def desk(small_job: Callable[..., Job], digits: LabelledImages, tmp_path: Path) 
         part.close()
 
 
-def pieces(said: dict[str, bytes]) -> list[pb.Piece]:
-    return [pb.Piece(silo=silo, data=data) for silo, data in said.items()]
+def pieces(said: dict[str, bytes]) -> list[sums_pb2.Piece]:
+    return [sums_pb2.Piece(silo=silo, data=data) for silo, data in said.items()]
 
 
 def request(job: Job, number: int = 1, run: bytes = RUN, **body: Any) -> bytes:
@@ -354,7 +355,7 @@ class TestTheEndOfARun:
         (message,) = set(scheme.aggregator(session).open().values())
         advertise = request(job, 5, sum=pb.Sum(session=session.to_wire(), message=message))
         assert decode(pb.Reply, part.answer(advertise)).WhichOneof("body") == "sum"
-        seed = decode(pb.MaskedSiloState, SiloState(desk.folder()).load_reply().side).seed
+        seed = decode(masked_pb2.MaskedSiloState, SiloState(desk.folder()).load_reply().side).seed
         part = desk.offered(job, SECOND_RUN, policy=policy)
         assert seed in (desk.folder() / "reply.bin").read_bytes()
         desk.train(part, job, SECOND_RUN)

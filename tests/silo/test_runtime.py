@@ -16,6 +16,7 @@ from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.session import RealDomain
 from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, from_array, to_array, unwrap
 from siloseal.silo.runtime import Silo
 
@@ -47,7 +48,7 @@ def test_the_upload_is_the_weighted_model_and_survives_a_restart(bench: Bench) -
     bench.train(1)
     bench.restart()
     session = bench.session()
-    upload = decode(pb.Array, unwrap(session, round=1, data=bench.sum(2, session).sum))
+    upload = decode(sums_pb2.Array, unwrap(session, round=1, data=bench.sum(2, session).sum))
     vector = from_array(upload, dtype="<f4", length=bench.model.size + 1)
     assert vector[-1] == pytest.approx(len(bench.data) / bench.job.largest_silo)
     moved = np.abs(vector[:-1] / vector[-1] - bench.model).max()

@@ -16,7 +16,7 @@ from siloseal.federation.sums.seal.values import to_total
 from siloseal.federation.sums.secagg.aggregator_side import SecAggAggregator
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.secure_sum import Sum
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import ckks_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 
 _SIGNED_BYTES = 128

@@ -16,7 +16,7 @@ from siloseal.federation.sums.ckks.uploads import sign_upload
 from siloseal.federation.sums.seal.values import to_values
 from siloseal.federation.sums.secagg.silo_side import SecAggSilo
 from siloseal.federation.sums.session import Vector
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import ckks_pb2 as pb
 
 
 class CkksSilo(SecAggSilo):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from siloseal.federation.errors import SignatureInvalid, UploadCopied
 from siloseal.federation.records.identity import Identity, check_signature
 from siloseal.federation.sums.session import Session
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import ckks_pb2 as pb
 
 Fingerprints = Mapping[str, bytes]
 """Digests of the parts of an upload, by which uploads are compared."""

@@ -30,7 +30,8 @@ from siloseal.federation.sums.rounds import AggregatorRounds, Bodies, pieces, re
 from siloseal.federation.sums.seal.values import largest_value, to_total
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Session
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import joint_key_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode
 
 
@@ -149,7 +150,7 @@ class JointKeyAggregator(AggregatorRounds):
         self._missing = sorted(set(self._seed_digests) - set(replies))
         if not self._missing:
             return self._sum()
-        opened = [pb.Piece(silo=silo, data=signature) for silo, signature in sorted(signatures.items())]
+        opened = [sums_pb2.Piece(silo=silo, data=signature) for silo, signature in sorted(signatures.items())]
         silence = pb.JointKeySilence(missing=self._missing, opened=opened)
         return self._ask(number + 1, dict.fromkeys(sorted(replies), silence.SerializeToString()))
 

@@ -8,7 +8,8 @@ from siloseal.federation.sums import shamir
 from siloseal.federation.sums.joint_key.keys import SEED_BYTES, seed_digest
 from siloseal.federation.sums.sealing import ChannelKey
 from siloseal.federation.sums.session import Session
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import joint_key_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 
 SHARE_BYTES = 66  # of a number below 2^521
 
@@ -21,14 +22,14 @@ def seal_shares(
     commitments: Mapping[str, pb.KeyCommitment],
     threshold: int,
     randomness: Randomness,
-) -> list[pb.Piece]:
+) -> list[sums_pb2.Piece]:
     """A letter to each peer, which only it can open."""
     points = {silo: session.roster.index(silo) + 1 for silo in commitments if silo != me}
     number = int.from_bytes(seed, "little")
     shares = shamir.split(number, list(points.values()), threshold, randomness, prime=shamir.SEED_FIELD)
     letters = {silo: shares[point].to_bytes(SHARE_BYTES, "little") for silo, point in points.items()}
     return [
-        pb.Piece(silo=silo, data=channel.seal(commitments[silo].channel_key, letter, _context(session, me, silo)))
+        sums_pb2.Piece(silo=silo, data=channel.seal(commitments[silo].channel_key, letter, _context(session, me, silo)))
         for silo, letter in letters.items()
     ]
 

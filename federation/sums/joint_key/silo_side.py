@@ -34,7 +34,8 @@ from siloseal.federation.sums.rounds import SiloRounds, Step, pieces, read_piece
 from siloseal.federation.sums.seal.values import to_values
 from siloseal.federation.sums.sealing import ChannelKey
 from siloseal.federation.sums.session import Session, Vector
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import joint_key_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode
 
 
@@ -117,7 +118,7 @@ class JointKeySilo(SiloRounds):
         )
         self._memory.ClearField("share")
         self._memory.ClearField("commitments")
-        self._memory.commitments.extend(pb.Piece(silo=silo, data=said[silo]) for silo in sorted(said))
+        self._memory.commitments.extend(sums_pb2.Piece(silo=silo, data=said[silo]) for silo in sorted(said))
         return pb.KeyReveal(share=share, sealed=sealed).SerializeToString()
 
     def _commit_ciphertext(self, body: bytes) -> bytes:
@@ -129,7 +130,7 @@ class JointKeySilo(SiloRounds):
         shares = {silo: reveal.share for silo, reveal in reveals.items()}
         self._memory.joint_key_digest = check_key_shares(self._session, commitments, shares)
         self._memory.shamir.extend(
-            pb.Piece(silo=silo, data=self._unseal(silo, reveal, commitments[silo]))
+            sums_pb2.Piece(silo=silo, data=self._unseal(silo, reveal, commitments[silo]))
             for silo, reveal in reveals.items()
             if silo != self._me.name
         )
@@ -152,7 +153,7 @@ class JointKeySilo(SiloRounds):
         upload = self._memory.ciphertext.SerializeToString()
         self._memory.ClearField("ciphertext")
         self._memory.ClearField("ciphertexts")
-        self._memory.ciphertexts.extend(pb.Piece(silo=silo, data=said[silo]) for silo in sorted(said))
+        self._memory.ciphertexts.extend(sums_pb2.Piece(silo=silo, data=said[silo]) for silo in sorted(said))
         return upload
 
     def _open(self, body: bytes) -> bytes:

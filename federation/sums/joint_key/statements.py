@@ -6,7 +6,7 @@ from siloseal.federation.errors import CommitmentBroken, WrongContributors
 from siloseal.federation.records.identity import Identity, check_signature
 from siloseal.federation.sums.rounds import named, pieces
 from siloseal.federation.sums.session import Session
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import joint_key_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 
 COMMIT_KEY, REVEAL_KEY, COMMIT_CIPHERTEXT, UPLOAD, OPEN, CONFIRM, RECOVER = range(7)

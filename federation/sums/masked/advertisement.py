@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from siloseal.federation.errors import MessageError, WrongContributors
 from siloseal.federation.records.identity import Identity, check_signature
 from siloseal.federation.sums.session import Session
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import masked_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 
 KEY_BYTES = 32

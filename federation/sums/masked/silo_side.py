@@ -19,7 +19,8 @@ from siloseal.federation.sums.masked.words import WordRing
 from siloseal.federation.sums.rounds import SiloRounds, read_pieces, require_empty, require_mine
 from siloseal.federation.sums.sealing import AgreementKey, ChannelKey
 from siloseal.federation.sums.session import Session
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import masked_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode
 
 S = TypeVar("S", bound=Secret)
@@ -97,7 +98,7 @@ class MaskedSilo(SiloRounds):
         require_mine(said, self._me.name, self._memory.advertised[0].data)
         advertised = check_advertisements(self._session, said, keys=keys)
         self._memory.ClearField("advertised")
-        self._memory.advertised.extend(pb.Piece(silo=silo, data=said[silo]) for silo in sorted(said))
+        self._memory.advertised.extend(sums_pb2.Piece(silo=silo, data=said[silo]) for silo in sorted(said))
         return advertised
 
     def _known_keys(self) -> dict[str, tuple[bytes, ...]]:

@@ -14,7 +14,8 @@ from siloseal.federation.sums.one_key.statements import Round, digest_of, leader
 from siloseal.federation.sums.rounds import AggregatorRounds, Bodies, named, pieces
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import RealDomain, Session, Vector
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import one_key_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, from_array
 
 _FRAMING_BYTES = 256
@@ -121,7 +122,7 @@ class OneKeyAggregator(AggregatorRounds):
         return self._ask(Round.TELL, {teller: b""})
 
     def _told(self, silo: str, body: bytes) -> Vector:
-        domain, array = self._session.domain, decode(pb.Array, body)
+        domain, array = self._session.domain, decode(sums_pb2.Array, body)
         if digest_of(array.data) != self._digest:
             raise CommitmentBroken(f"{silo} tells another sum than the one that the silos opened and signed")
         if isinstance(domain, RealDomain):

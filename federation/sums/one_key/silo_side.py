@@ -17,7 +17,8 @@ from siloseal.federation.sums.one_key.statements import Round, digest_of, leader
 from siloseal.federation.sums.rounds import SiloRounds, Step, read_pieces, require_empty, require_mine
 from siloseal.federation.sums.sealing import ChannelKey
 from siloseal.federation.sums.session import Session, Vector
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import one_key_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, to_array
 
 
@@ -78,7 +79,7 @@ class OneKeySilo(SiloRounds):
         others = {silo: keys for silo, (keys,) in check_advertisements(session, said, keys=1).items() if silo != me}
         self._key = key = self._cipher.draw_key()
         sealed = [
-            pb.Piece(silo=silo, data=channel.seal(public, key.private_bytes(), letter_context(session, silo)))
+            sums_pb2.Piece(silo=silo, data=channel.seal(public, key.private_bytes(), letter_context(session, silo)))
             for silo, public in others.items()
         ]
         return pb.OneKeyHandout(public_key=key.public, sealed=sealed).SerializeToString()

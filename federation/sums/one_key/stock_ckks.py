@@ -24,7 +24,7 @@ from siloseal.federation.sums.one_key.stock_parameters import (
     noise_bound,
 )
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, Vector
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import stock_ckks_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 
 _PART_BYTES = 2 * (len(PRIME_BITS) - 1) * 8 * DEGREE + 2**10

@@ -11,7 +11,7 @@ from siloseal.federation.sums.masked.words import Words, checked_integers, ring_
 from siloseal.federation.sums.rounds import AggregatorRounds, Bodies, Step, pieces
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Session, Vector
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import ring_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 
 ADVERTISE, FIRST = 0, 1

@@ -18,7 +18,7 @@ from siloseal.federation.sums.secagg.shares import SECRET_BYTES, join_key, join_
 from siloseal.federation.sums.secagg.survivors import check_survivors, to_bits
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Session
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import secagg_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 
 _SEALED_BYTES = 2 * SECRET_BYTES + SEAL_BYTES

@@ -25,7 +25,8 @@ from siloseal.federation.sums.secagg.shares import (
 )
 from siloseal.federation.sums.secagg.survivors import check_survivors, from_bits, sign_survivors
 from siloseal.federation.sums.session import Session
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import secagg_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 
 
 class SecAggSilo(MaskedSilo):
@@ -66,7 +67,8 @@ class SecAggSilo(MaskedSilo):
         if me in holders:
             self._memory.held.add(silo=me, data=of_seed[me])
         sealed = [
-            pb.Piece(silo=peer, data=self._seal(peer, keys[peer][0], of_key[peer] + of_seed[peer])) for peer in peers
+            sums_pb2.Piece(silo=peer, data=self._seal(peer, keys[peer][0], of_key[peer] + of_seed[peer]))
+            for peer in peers
         ]
         digest = seed_digest(self._session, me, self._own_seed())
         return pb.SecAggShares(sealed=sealed, seed_digest=digest).SerializeToString()

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from siloseal.federation.errors import MessageError, MessageTooLarge, SessionMismatch, WrongRound
 from siloseal.federation.sums.session import Session
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2 as pb
 
 MAX_MESSAGE_BYTES = 2**31 - 1
 """Protobuf's own limit; larger models need a stream."""

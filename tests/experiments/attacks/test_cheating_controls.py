@@ -28,7 +28,8 @@ from siloseal.federation.sums.secagg.silo_side import SecAggSilo
 from siloseal.federation.sums.secagg.survivors import sign_survivors
 from siloseal.federation.sums.secure_sum import SiloSide
 from siloseal.federation.sums.session import Session, Vector
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import joint_key_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode
 
 
@@ -133,7 +134,7 @@ class Rewound:
         self._before = dict[int, bytes]()
 
     def answer(self, message: bytes) -> bytes:
-        number = decode(pb.SumMessage, message).round
+        number = decode(sums_pb2.SumMessage, message).round
         self._before.setdefault(number, self._side.state())
         try:
             return self._side.answer(message)
@@ -197,4 +198,4 @@ def test_masks_of_secagg_differ_between_sessions_even_where_silos_draw_the_same(
 
 
 def read_anything(body: bytes, *, known: Iterable[str] = (), fewest: int = 0) -> dict[str, bytes]:
-    return {piece.silo: piece.data for piece in decode(pb.Pieces, body).pieces}
+    return {piece.silo: piece.data for piece in decode(sums_pb2.Pieces, body).pieces}

@@ -8,7 +8,7 @@ import pytest
 from siloseal.federation.errors import SignatureInvalid, WrongContributors
 from siloseal.federation.job.agreement import Agreement
 from siloseal.federation.records.identity import Identity
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2 as pb
 
 NAMES = ("north", "east", "south")
 SILOS = {name: Identity.create(name) for name in NAMES}

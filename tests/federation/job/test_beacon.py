@@ -11,7 +11,7 @@ from siloseal.federation.job.agreement import Agreement
 from siloseal.federation.job.beacon import commit, join_nonces, require_committed
 from siloseal.federation.job.contributions import sum_id
 from siloseal.federation.records.identity import Identity
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2 as pb
 
 NAMES = ("north", "east", "south")
 AGREED = Agreement(b"r" * 32, b"j" * 32, {name: Identity.create(name).public for name in NAMES})

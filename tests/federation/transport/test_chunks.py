@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from siloseal.federation.errors import MessageError, MessageTooLarge
 from siloseal.federation.transport import chunks
 from siloseal.federation.transport.chunks import from_chunks, only_message, to_chunks
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import consortium_pb2 as pb
 
 MESSAGE = bytes(range(12))
 LIMIT, WHY = 1000, "what this reader can need"

@@ -12,6 +12,7 @@ import pytest
 
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.job.job import Job
+from siloseal.federation.transport.wire import masked_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 from siloseal.silo.state import SiloState
@@ -59,7 +60,7 @@ def test_a_run_that_was_killed_goes_on_with_the_same_command(
             return ledger.exists() and ledger.read_text().count("phase_1") >= 2
         if moment == "in the encrypted sum":
             last = SiloState(ledger.parent).load_reply() if ledger.exists() else pb.LastReply()
-            return bool(last.side) and decode(pb.MaskedSiloState, last.side).answered >= 2
+            return bool(last.side) and decode(masked_pb2.MaskedSiloState, last.side).answered >= 2
         return (folder / "samples" / "round_1.npz").exists()
 
     ended_by(signal.SIGKILL, reached, command)

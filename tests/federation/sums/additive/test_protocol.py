@@ -31,7 +31,8 @@ from siloseal.federation.sums.masked.advertisement import advertise
 from siloseal.federation.sums.sealing import ChannelKey
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import masked_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
 
 NAMES = ("east", "north", "south", "west", "coast", "hill")
@@ -110,10 +111,10 @@ class Table:
     def altered(self, number: Round, silo: str, message: bytes, alter: Alter) -> bytes:
         if number == Round.ADVERTISE:  # says nothing
             return message
-        told = decode(pb.Pieces, self.body(message, 2 * number))
+        told = decode(sums_pb2.Pieces, self.body(message, 2 * number))
         pieces = alter(number, silo, {piece.silo: piece.data for piece in told.pieces})
-        listed = [pb.Piece(silo=name, data=data) for name, data in pieces.items()]
-        return wrap(self.session, round=2 * number, body=pb.Pieces(pieces=listed).SerializeToString())
+        listed = [sums_pb2.Piece(silo=name, data=data) for name, data in pieces.items()]
+        return wrap(self.session, round=2 * number, body=sums_pb2.Pieces(pieces=listed).SerializeToString())
 
     def body(self, message: bytes, round: int) -> bytes:
         return unwrap(self.session, round=round, data=message)
@@ -123,7 +124,7 @@ class Table:
 
     def letters(self, silo: str) -> Bodies:
         """What it sealed, by receiver."""
-        said = decode(pb.Pieces, self.body(self.said[Round.SHARE][silo], 2 * Round.SHARE + 1))
+        said = decode(sums_pb2.Pieces, self.body(self.said[Round.SHARE][silo], 2 * Round.SHARE + 1))
         return {piece.silo: piece.data for piece in said.pieces}
 
     def opened(self, sender: str, receiver: str) -> bytes:
@@ -395,8 +396,8 @@ class TestKeysThatAreRefused:
         table = Table()
         table.run(until=Round.SHARE)
         said = [(silo, table.body(reply, 1)) for silo, reply in table.said[Round.ADVERTISE].items()]
-        listed = [pb.Piece(silo=silo, data=data) for silo, data in (*said, said[-1])]
-        body = pb.Pieces(pieces=listed).SerializeToString()
+        listed = [sums_pb2.Piece(silo=silo, data=data) for silo, data in (*said, said[-1])]
+        body = sums_pb2.Pieces(pieces=listed).SerializeToString()
         with pytest.raises(WrongContributors, match="twice"):
             table.silos["east"].answer(wrap(table.session, round=2, body=body))
 
@@ -432,13 +433,13 @@ class TestAReplyThatTheAggregatorRefuses:
         "names", [("east", "south"), ("east", "south", "west", "north"), ("east", "south", "hill")]
     )
     def test_because_letters_are_missing_or_for_nobody(self, names: tuple[str, ...]) -> None:
-        letters = pb.Pieces(pieces=[pb.Piece(silo=name, data=bytes(60)) for name in names])
+        letters = sums_pb2.Pieces(pieces=[sums_pb2.Piece(silo=name, data=bytes(60)) for name in names])
         self.refuse(Round.SHARE, letters.SerializeToString(), ProtocolError)
 
     @pytest.mark.parametrize("size", [0, 59, 61, 200])
     def test_because_a_letter_has_another_size(self, size: int) -> None:
-        pieces = [pb.Piece(silo=name, data=bytes(60)) for name in ("east", "south")]
-        letters = pb.Pieces(pieces=[*pieces, pb.Piece(silo="west", data=bytes(size))])
+        pieces = [sums_pb2.Piece(silo=name, data=bytes(60)) for name in ("east", "south")]
+        letters = sums_pb2.Pieces(pieces=[*pieces, sums_pb2.Piece(silo="west", data=bytes(size))])
         self.refuse(Round.SHARE, letters.SerializeToString(), MessageError)
 
     @pytest.mark.parametrize("change", [-640, -1, 1, 8, 100_000])

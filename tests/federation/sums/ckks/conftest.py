@@ -12,7 +12,7 @@ from siloseal.federation.sums.ckks.ckks_sum import CkksSum
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide, Sum
 from siloseal.federation.sums.session import RealDomain, Session
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import ckks_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
 
 NAMES = ("east", "north", "south", "west")

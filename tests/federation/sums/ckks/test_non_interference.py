@@ -17,7 +17,7 @@ from siloseal.federation.sums.masked.words import WordRing
 from siloseal.federation.sums.rounds import pieces
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.secagg.survivors import sign_survivors, to_bits
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import ckks_pb2 as pb
 from siloseal.federation.transport.wire.codec import unwrap, wrap
 
 from .conftest import IDENTITIES, NAMES, Table

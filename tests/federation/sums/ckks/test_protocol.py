@@ -11,7 +11,7 @@ from siloseal.federation.sums.ckks.ckks_sum import CkksSum, CkksSumConfig
 from siloseal.federation.sums.ckks.parameters import derive
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.session import IntegerDomain, RealDomain
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import masked_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 
 from .conftest import NAMES, Table

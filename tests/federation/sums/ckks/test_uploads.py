@@ -9,7 +9,7 @@ from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.ckks.uploads import sign_upload
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.secure_sum import Sum
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import ckks_pb2 as pb
 
 from .conftest import IDENTITIES, Table
 

@@ -7,7 +7,7 @@ import pytest
 
 from siloseal.federation.errors import ProtocolError, WrongRound
 from siloseal.federation.sums.joint_key.statements import OPEN
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
 
 Table = Any  # of conftest.py

@@ -4,7 +4,8 @@ import pytest
 
 from siloseal.federation.errors import CommitmentBroken, MessageError, SealBroken, SignatureInvalid, WrongContributors
 from siloseal.federation.sums.joint_key.statements import COMMIT_CIPHERTEXT, REVEAL_KEY, UPLOAD
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import joint_key_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode
 
 from .lies import Table, TableOf, altered, lie, piece_of, refused, swapped, without
@@ -29,7 +30,7 @@ class TestKeys:
         refused(table, SignatureInvalid, REVEAL_KEY, swapped)
 
     def test_another_commitment_as_ours_is_refused(self, table: Table) -> None:
-        def replace(pieces: pb.Pieces) -> None:
+        def replace(pieces: sums_pb2.Pieces) -> None:
             piece_of(pieces, "east").data = piece_of(pieces, "north").data
 
         refused(table, CommitmentBroken, REVEAL_KEY, replace)
@@ -52,7 +53,7 @@ class TestKeys:
         """`north` signs the channel key of `west` as its own."""
         identity, session = table.identities["north"], table.session
 
-        def copy(pieces: pb.Pieces) -> None:
+        def copy(pieces: sums_pb2.Pieces) -> None:
             said = decode(pb.KeyCommitment, piece_of(pieces, "north").data)
             said.channel_key = decode(pb.KeyCommitment, piece_of(pieces, "west").data).channel_key
             said.signature = identity.sign(session.bind("commit_key", b"north", said.channel_key, said.commitment))
@@ -86,7 +87,7 @@ class TestKeys:
 
 class TestSealedShares:
     def test_a_tampered_sealed_share_is_refused(self, table: Table) -> None:
-        def tamper(pieces: pb.Pieces) -> None:
+        def tamper(pieces: sums_pb2.Pieces) -> None:
             said = decode(pb.KeyReveal, piece_of(pieces, "north").data)
             letter = next(sealed for sealed in said.sealed if sealed.silo == "east")
             letter.data = letter.data[:-1] + bytes([letter.data[-1] ^ 1])
@@ -95,7 +96,7 @@ class TestSealedShares:
         refused(table, SealBroken, COMMIT_CIPHERTEXT, tamper)
 
     def test_a_letter_sealed_for_another_silo_is_refused(self, table: Table) -> None:
-        def redirect(pieces: pb.Pieces) -> None:
+        def redirect(pieces: sums_pb2.Pieces) -> None:
             said = decode(pb.KeyReveal, piece_of(pieces, "north").data)
             letters = {sealed.silo: sealed for sealed in said.sealed}
             letters["east"].data = letters["west"].data
@@ -104,7 +105,7 @@ class TestSealedShares:
         refused(table, SealBroken, COMMIT_CIPHERTEXT, redirect)
 
     def test_a_missing_letter_is_refused(self, table: Table) -> None:
-        def remove(pieces: pb.Pieces) -> None:
+        def remove(pieces: sums_pb2.Pieces) -> None:
             said = decode(pb.KeyReveal, piece_of(pieces, "north").data)
             del said.sealed[:]
             piece_of(pieces, "north").data = said.SerializeToString()

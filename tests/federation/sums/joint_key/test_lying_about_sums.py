@@ -15,7 +15,8 @@ from siloseal.federation.errors import (
     WrongRound,
 )
 from siloseal.federation.sums.joint_key.statements import COMMIT_KEY, CONFIRM, OPEN, RECOVER, UPLOAD
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import joint_key_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
 
 from .lies import FULL, Table, TableOf, altered, doubled, lie, piece_of, refused, renamed, swapped, without
@@ -33,15 +34,15 @@ class TestCiphertexts:
         other.session = other.session_of(2)
         other.silos = {name: other.silo(name) for name in other.roster}
         other.side = other.scheme.aggregator(other.session)
-        strange = decode(pb.Pieces, unwrap(other.session, round=2 * UPLOAD, data=other.run(rounds=3)["east"]))
+        strange = decode(sums_pb2.Pieces, unwrap(other.session, round=2 * UPLOAD, data=other.run(rounds=3)["east"]))
 
-        def replay(pieces: pb.Pieces) -> None:
+        def replay(pieces: sums_pb2.Pieces) -> None:
             piece_of(pieces, "north").data = piece_of(strange, "north").data
 
         refused(table, SignatureInvalid, UPLOAD, replay)
 
     def test_another_upload_than_ours_as_ours_is_refused(self, table: Table) -> None:
-        def replace(pieces: pb.Pieces) -> None:
+        def replace(pieces: sums_pb2.Pieces) -> None:
             piece_of(pieces, "east").data = piece_of(pieces, "north").data
 
         refused(table, CommitmentBroken, UPLOAD, replace)
@@ -63,7 +64,7 @@ class TestCiphertexts:
 
 class TestOpening:
     def test_a_substituted_ciphertext_is_not_opened(self, table: Table) -> None:
-        def substitute(pieces: pb.Pieces) -> None:
+        def substitute(pieces: sums_pb2.Pieces) -> None:
             half = piece_of(pieces, "north")
             half.data = bytes(15) + half.data[15:]
 
@@ -71,7 +72,7 @@ class TestOpening:
 
     @pytest.mark.parametrize("cut", [1, 15, 100])
     def test_a_truncated_ciphertext_is_not_opened(self, table: Table, cut: int) -> None:
-        def truncate(pieces: pb.Pieces) -> None:
+        def truncate(pieces: sums_pb2.Pieces) -> None:
             piece_of(pieces, "north").data = piece_of(pieces, "north").data[:-cut]
 
         refused(table, CommitmentBroken, OPEN, truncate)
@@ -107,7 +108,7 @@ class TestOpening:
         table.silos["east"].answer(asked["east"])
         with pytest.raises(WrongRound):
             table.silos["east"].answer(asked["east"])
-        decoded = decode(pb.Pieces, unwrap(table.session, round=8, data=asked["east"]))
+        decoded = decode(sums_pb2.Pieces, unwrap(table.session, round=8, data=asked["east"]))
         without("north")(decoded)
         with pytest.raises(WrongRound):
             table.silos["east"].answer(wrap(table.session, round=8, body=decoded.SerializeToString()))
@@ -160,13 +161,13 @@ class TestSilentSilos:
     def test_a_confirmation_of_another_list_is_refused(self, table: Table) -> None:
         identity, session = table.identities["west"], table.session
 
-        def replace(pieces: pb.Pieces) -> None:
+        def replace(pieces: sums_pb2.Pieces) -> None:
             piece_of(pieces, "west").data = identity.sign(session.bind("confirm", b"west", b"south"))
 
         refused(table, SignatureInvalid, RECOVER, replace)
 
     def test_a_silent_silo_confirms_nothing(self, table: Table) -> None:
-        def rename(pieces: pb.Pieces) -> None:
+        def rename(pieces: sums_pb2.Pieces) -> None:
             piece_of(pieces, "west").silo = "north"
 
         refused(table, WrongContributors, RECOVER, rename)

@@ -20,6 +20,7 @@ from siloseal.federation.sums.joint_key.joint_key_sum import JointKeySum
 from siloseal.federation.sums.joint_key.statements import CONFIRM, OPEN, RECOVER
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import RealDomain
+from siloseal.federation.transport.wire import joint_key_pb2, sums_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
 
@@ -93,7 +94,7 @@ def test_a_false_share_is_noticed_and_does_no_harm_where_enough_are_true(table_o
     def falsify(number: int, silo: str, reply: bytes) -> bytes:
         if (number, silo) != (RECOVER, "east"):
             return reply
-        given = decode(pb.Pieces, unwrap(table.session, round=13, data=reply))
+        given = decode(sums_pb2.Pieces, unwrap(table.session, round=13, data=reply))
         given.pieces[0].data = bytes(66)
         return wrap(table.session, round=13, body=given.SerializeToString())
 
@@ -108,7 +109,7 @@ def test_a_false_partial_decryption_gives_no_sum(table: Table) -> None:
     def falsify(number: int, silo: str, reply: bytes) -> bytes:
         if (number, silo) != (OPEN, "east"):
             return reply
-        opening = decode(pb.JointKeyOpening, unwrap(table.session, round=9, data=reply))
+        opening = decode(joint_key_pb2.JointKeyOpening, unwrap(table.session, round=9, data=reply))
         opened = bytearray(opening.polynomials)
         opened[100] ^= 1
         opening.polynomials = bytes(opened)
@@ -129,7 +130,7 @@ def test_a_partial_decryption_of_the_wrong_length_is_refused(table: Table, chang
     def resize(number: int, silo: str, reply: bytes) -> bytes:
         if (number, silo) != (OPEN, "east"):
             return reply
-        opening = decode(pb.JointKeyOpening, unwrap(table.session, round=9, data=reply))
+        opening = decode(joint_key_pb2.JointKeyOpening, unwrap(table.session, round=9, data=reply))
         opening.polynomials = change(opening.polynomials)
         return wrap(table.session, round=9, body=opening.SerializeToString())
 
@@ -153,7 +154,7 @@ def test_a_silo_that_was_killed_goes_on_from_its_state(table: Table, crash: int)
 
 def test_the_state_holds_the_key_until_the_opening_and_not_after(table: Table) -> None:
     table.run(rounds=1)
-    memory = decode(pb.JointKeySiloState, table.silos["east"].state())
+    memory = decode(joint_key_pb2.JointKeySiloState, table.silos["east"].state())
     seed, channel = memory.seed, memory.channel_key
     assert len(seed) == 64
     assert len(channel) == 32

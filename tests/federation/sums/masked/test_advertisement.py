@@ -9,7 +9,7 @@ from siloseal.federation.errors import MessageError, SignatureInvalid, WrongCont
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.masked.advertisement import ADVERTISEMENT_BYTES, advertise, check_advertisements
 from siloseal.federation.sums.session import IntegerDomain, Session
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import masked_pb2 as pb
 
 ROSTER = ("east", "north", "south")
 IDENTITIES = {silo: Identity.create(silo) for silo in ROSTER}

@@ -27,7 +27,7 @@ from siloseal.federation.sums.one_key.statements import Round, digest_of, letter
 from siloseal.federation.sums.sealing import ChannelKey
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import IntegerDomain, Session
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import masked_pb2, one_key_pb2, sums_pb2
 from siloseal.federation.transport.wire.codec import decode, to_array, unwrap, wrap
 
 INSECURE_TEST_KEY_BITS = 1024
@@ -106,7 +106,7 @@ class Table:
 
     def key_of(self, silo: str) -> Key:
         """From what the silo keeps after it has uploaded."""
-        memory = decode(pb.OneKeySiloState, self.states[Round.UPLOAD][silo])
+        memory = decode(one_key_pb2.OneKeySiloState, self.states[Round.UPLOAD][silo])
         return self.scheme.cipher(DOMAIN, len(NAMES)).read_key(memory.secret_key)
 
 
@@ -146,7 +146,7 @@ class TestUnderBothCiphers:
         for silo, victim in zip(NAMES, (*NAMES[1:], NAMES[0]), strict=True):
             table.silos[silo].answer(wrap(table.session, round=2 * Round.OPEN, body=table.upload(victim)))
             told = table.silos[silo].answer(wrap(table.session, round=2 * Round.TELL, body=b""))
-            array = decode(pb.Array, unwrap(table.session, round=2 * Round.TELL + 1, data=told))
+            array = decode(sums_pb2.Array, unwrap(table.session, round=2 * Round.TELL + 1, data=told))
             np.testing.assert_array_equal(np.frombuffer(array.data, dtype=array.dtype), table.vectors[victim])
 
     def test_the_aggregator_carries_no_key_that_it_can_read(self, scheme: OneKeySum) -> None:
@@ -237,7 +237,7 @@ class TestAnOpening:
             digest = digest_of(b"something else")
             ciphertext = unwrap(table.session, round=2 * Round.OPEN, data=table.asked[Round.OPEN][name])
             signature = IDENTITIES[silo].sign(opening_statement(table.session, ciphertext, digest))
-            return pb.OneKeyOpening(digest=digest, signature=signature).SerializeToString()
+            return one_key_pb2.OneKeyOpening(digest=digest, signature=signature).SerializeToString()
 
         self.table = table = Table()
         return lie
@@ -270,18 +270,20 @@ class TestAnOpening:
         table = Table()
         table.run()
         for silo in NAMES:
-            memory = decode(pb.OneKeySiloState, table.states[Round.OPEN][silo])
+            memory = decode(one_key_pb2.OneKeySiloState, table.states[Round.OPEN][silo])
             assert not memory.secret_key
             assert not memory.channel_key
             with pytest.raises(WrongRound):
                 table.silos[silo].answer(table.asked[Round.OPEN][silo])
-        assert decode(pb.OneKeySiloState, table.states[Round.TELL]["west"]) == pb.OneKeySiloState(answered=5)
+        assert decode(one_key_pb2.OneKeySiloState, table.states[Round.TELL]["west"]) == one_key_pb2.OneKeySiloState(
+            answered=5
+        )
 
 
 class TestALetter:
     def test_that_was_altered_is_refused_and_ends_the_session_for_the_silo(self) -> None:
         def alter(body: bytes) -> bytes:
-            letter = decode(pb.OneKeyLetter, body)
+            letter = decode(one_key_pb2.OneKeyLetter, body)
             letter.sealed = letter.sealed[:-1] + bytes([letter.sealed[-1] ^ 1])
             return letter.SerializeToString()
 
@@ -297,11 +299,13 @@ class TestALetter:
 
         def forge(body: bytes) -> bytes:
             channel = ChannelKey.draw(SecureRandomness())
-            north = decode(pb.Advertisement, unwrap(table.session, round=1, data=table.said[Round.ADVERTISE]["north"]))
+            north = decode(
+                masked_pb2.Advertisement, unwrap(table.session, round=1, data=table.said[Round.ADVERTISE]["north"])
+            )
             private = PAILLIER.cipher(DOMAIN, 4).draw_key().private_bytes()
             sealed = channel.seal(north.keys[0], private, letter_context(table.session, "north"))
             said = advertise(table.session, mallory, [channel.public])
-            return pb.OneKeyLetter(advertisement=said, sealed=sealed).SerializeToString()
+            return one_key_pb2.OneKeyLetter(advertisement=said, sealed=sealed).SerializeToString()
 
         with pytest.raises(SignatureInvalid):
             table.run(tell=at(Round.UPLOAD, "north", forge))
@@ -312,9 +316,11 @@ class TestALetter:
 
         def reseal(body: bytes) -> bytes:
             """As a leader that lies would."""
-            letter = decode(pb.OneKeyLetter, body)
-            north = decode(pb.Advertisement, unwrap(table.session, round=1, data=table.said[Round.ADVERTISE]["north"]))
-            west = ChannelKey(decode(pb.OneKeySiloState, table.states[Round.DRAW_KEY]["west"]).channel_key)
+            letter = decode(one_key_pb2.OneKeyLetter, body)
+            north = decode(
+                masked_pb2.Advertisement, unwrap(table.session, round=1, data=table.said[Round.ADVERTISE]["north"])
+            )
+            west = ChannelKey(decode(one_key_pb2.OneKeySiloState, table.states[Round.DRAW_KEY]["west"]).channel_key)
             letter.sealed = west.seal(north.keys[0], private, letter_context(table.session, "north"))
             return letter.SerializeToString()
 
@@ -323,7 +329,7 @@ class TestALetter:
 
     def test_for_a_silo_too_few_is_missed_by_the_aggregator(self) -> None:
         def withhold(body: bytes) -> bytes:
-            handout = decode(pb.OneKeyHandout, body)
+            handout = decode(one_key_pb2.OneKeyHandout, body)
             del handout.sealed[0]
             return handout.SerializeToString()
 
@@ -332,7 +338,7 @@ class TestALetter:
 
     def test_for_a_stranger_is_refused(self) -> None:
         def add(body: bytes) -> bytes:
-            handout = decode(pb.OneKeyHandout, body)
+            handout = decode(one_key_pb2.OneKeyHandout, body)
             handout.sealed.add(silo="mallory", data=b"x")
             return handout.SerializeToString()
 
@@ -341,7 +347,7 @@ class TestALetter:
 
     def test_a_handout_with_another_public_key_than_a_modulus_is_refused(self) -> None:
         def shorten(body: bytes) -> bytes:
-            handout = decode(pb.OneKeyHandout, body)
+            handout = decode(one_key_pb2.OneKeyHandout, body)
             handout.public_key = handout.public_key[:-1]
             return handout.SerializeToString()
 
@@ -351,8 +357,8 @@ class TestALetter:
     def test_the_leader_draws_no_key_for_a_list_without_itself_or_too_short_a_one(self) -> None:
         def without(*gone: str) -> Callable[[bytes], bytes]:
             def drop(body: bytes) -> bytes:
-                left = [piece for piece in decode(pb.Pieces, body).pieces if piece.silo not in gone]
-                return pb.Pieces(pieces=left).SerializeToString()
+                left = [piece for piece in decode(sums_pb2.Pieces, body).pieces if piece.silo not in gone]
+                return sums_pb2.Pieces(pieces=left).SerializeToString()
 
             return drop
 
@@ -367,7 +373,9 @@ def test_a_silo_that_forgets_keeps_nothing_and_answers_nothing() -> None:
     table.run(until=Round.OPEN)
     for silo, answered in (("west", 5), ("north", 4)):
         table.silos[silo].forget()
-        assert decode(pb.OneKeySiloState, table.silos[silo].state()) == pb.OneKeySiloState(answered=answered)
+        assert decode(one_key_pb2.OneKeySiloState, table.silos[silo].state()) == one_key_pb2.OneKeySiloState(
+            answered=answered
+        )
         assert table.silos[silo]._vector.size == 0
 
 

@@ -14,7 +14,7 @@ from siloseal.federation.sums.one_key.one_key_sum import StockCkksSum
 from siloseal.federation.sums.one_key.stock_ckks import StockCipher
 from siloseal.federation.sums.one_key.stock_parameters import DEGREE, SCALE_BITS, SLOTS
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import stock_ckks_pb2 as pb
 
 OS = SecureRandomness()
 REALS = RealDomain(SLOTS + 100, 8.0)

@@ -31,7 +31,7 @@ from siloseal.federation.sums.rounds import pieces
 from siloseal.federation.sums.sealing import ChannelKey
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import masked_pb2, ring_pb2, sums_pb2
 from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
 
 NAMES = ("east", "north", "south", "west", "coast", "hill")
@@ -41,7 +41,7 @@ SCHEME = RingSum()
 DOMAIN = IntegerDomain(200, 2**20)
 
 Bodies = dict[str, bytes]
-Alter = Callable[[pb.RingTurn], pb.RingTurn]
+Alter = Callable[[ring_pb2.RingTurn], ring_pb2.RingTurn]
 
 
 class Table:
@@ -110,21 +110,21 @@ class Table:
         return unwrap(self.session, round=1, data=self.said[0][silo])
 
     def public(self, silo: str) -> bytes:
-        return decode(pb.Advertisement, self.advertised(silo)).keys[0]
+        return decode(masked_pb2.Advertisement, self.advertised(silo)).keys[0]
 
-    def turn(self, number: int) -> pb.RingTurn:
+    def turn(self, number: int) -> ring_pb2.RingTurn:
         (message,) = self.asked[number].values()
-        return decode(pb.RingTurn, unwrap(self.session, round=2 * number, data=message))
+        return decode(ring_pb2.RingTurn, unwrap(self.session, round=2 * number, data=message))
 
     def altered(self, number: int, message: bytes, change: Alter) -> bytes:
-        turn = decode(pb.RingTurn, unwrap(self.session, round=2 * number, data=message))
+        turn = decode(ring_pb2.RingTurn, unwrap(self.session, round=2 * number, data=message))
         return wrap(self.session, round=2 * number, body=change(turn).SerializeToString())
 
     def received(self, silo: str) -> NDArray[np.int64]:
         """The total that came to it, opened with its own key: the first silo's comes last."""
         place = self.roster.index(silo)
         number, before = (place or len(self.roster)) + 1, self.roster[place - 1]
-        memory = decode(pb.MaskedSiloState, self.states[0][silo])
+        memory = decode(masked_pb2.MaskedSiloState, self.states[0][silo])
         context = self.session.bind("letter", before.encode(), silo.encode())
         letter = ChannelKey(memory.channel_key).unseal(self.public(before), self.turn(number).total, context)
         return self.ring.values(self.ring.unpack(letter))
@@ -133,7 +133,7 @@ class Table:
         """The total that it passed on, from what it knows itself: what it received or masked, and its vector."""
         words = self.ring.words(self.vectors[silo])
         if silo == self.roster[0]:
-            self.ring.add_mask(words, decode(pb.MaskedSiloState, self.states[1][silo]).seed, 1)
+            self.ring.add_mask(words, decode(masked_pb2.MaskedSiloState, self.states[1][silo]).seed, 1)
         else:
             words += self.ring.words(self.received(silo))
         return self.ring.values(words)
@@ -234,7 +234,10 @@ class TestWhatTheAggregatorLearns:
         table = Table()
         table.run()
         context = table.session.bind("letter", b"north", b"south")
-        own = {silo: ChannelKey(decode(pb.MaskedSiloState, table.states[0][silo]).channel_key) for silo in table.roster}
+        own = {
+            silo: ChannelKey(decode(masked_pb2.MaskedSiloState, table.states[0][silo]).channel_key)
+            for silo in table.roster
+        }
         own["the aggregator"] = ChannelKey.draw(SeededRandomness(9))
         letter = table.turn(3).total
         own.pop("south").unseal(table.public("north"), letter, context)
@@ -290,27 +293,27 @@ class TestATurnThatIsRefused:
         with pytest.raises(error):
             table.run(alter={number: change})
         silo = table.roster[(number - 1) % 4]
-        memory = pb.MaskedSiloState.FromString(table.silos[silo].state())
-        assert memory == pb.MaskedSiloState(answered=3 if silo == "east" else 2)
+        memory = masked_pb2.MaskedSiloState.FromString(table.silos[silo].state())
+        assert memory == masked_pb2.MaskedSiloState(answered=3 if silo == "east" else 2)
         with pytest.raises(WrongRound):  # not even the right one
             table.silos[silo].answer(table.asked[number][silo])
 
     @pytest.mark.parametrize("number", range(2, 6))
     @pytest.mark.parametrize("byte", [0, 12, 300, -1], ids=["nonce", "first", "middle", "tag"])
     def test_with_an_altered_total(self, number: int, byte: int) -> None:
-        def change(turn: pb.RingTurn) -> pb.RingTurn:
+        def change(turn: ring_pb2.RingTurn) -> ring_pb2.RingTurn:
             total = bytearray(turn.total)
             total[byte] ^= 1
-            return pb.RingTurn(advertised=turn.advertised, total=bytes(total))
+            return ring_pb2.RingTurn(advertised=turn.advertised, total=bytes(total))
 
         self.refuse(number, change, SealBroken)
 
     @pytest.mark.parametrize("number", range(2, 6))
     def test_without_a_total(self, number: int) -> None:
-        self.refuse(number, lambda turn: pb.RingTurn(advertised=turn.advertised), SealBroken)
+        self.refuse(number, lambda turn: ring_pb2.RingTurn(advertised=turn.advertised), SealBroken)
 
     def test_with_a_total_before_the_first_silo_began(self) -> None:
-        self.refuse(1, lambda turn: pb.RingTurn(advertised=turn.advertised, total=bytes(668)), MessageError)
+        self.refuse(1, lambda turn: ring_pb2.RingTurn(advertised=turn.advertised, total=bytes(668)), MessageError)
 
     @pytest.mark.parametrize("number", range(2, 6))
     def test_with_a_total_of_another_session_with_the_same_keys(self, number: int) -> None:
@@ -318,24 +321,24 @@ class TestATurnThatIsRefused:
         other = Table(id=1)
         other.run()
         replayed = other.turn(number).total
-        self.refuse(number, lambda turn: pb.RingTurn(advertised=turn.advertised, total=replayed), SealBroken)
+        self.refuse(number, lambda turn: ring_pb2.RingTurn(advertised=turn.advertised, total=replayed), SealBroken)
 
     @pytest.mark.parametrize("number", range(3, 6))
     def test_with_a_total_of_an_earlier_turn(self, number: int) -> None:
         """Who would leave out a silo brings the total from before it."""
         table = Table()
-        change = lambda turn: pb.RingTurn(advertised=turn.advertised, total=table.turn(number - 1).total)  # noqa: E731
+        change = lambda turn: ring_pb2.RingTurn(advertised=turn.advertised, total=table.turn(number - 1).total)  # noqa: E731
         self.refuse(number, change, SealBroken, table)
 
     @pytest.mark.parametrize("size", [0, 639, 641])
     def test_with_a_total_of_another_size_that_the_silo_before_sealed(self, size: int) -> None:
         table = Table()
 
-        def change(turn: pb.RingTurn) -> pb.RingTurn:
-            north = decode(pb.MaskedSiloState, table.states[0]["north"])
+        def change(turn: ring_pb2.RingTurn) -> ring_pb2.RingTurn:
+            north = decode(masked_pb2.MaskedSiloState, table.states[0]["north"])
             context = table.session.bind("letter", b"north", b"south")
             sealed = ChannelKey(north.channel_key).seal(table.public("south"), bytes(size), context)
-            return pb.RingTurn(advertised=turn.advertised, total=sealed)
+            return ring_pb2.RingTurn(advertised=turn.advertised, total=sealed)
 
         self.refuse(3, change, SealBroken, table)
 
@@ -364,11 +367,11 @@ class TestATurnThatIsRefused:
         self.refuse(2, lambda turn: told(turn, {"south": None}), QuorumLost)
 
 
-def told(turn: pb.RingTurn, change: Mapping[str, bytes | None]) -> pb.RingTurn:
+def told(turn: ring_pb2.RingTurn, change: Mapping[str, bytes | None]) -> ring_pb2.RingTurn:
     """The turn with other advertisements."""
-    said = {piece.silo: piece.data for piece in decode(pb.Pieces, turn.advertised).pieces}
+    said = {piece.silo: piece.data for piece in decode(sums_pb2.Pieces, turn.advertised).pieces}
     merged = {silo: data for silo, data in {**said, **change}.items() if data is not None}
-    return pb.RingTurn(advertised=pieces(merged), total=turn.total)
+    return ring_pb2.RingTurn(advertised=pieces(merged), total=turn.total)
 
 
 class TestOutOfTurn:
@@ -392,7 +395,7 @@ class TestOutOfTurn:
         table.run(rounds=2)
         around = pieces({silo: table.advertised(silo) for silo in ("north", "south", "west")})
         total = unwrap(table.session, round=3, data=table.said[1]["east"])
-        body = pb.RingTurn(advertised=around, total=total).SerializeToString()
+        body = ring_pb2.RingTurn(advertised=around, total=total).SerializeToString()
         with pytest.raises(SealBroken):
             table.silos["south"].answer(wrap(table.session, round=6, body=body))
 
@@ -471,16 +474,18 @@ class TestAfterACrash:
         table = Table()
         table.run()
         for number, silo, answered in ((2, "north", 2), (3, "south", 2), (4, "west", 2), (5, "east", 3)):
-            assert pb.MaskedSiloState.FromString(table.states[number][silo]) == pb.MaskedSiloState(answered=answered)
-        assert pb.MaskedSiloState.FromString(table.states[4]["east"]).seed
+            assert masked_pb2.MaskedSiloState.FromString(table.states[number][silo]) == masked_pb2.MaskedSiloState(
+                answered=answered
+            )
+        assert masked_pb2.MaskedSiloState.FromString(table.states[4]["east"]).seed
 
     @pytest.mark.parametrize("silo", ["east", "west"])
     def test_a_silo_that_forgets_keeps_nothing_and_answers_nothing(self, silo: str) -> None:
         table = Table()
         table.run(rounds=2)
         table.silos[silo].forget()
-        memory = pb.MaskedSiloState.FromString(table.silos[silo].state())
-        assert memory == pb.MaskedSiloState(answered=3 if silo == "east" else 2)
+        memory = masked_pb2.MaskedSiloState.FromString(table.silos[silo].state())
+        assert memory == masked_pb2.MaskedSiloState(answered=3 if silo == "east" else 2)
 
 
 def test_the_report_warns_of_the_neighbours() -> None:

@@ -14,7 +14,8 @@ from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.secagg.shares import join_key, mask_between, mask_sign, seed_digest
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import IntegerDomain
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import masked_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, unwrap
 
 from .conftest import Table
@@ -85,7 +86,9 @@ def test_a_late_upload_stays_hidden_although_the_masks_with_others_are_removed(t
     assert not isinstance(confirm, Sum)
     reveal = table.side.advance({name: table.silos[name].answer(message) for name, message in confirm.items()})
     assert not isinstance(reveal, Sum)
-    opened = [decode(pb.Pieces, unwrap_reveal(table, table.silos[n].answer(message))) for n, message in reveal.items()]
+    opened = [
+        decode(sums_pb2.Pieces, unwrap_reveal(table, table.silos[n].answer(message))) for n, message in reveal.items()
+    ]
     shares = {piece.data for revealed in opened for piece in revealed.pieces if piece.silo == late}
     of_seed = {p.data[-32:] for memory in memories.values() for p in memory.held if p.silo == late}
     assert not shares & of_seed, "not one share of the seed was revealed"
@@ -111,7 +114,7 @@ def unwrap_reveal(table: Table, reply: bytes) -> bytes:
     return unwrap(table.session, round=2 * Round.REVEAL + 1, data=reply)
 
 
-def key_from(table: Table, silo: str, opened: list[pb.Pieces], public: bytes) -> AgreementKey:
+def key_from(table: Table, silo: str, opened: list[sums_pb2.Pieces], public: bytes) -> AgreementKey:
     holders = [name for name in table.roster if name != silo]
     held = {
         holder: next(piece.data for piece in revealed.pieces if piece.silo == silo)

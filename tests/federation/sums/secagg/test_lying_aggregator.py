@@ -26,7 +26,8 @@ from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.secagg.secagg_sum import RandomRing
 from siloseal.federation.sums.secagg.survivors import from_bits, sign_survivors, to_bits
 from siloseal.federation.sums.secure_sum import Sum
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import masked_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
 
 from .conftest import Table
@@ -64,7 +65,7 @@ def refused(table: Table, name: str, number: Round, body: bytes, error: type[Pro
 
 def with_piece(body: bytes, silo: str, data: bytes) -> bytes:
     """The same pieces, but for one."""
-    told = decode(pb.Pieces, body)
+    told = decode(sums_pb2.Pieces, body)
     for piece in told.pieces:
         if piece.silo == silo:
             piece.data = data
@@ -84,7 +85,7 @@ class TestAboutKeys:
 
     def test_a_key_that_its_silo_did_not_sign(self, table: Table, told: bytes) -> None:
         victim, other = table.roster[:2]
-        forged = decode(pb.Advertisement, {p.silo: p.data for p in decode(pb.Pieces, told).pieces}[other])
+        forged = decode(pb.Advertisement, {p.silo: p.data for p in decode(sums_pb2.Pieces, told).pieces}[other])
         forged.keys[1] = bytes(range(32))
         lie = with_piece(told, other, forged.SerializeToString())
         refused(table, victim, Round.SHARE, lie, SignatureInvalid, other)
@@ -92,13 +93,13 @@ class TestAboutKeys:
     def test_a_doubled_public_key(self, table: Table, told: bytes) -> None:
         """Two colluding silos sign the same keys, so that a victim would add and subtract one mask."""
         victim, one, two = table.roster[:3]
-        keys = tuple(decode(pb.Advertisement, {p.silo: p.data for p in decode(pb.Pieces, told).pieces}[one]).keys)
+        keys = tuple(decode(pb.Advertisement, {p.silo: p.data for p in decode(sums_pb2.Pieces, told).pieces}[one]).keys)
         copied = advertise(table.session, table.identities[two], keys)
         refused(table, victim, Round.SHARE, with_piece(told, two, copied), WrongContributors, "public key came twice")
 
     def test_a_silo_that_copies_the_victims_own_key(self, table: Table, told: bytes) -> None:
         victim, two = table.roster[:2]
-        mine = decode(pb.Advertisement, {p.silo: p.data for p in decode(pb.Pieces, told).pieces}[victim]).keys
+        mine = decode(pb.Advertisement, {p.silo: p.data for p in decode(sums_pb2.Pieces, told).pieces}[victim]).keys
         copied = advertise(table.session, table.identities[two], [bytes(range(32)), mine[1]])
         refused(table, victim, Round.SHARE, with_piece(told, two, copied), WrongContributors, "public key came twice")
 
@@ -112,15 +113,17 @@ class TestAboutKeys:
     def test_a_low_order_point_to_mask_with(self, table: Table, told: bytes, point: bytes) -> None:
         """Its secret is zero for everyone: the mask would be known. It is refused before anything is sealed."""
         victim, other = table.roster[:2]
-        channel = decode(pb.Advertisement, {p.silo: p.data for p in decode(pb.Pieces, told).pieces}[other]).keys[0]
+        channel = decode(pb.Advertisement, {p.silo: p.data for p in decode(sums_pb2.Pieces, told).pieces}[other]).keys[
+            0
+        ]
         weak = advertise(table.session, table.identities[other], [channel, point])
         refused(table, victim, Round.SHARE, with_piece(told, other, weak), SealBroken, "no usable X25519 key")
 
     def test_a_silo_whose_own_keys_are_left_out_or_replaced(self, table: Table, told: bytes) -> None:
         victim, other = table.roster[:2]
-        without = pb.Pieces(pieces=[p for p in decode(pb.Pieces, told).pieces if p.silo != victim])
+        without = sums_pb2.Pieces(pieces=[p for p in decode(sums_pb2.Pieces, told).pieces if p.silo != victim])
         refused(table, victim, Round.SHARE, without.SerializeToString(), WrongContributors, "left out")
-        mine = {p.silo: p.data for p in decode(pb.Pieces, told).pieces}[victim]
+        mine = {p.silo: p.data for p in decode(sums_pb2.Pieces, told).pieces}[victim]
         refused(table, other, Round.SHARE, with_piece(told, other, mine), CommitmentBroken, "something else came back")
 
     def test_an_advertisement_of_another_session(self, table_of: TableOf, table: Table, told: bytes) -> None:
@@ -129,16 +132,16 @@ class TestAboutKeys:
         refused(table, victim, Round.SHARE, with_piece(told, other, replayed), SignatureInvalid, other)
 
     def test_fewer_silos_than_the_threshold(self, table: Table, told: bytes) -> None:
-        few = pb.Pieces(pieces=list(decode(pb.Pieces, told).pieces)[: table.plan.threshold - 1])
+        few = sums_pb2.Pieces(pieces=list(decode(sums_pb2.Pieces, told).pieces)[: table.plan.threshold - 1])
         refused(
             table, table.roster[0], Round.SHARE, few.SerializeToString(), QuorumLost, "4 silos remain, 5 are needed"
         )
 
     def test_a_stranger_and_a_silo_named_twice(self, table: Table, told: bytes) -> None:
-        stranger = decode(pb.Pieces, told)
+        stranger = decode(sums_pb2.Pieces, told)
         stranger.pieces.add(silo="mallory", data=b"")
         refused(table, table.roster[0], Round.SHARE, stranger.SerializeToString(), WrongContributors, "mallory")
-        twice = decode(pb.Pieces, told)
+        twice = decode(sums_pb2.Pieces, told)
         twice.pieces.append(twice.pieces[3])
         refused(table, table.roster[1], Round.SHARE, twice.SerializeToString(), WrongContributors, "named twice")
 
@@ -147,14 +150,14 @@ class TestAboutLetters:
     def test_an_altered_letter(self, table: Table) -> None:
         victim, other = table.roster[:2]
         told = body_of(table, Round.UPLOAD, requests_of(table, Round.UPLOAD)[victim])
-        letter = {p.silo: p.data for p in decode(pb.Pieces, told).pieces}[other]
+        letter = {p.silo: p.data for p in decode(sums_pb2.Pieces, told).pieces}[other]
         altered = letter[:20] + bytes([letter[20] ^ 1]) + letter[21:]
         refused(table, victim, Round.UPLOAD, with_piece(told, other, altered), SealBroken, "does not open")
 
     def test_a_letter_of_one_silo_given_out_as_anothers(self, table: Table) -> None:
         victim, one, two = table.roster[:3]
         told = body_of(table, Round.UPLOAD, requests_of(table, Round.UPLOAD)[victim])
-        letter = {p.silo: p.data for p in decode(pb.Pieces, told).pieces}[one]
+        letter = {p.silo: p.data for p in decode(sums_pb2.Pieces, told).pieces}[one]
         refused(table, victim, Round.UPLOAD, with_piece(told, two, letter), SealBroken, "does not open")
 
     def test_letters_of_another_session(self, table_of: TableOf, table: Table) -> None:
@@ -256,24 +259,24 @@ class TestAboutSurvivors:
     def test_fewer_signatures_than_the_threshold(self, table: Table) -> None:
         requests = requests_of(table, Round.REVEAL)
         victim = table.roster[0]
-        told = list(decode(pb.Pieces, body_of(table, Round.REVEAL, requests[victim])).pieces)[:4]
-        body = pb.Pieces(pieces=told).SerializeToString()
+        told = list(decode(sums_pb2.Pieces, body_of(table, Round.REVEAL, requests[victim])).pieces)[:4]
+        body = sums_pb2.Pieces(pieces=told).SerializeToString()
         refused(table, victim, Round.REVEAL, body, QuorumLost, "4 silos remain, 5 are needed")
 
     def test_every_signature_up_to_the_threshold_counts(self, table: Table) -> None:
         requests = requests_of(table, Round.REVEAL)
         for place in range(5):
             victim = table.roster[place]
-            told = list(decode(pb.Pieces, body_of(table, Round.REVEAL, requests[victim])).pieces)[:5]
+            told = list(decode(sums_pb2.Pieces, body_of(table, Round.REVEAL, requests[victim])).pieces)[:5]
             told[place].data = bytes(64)
-            body = pb.Pieces(pieces=told).SerializeToString()
+            body = sums_pb2.Pieces(pieces=told).SerializeToString()
             refused(table, victim, Round.REVEAL, body, SignatureInvalid, "told it another one, or altered")
 
     def test_a_signature_of_a_silo_that_is_no_survivor(self, table: Table) -> None:
         gone = table.roster[3]
         requests = requests_of(table, Round.REVEAL, silent={gone: Round.UPLOAD})
         victim = table.roster[0]
-        told = decode(pb.Pieces, body_of(table, Round.REVEAL, requests[victim]))
+        told = decode(sums_pb2.Pieces, body_of(table, Round.REVEAL, requests[victim]))
         told.pieces.add(silo=gone, data=told.pieces[0].data)
         refused(table, victim, Round.REVEAL, told.SerializeToString(), WrongContributors, gone)
 
@@ -310,10 +313,10 @@ class TestOnARandomRing:
         requests = requests_of(table, Round.REVEAL)
         victim, other = table.roster[:2]
         for name, enough in ((victim, False), (other, True)):
-            told = list(decode(pb.Pieces, body_of(table, Round.REVEAL, requests[name])).pieces)
+            told = list(decode(sums_pb2.Pieces, body_of(table, Round.REVEAL, requests[name])).pieces)
             kept = [p for p in told if p.silo == name]
             kept += [p for p in told if p.silo != name][: table.plan.threshold - (not enough)]
-            body = pb.Pieces(pieces=kept).SerializeToString()
+            body = sums_pb2.Pieces(pieces=kept).SerializeToString()
             if enough:
                 table.silos[name].answer(wrap(table.session, round=2 * Round.REVEAL, body=body))
             else:
@@ -328,12 +331,14 @@ class TestOnARandomRing:
 
 
 def pieces_of(said: Mapping[str, bytes]) -> bytes:
-    return pb.Pieces(pieces=[pb.Piece(silo=silo, data=data) for silo, data in said.items()]).SerializeToString()
+    return sums_pb2.Pieces(
+        pieces=[sums_pb2.Piece(silo=silo, data=data) for silo, data in said.items()]
+    ).SerializeToString()
 
 
 def body_of_reply(table: Table, reply: bytes) -> dict[str, bytes]:
     body = unwrap(table.session, round=2 * Round.REVEAL + 1, data=reply)
-    return {piece.silo: piece.data for piece in decode(pb.Pieces, body).pieces}
+    return {piece.silo: piece.data for piece in decode(sums_pb2.Pieces, body).pieces}
 
 
 def is_of(table: Table, name: str, bits: bytes, signature: bytes) -> bool:

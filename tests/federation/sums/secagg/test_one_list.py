@@ -10,7 +10,7 @@ from siloseal.federation.sums.secagg.graph import Shape, find_shape, whole_silos
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.secagg.secagg_sum import RandomRing
 from siloseal.federation.sums.secure_sum import Sum
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
 
 from .conftest import Table

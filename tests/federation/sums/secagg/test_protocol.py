@@ -10,7 +10,7 @@ from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.secagg.secagg_sum import RandomRing, SecAggConfig, SecAggPlusConfig, SecAggSum
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import IntegerDomain, RealDomain
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import masked_pb2, secagg_pb2, sums_pb2
 from siloseal.federation.transport.wire.codec import decode
 
 from .conftest import Table
@@ -119,8 +119,8 @@ def test_false_shares_that_cannot_be_told_from_right_ones_end_without_a_sum(tabl
 
 def falsified(message: bytes) -> bytes:
     """Every revealed share with its lowest bit turned over."""
-    wrapped = decode(pb.SumMessage, message)
-    revealed = decode(pb.Pieces, wrapped.body)
+    wrapped = decode(sums_pb2.SumMessage, message)
+    revealed = decode(sums_pb2.Pieces, wrapped.body)
     for piece in revealed.pieces:
         piece.data = bytes([piece.data[0] ^ 1]) + piece.data[1:]
     wrapped.body = revealed.SerializeToString()
@@ -147,7 +147,7 @@ class TestAfterACrash:
     def test_no_secret_of_its_own_is_kept_once_the_silo_has_uploaded(self, table_of: TableOf) -> None:
         table = table_of(4)
         table.run(until=Round.CONFIRM)
-        memory = decode(pb.MaskedSiloState, table.silos[table.roster[0]].state())
+        memory = decode(masked_pb2.MaskedSiloState, table.silos[table.roster[0]].state())
         assert not memory.channel_key
         assert not memory.mask_key
         assert not memory.seed
@@ -157,14 +157,14 @@ class TestAfterACrash:
         table = table_of(4)
         table.run()
         for silo in table.silos.values():
-            assert decode(pb.MaskedSiloState, silo.state()) == pb.MaskedSiloState(answered=len(Round))
+            assert decode(masked_pb2.MaskedSiloState, silo.state()) == masked_pb2.MaskedSiloState(answered=len(Round))
 
     def test_a_silo_that_ended_with_a_refusal_stays_ended(self, table_of: TableOf) -> None:
         table = table_of(4)
         requests = table.run(until=Round.CONFIRM)
         assert not isinstance(requests, Sum)
         name = table.roster[1]
-        message = decode(pb.SumMessage, requests[name])
+        message = decode(sums_pb2.SumMessage, requests[name])
         message.body = b"\0"
         with pytest.raises(ProtocolError, match="dropped out"):
             table.silos[name].answer(message.SerializeToString())
@@ -191,7 +191,7 @@ class TestOnARandomRing:
         requests = table.run(until=Round.SHARE)
         assert not isinstance(requests, Sum)
         name = table.roster[5]
-        told = decode(pb.Pieces, decode(pb.SumMessage, requests[name]).body).pieces
+        told = decode(sums_pb2.Pieces, decode(sums_pb2.SumMessage, requests[name]).body).pieces
         assert {piece.silo for piece in told} == {name, *table.plan.neighbours[name]}
 
     def test_more_silent_silos_than_planned_for_leave_no_sum(self, table_of: TableOf) -> None:
@@ -206,11 +206,11 @@ class TestOnARandomRing:
         def fewer(number: Round, silo: str, message: bytes) -> bytes:
             if (number, silo) != (Round.SHARE, name):
                 return message
-            wrapped = decode(pb.SumMessage, message)
-            told = decode(pb.Pieces, wrapped.body)
+            wrapped = decode(sums_pb2.SumMessage, message)
+            told = decode(sums_pb2.Pieces, wrapped.body)
             kept = [piece for piece in told.pieces if piece.silo == name]
             kept += [piece for piece in told.pieces if piece.silo != name][: table.plan.threshold - 1]
-            wrapped.body = pb.Pieces(pieces=kept).SerializeToString()
+            wrapped.body = sums_pb2.Pieces(pieces=kept).SerializeToString()
             return wrapped.SerializeToString()
 
         with pytest.raises(QuorumLost, match="begin another sum"):
@@ -250,9 +250,9 @@ class TestBadParameters:
             requests = table.run(until=number)
             assert not isinstance(requests, Sum)
             name = table.roster[0]
-            reply = decode(pb.SumMessage, table.silos[name].answer(requests[name]))
+            reply = decode(sums_pb2.SumMessage, table.silos[name].answer(requests[name]))
             for body in (reply.body + bytes(10_000), reply.body[:-1], b""):
-                altered = pb.SumMessage(session_digest=reply.session_digest, round=reply.round, body=body)
+                altered = sums_pb2.SumMessage(session_digest=reply.session_digest, round=reply.round, body=body)
                 with pytest.raises(ProtocolError):
                     table.side.check(name, altered.SerializeToString())
             table.side.check(name, reply.SerializeToString())
@@ -263,8 +263,8 @@ class TestBadParameters:
         requests = table.run(until=number)
         assert not isinstance(requests, Sum)
         name = table.roster[0]
-        wrapped = decode(pb.SumMessage, table.silos[name].answer(requests[name]))
-        kind, field = (pb.SecAggShares, "sealed") if number == Round.SHARE else (pb.Pieces, "pieces")
+        wrapped = decode(sums_pb2.SumMessage, table.silos[name].answer(requests[name]))
+        kind, field = (secagg_pb2.SecAggShares, "sealed") if number == Round.SHARE else (sums_pb2.Pieces, "pieces")
         message = decode(kind, wrapped.body)
         getattr(message, field)[1].data += b"\0"
         wrapped.body = message.SerializeToString()
@@ -276,8 +276,8 @@ class TestBadParameters:
         requests = table.run(until=Round.SHARE)
         assert not isinstance(requests, Sum)
         name = table.roster[0]
-        wrapped = decode(pb.SumMessage, table.silos[name].answer(requests[name]))
-        shares = decode(pb.SecAggShares, wrapped.body)
+        wrapped = decode(sums_pb2.SumMessage, table.silos[name].answer(requests[name]))
+        shares = decode(secagg_pb2.SecAggShares, wrapped.body)
         shares.sealed[0].silo = shares.sealed[1].silo
         wrapped.body = shares.SerializeToString()
         with pytest.raises(MessageError, match="for each of its 3 neighbours"):

@@ -11,7 +11,7 @@ from siloseal.federation.job.beacon import commit, join_nonces
 from siloseal.federation.job.contributions import sum_id
 from siloseal.federation.sums.secagg.secagg_sum import RandomRing, SecAggSum
 from siloseal.federation.sums.session import IntegerDomain, Session
-from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2 as pb
 
 NAMES = tuple(f"hospital {number}" for number in range(100))
 KEYS = {name: hashlib.sha256(name.encode()).digest() for name in NAMES}

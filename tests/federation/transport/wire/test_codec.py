@@ -7,7 +7,7 @@ import pytest
 
 from siloseal.federation.errors import DomainError, MessageError, SessionMismatch, WrongRound
 from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session
-from siloseal.federation.transport.wire import codec
+from siloseal.federation.transport.wire import codec, sums_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, from_array, to_array, unwrap, wrap
 
@@ -34,7 +34,7 @@ def test_the_digest_changes_with_everything_that_is_agreed(changed: dict[str, ob
 @pytest.mark.parametrize("domain", [RealDomain(3, 1.0), IntegerDomain(3, 2**40)])
 def test_a_session_survives_the_wire(domain: RealDomain | IntegerDomain) -> None:
     session = replace(SESSION, domain=domain)
-    again = Session.from_wire(decode(pb.SumSession, session.to_wire().SerializeToString()))
+    again = Session.from_wire(decode(sums_pb2.SumSession, session.to_wire().SerializeToString()))
     assert again == session
     assert again.digest == session.digest
 
@@ -56,7 +56,7 @@ def test_a_session_that_makes_no_sense_is_refused(changed: dict[str, object], me
 
 def test_a_session_without_a_domain_is_refused() -> None:
     with pytest.raises(DomainError, match="without a domain"):
-        Session.from_wire(pb.SumSession(id=bytes(32), roster=["north"], quorum=1))
+        Session.from_wire(sums_pb2.SumSession(id=bytes(32), roster=["north"], quorum=1))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
@@ -75,18 +75,18 @@ def test_an_array_of_the_other_byte_order_arrives_as_the_same_numbers() -> None:
 @pytest.mark.parametrize(
     ("array", "message"),
     [
-        (pb.Array(dtype="<f4", shape=[3], data=bytes(11)), "11 bytes"),
-        (pb.Array(dtype="<f4", shape=[3], data=bytes(13)), "13 bytes"),
-        (pb.Array(dtype="<f8", shape=[3], data=bytes(24)), "expected <f4"),
-        (pb.Array(dtype="|O", shape=[3], data=bytes(24)), "expected <f4"),
-        (pb.Array(dtype="<f4", shape=[2**62], data=bytes(12)), "expected <f4"),
-        (pb.Array(dtype="<f4", shape=[1, 3], data=bytes(12)), "expected <f4"),
-        (pb.Array(), "no dtype"),
+        (sums_pb2.Array(dtype="<f4", shape=[3], data=bytes(11)), "11 bytes"),
+        (sums_pb2.Array(dtype="<f4", shape=[3], data=bytes(13)), "13 bytes"),
+        (sums_pb2.Array(dtype="<f8", shape=[3], data=bytes(24)), "expected <f4"),
+        (sums_pb2.Array(dtype="|O", shape=[3], data=bytes(24)), "expected <f4"),
+        (sums_pb2.Array(dtype="<f4", shape=[2**62], data=bytes(12)), "expected <f4"),
+        (sums_pb2.Array(dtype="<f4", shape=[1, 3], data=bytes(12)), "expected <f4"),
+        (sums_pb2.Array(), "no dtype"),
         (to_array(np.array([1, np.nan, 2], dtype=np.float32)), "NaN"),
         (to_array(np.array([1, np.inf, 2], dtype=np.float32)), "NaN or infinity"),
     ],
 )
-def test_an_array_that_is_not_what_was_agreed_is_refused(array: pb.Array, message: str) -> None:
+def test_an_array_that_is_not_what_was_agreed_is_refused(array: sums_pb2.Array, message: str) -> None:
     with pytest.raises(MessageError, match=message):
         from_array(array, dtype="<f4", length=3)
 

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from siloseal.federation.transport.wire import messages_pb2 as federation_dot_wire_dot_messages__pb2
+from siloseal.federation.transport.wire import consortium_pb2 as siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2
 
 GRPC_GENERATED_VERSION = '1.76.0'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in federation/transport/wire/messages_pb2_grpc.py depends on'
+        + ' but the generated code in siloseal/federation/transport/wire/consortium_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -37,23 +37,23 @@ class ConsortiumStub(object):
         """
         self.Offer = channel.unary_unary(
                 '/siloseal.Consortium/Offer',
-                request_serializer=federation_dot_wire_dot_messages__pb2.OfferRequest.SerializeToString,
-                response_deserializer=federation_dot_wire_dot_messages__pb2.JobOffer.FromString,
+                request_serializer=siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.OfferRequest.SerializeToString,
+                response_deserializer=siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.JobOffer.FromString,
                 _registered_method=True)
         self.Attend = channel.unary_stream(
                 '/siloseal.Consortium/Attend',
-                request_serializer=federation_dot_wire_dot_messages__pb2.Attendance.SerializeToString,
-                response_deserializer=federation_dot_wire_dot_messages__pb2.Chunk.FromString,
+                request_serializer=siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.Attendance.SerializeToString,
+                response_deserializer=siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.Chunk.FromString,
                 _registered_method=True)
         self.Deliver = channel.stream_unary(
                 '/siloseal.Consortium/Deliver',
-                request_serializer=federation_dot_wire_dot_messages__pb2.Chunk.SerializeToString,
-                response_deserializer=federation_dot_wire_dot_messages__pb2.Receipt.FromString,
+                request_serializer=siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.Chunk.SerializeToString,
+                response_deserializer=siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.Receipt.FromString,
                 _registered_method=True)
         self.Status = channel.unary_unary(
                 '/siloseal.Consortium/Status',
-                request_serializer=federation_dot_wire_dot_messages__pb2.StatusRequest.SerializeToString,
-                response_deserializer=federation_dot_wire_dot_messages__pb2.StatusReport.FromString,
+                request_serializer=siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.StatusRequest.SerializeToString,
+                response_deserializer=siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.StatusReport.FromString,
                 _registered_method=True)
 
 
@@ -93,23 +93,23 @@ def add_ConsortiumServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'Offer': grpc.unary_unary_rpc_method_handler(
                     servicer.Offer,
-                    request_deserializer=federation_dot_wire_dot_messages__pb2.OfferRequest.FromString,
-                    response_serializer=federation_dot_wire_dot_messages__pb2.JobOffer.SerializeToString,
+                    request_deserializer=siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.OfferRequest.FromString,
+                    response_serializer=siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.JobOffer.SerializeToString,
             ),
             'Attend': grpc.unary_stream_rpc_method_handler(
                     servicer.Attend,
-                    request_deserializer=federation_dot_wire_dot_messages__pb2.Attendance.FromString,
-                    response_serializer=federation_dot_wire_dot_messages__pb2.Chunk.SerializeToString,
+                    request_deserializer=siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.Attendance.FromString,
+                    response_serializer=siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.Chunk.SerializeToString,
             ),
             'Deliver': grpc.stream_unary_rpc_method_handler(
                     servicer.Deliver,
-                    request_deserializer=federation_dot_wire_dot_messages__pb2.Chunk.FromString,
-                    response_serializer=federation_dot_wire_dot_messages__pb2.Receipt.SerializeToString,
+                    request_deserializer=siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.Chunk.FromString,
+                    response_serializer=siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.Receipt.SerializeToString,
             ),
             'Status': grpc.unary_unary_rpc_method_handler(
                     servicer.Status,
-                    request_deserializer=federation_dot_wire_dot_messages__pb2.StatusRequest.FromString,
-                    response_serializer=federation_dot_wire_dot_messages__pb2.StatusReport.SerializeToString,
+                    request_deserializer=siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.StatusRequest.FromString,
+                    response_serializer=siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.StatusReport.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -138,8 +138,8 @@ class Consortium(object):
             request,
             target,
             '/siloseal.Consortium/Offer',
-            federation_dot_wire_dot_messages__pb2.OfferRequest.SerializeToString,
-            federation_dot_wire_dot_messages__pb2.JobOffer.FromString,
+            siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.OfferRequest.SerializeToString,
+            siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.JobOffer.FromString,
             options,
             channel_credentials,
             insecure,
@@ -165,8 +165,8 @@ class Consortium(object):
             request,
             target,
             '/siloseal.Consortium/Attend',
-            federation_dot_wire_dot_messages__pb2.Attendance.SerializeToString,
-            federation_dot_wire_dot_messages__pb2.Chunk.FromString,
+            siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.Attendance.SerializeToString,
+            siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.Chunk.FromString,
             options,
             channel_credentials,
             insecure,
@@ -192,8 +192,8 @@ class Consortium(object):
             request_iterator,
             target,
             '/siloseal.Consortium/Deliver',
-            federation_dot_wire_dot_messages__pb2.Chunk.SerializeToString,
-            federation_dot_wire_dot_messages__pb2.Receipt.FromString,
+            siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.Chunk.SerializeToString,
+            siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.Receipt.FromString,
             options,
             channel_credentials,
             insecure,
@@ -219,8 +219,8 @@ class Consortium(object):
             request,
             target,
             '/siloseal.Consortium/Status',
-            federation_dot_wire_dot_messages__pb2.StatusRequest.SerializeToString,
-            federation_dot_wire_dot_messages__pb2.StatusReport.FromString,
+            siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.StatusRequest.SerializeToString,
+            siloseal_dot_federation_dot_transport_dot_wire_dot_consortium__pb2.StatusReport.FromString,
             options,
             channel_credentials,
             insecure,
