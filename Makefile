@@ -4,7 +4,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test slow lint bench results publish-results notebooks clean
+.PHONY: demo test slow lint proto bench results publish-results notebooks clean
 
 demo: $(VENV)/installed
 	$(BIN)/siloseal demo
@@ -19,6 +19,22 @@ lint: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The Python stubs of the wire's messages, after a change of a .proto. The compiler is that of protobuf 6.31, whose stubs run
+# under protobuf 6.31 to 7; it needs protobuf below 7 itself, so it has an environment of its own.
+WIRE := siloseal/federation/transport/wire
+PROTOC := build/protoc/bin/python -m grpc_tools.protoc --proto_path=.
+
+proto: build/protoc/installed
+	rm -f $(WIRE)/*_pb2.py $(WIRE)/*_pb2.pyi $(WIRE)/*_pb2_grpc.py
+	$(PROTOC) --python_out=. --pyi_out=. $(WIRE)/*.proto
+	$(PROTOC) --grpc_python_out=. $(WIRE)/consortium.proto
+	cd $(WIRE) && LC_ALL=C sha256sum *.proto *_pb2.py *_pb2.pyi *_pb2_grpc.py > SHA256SUMS
+
+build/protoc/installed: Makefile
+	$(PYTHON) -m venv build/protoc || python3 -m venv build/protoc
+	build/protoc/bin/python -m pip install --quiet grpcio-tools==1.76.0
+	touch $@
 
 bench: $(VENV)/installed
 	$(BIN)/python benchmarks/dp_training.py
@@ -54,4 +70,4 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build/protoc .mypy_cache .ruff_cache .pytest_cache .hypothesis
