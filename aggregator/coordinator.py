@@ -146,7 +146,7 @@ class Coordinator:
             case KernelMeanStart() as start:
                 features = feature_map(job, start, self._shape, self._classes)
                 scheme, domain = sketch_scheme(job, features.length), sketch_domain(job, features.length)
-                silos, sketch = job.silos.names, pb.Request(sketch=pb.Sketch())
+                silos, sketch = job.silos.names, pb.Request(kernel_mean=pb.KernelMean())
                 sketched = self._dispatcher.ask(dict.fromkeys(silos, sketch), fewest=quorum(job, scheme, len(silos)))
                 for silo in sketched:  # each pays when the sum begins
                     self._observer.spent(silo, start.epsilon if isinstance(job.privacy, ExampleLevel) else 0.0)

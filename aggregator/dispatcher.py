@@ -21,7 +21,7 @@ from siloseal.federation.transport.engine import Engine
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, printable, require_at_most
 
-ANSWERS = {"enrol": "enrolled", "begin": "begun", "nonces": "ready", "sketch": "prepared", "train": "prepared",
+ANSWERS = {"enrol": "enrolled", "begin": "begun", "nonces": "ready", "kernel_mean": "prepared", "train": "prepared",
            "sum": "sum", "finish": "finished"}  # fmt: skip
 """What a reply holds, by what was asked."""
 

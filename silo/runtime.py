@@ -166,7 +166,7 @@ class Silo:
                 reply.begun.CopyFrom(begin(self._agreement(message), self._identity, message.begin, last.draw))
             case "nonces":
                 reply.ready.CopyFrom(hear_nonces(self._agreement(message), message.nonces, last.draw))
-            case "sketch":
+            case "kernel_mean":
                 self._sketch(message.number, last.draw.beacon)
                 reply.prepared.CopyFrom(pb.Prepared())
             case "train":

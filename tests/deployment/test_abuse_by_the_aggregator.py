@@ -111,7 +111,7 @@ def test_work_before_everyone_agreed_is_refused_however_it_is_asked_for(
     error, words = refusal(liar.ask(1, train=train(job)))
     assert (error, "has no memory of this run" in words) == ("WrongRound", True)
     run.enrol(liar)
-    for work in ({"train": train(job)}, {"sketch": pb.Sketch()}, {"finish": pb.Finish()}, {"sum": pb.Sum()}):
+    for work in ({"train": train(job)}, {"kernel_mean": pb.KernelMean()}, {"finish": pb.Finish()}, {"sum": pb.Sum()}):
         assert refusal(liar.ask(2, **work)) == ("WrongRound", EARLY)
     lacking = run.everyone("north", "east")
     assert refusal(liar.ask(2, begin=lacking)) == ("WrongContributors", f"WrongContributors; {HIDDEN}")

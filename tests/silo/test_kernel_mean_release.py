@@ -25,7 +25,7 @@ def bench(bench_of: Callable[..., Bench]) -> Bench:
 
 
 def test_it_is_noised_with_the_noise_that_was_charged(bench: Bench) -> None:
-    bench.ask(1, sketch=pb.Sketch())
+    bench.ask(1, kernel_mean=pb.KernelMean())
     assert bench.silo.ledger.charges == []
     reply = decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2)))
     features, (_, inner) = bench.features(), bench.sketch_session()
@@ -41,7 +41,7 @@ def test_it_is_noised_with_the_noise_that_was_charged(bench: Bench) -> None:
 
 def test_nothing_is_noised_before_it_is_charged(bench: Bench) -> None:
     """A ledger that refuses: the silo draws no noise for the release, so nothing can have left."""
-    bench.ask(1, sketch=pb.Sketch())
+    bench.ask(1, kernel_mean=pb.KernelMean())
     bench.silo.ledger.charge(GaussianRelease(0.56), phase="phase_1")
     drawn = bench.silo._randomness._draws
     reply = decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2)))
@@ -52,7 +52,7 @@ def test_nothing_is_noised_before_it_is_charged(bench: Bench) -> None:
 def test_a_reply_that_a_crash_lost_is_paid_for_once(bench_of: Callable[..., Bench]) -> None:
     """The charge is there, the reply never left: fresh noise under the same charge is the first release."""
     bench = bench_of(warm_start={**SKETCH, "epsilon": 9})
-    bench.ask(1, sketch=pb.Sketch())
+    bench.ask(1, kernel_mean=pb.KernelMean())
 
     bench.killed_before_the_reply(bench.sketch_sum(2))
     assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2))).sum
@@ -61,13 +61,13 @@ def test_a_reply_that_a_crash_lost_is_paid_for_once(bench_of: Callable[..., Benc
 
 def test_it_leaves_once_whatever_the_aggregator_tries(bench: Bench) -> None:
     """The same sum again, after a restart too, gets nothing; a second sketch would be a second release: refused."""
-    bench.ask(1, sketch=pb.Sketch())
+    bench.ask(1, kernel_mean=pb.KernelMean())
     assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2))).sum
     for _ in range(2):
         again = decode(pb.Reply, bench.silo.answer(bench.sketch_sum(3)))
         assert again.refusal.error == "WrongRound"
         bench.restart()
-    assert bench.ask(4, sketch=pb.Sketch()).refusal.error == "WrongRound"
+    assert bench.ask(4, kernel_mean=pb.KernelMean()).refusal.error == "WrongRound"
     assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(5, b"\1" * 32))).refusal.error == "SessionMismatch"
     assert len(bench.silo.ledger.charges) == 1
 
@@ -75,7 +75,7 @@ def test_it_leaves_once_whatever_the_aggregator_tries(bench: Bench) -> None:
 @pytest.mark.parametrize("lost", [["reply.bin"], ["reply.bin", "checkpoint.safetensors"], ["checkpoint.safetensors"]])
 def test_a_silo_that_lost_part_of_its_memory_releases_nothing_more(bench: Bench, lost: list[str]) -> None:
     """It would noise the same sum afresh, under a charge that paid for the first release."""
-    bench.ask(1, sketch=pb.Sketch())
+    bench.ask(1, kernel_mean=pb.KernelMean())
     assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2))).sum
     bench.silo.close()
     for file in lost:
@@ -86,7 +86,7 @@ def test_a_silo_that_lost_part_of_its_memory_releases_nothing_more(bench: Bench,
 
 def test_another_sum_of_an_older_checkpoint_is_charged_again(bench: Bench) -> None:
     """The charge that is there paid for another release."""
-    bench.ask(1, sketch=pb.Sketch())
+    bench.ask(1, kernel_mean=pb.KernelMean())
     kept = {name: (bench.folder / name).read_bytes() for name in ("reply.bin", "answered", "checkpoint.safetensors")}
     assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2))).sum
     bench.silo.close()
@@ -98,7 +98,7 @@ def test_another_sum_of_an_older_checkpoint_is_charged_again(bench: Bench) -> No
 
 
 def test_a_ledger_that_lost_its_charge_is_noticed(bench: Bench) -> None:
-    bench.ask(1, sketch=pb.Sketch())
+    bench.ask(1, kernel_mean=pb.KernelMean())
     assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2))).sum
     bench.silo.close()
     ledger = bench.folder / "ledger.jsonl"

@@ -145,7 +145,7 @@ def test_nothing_is_prepared_or_summed_before_the_nonces_are_known(begun: Bench)
     session = begun.session()
     for number in (0, 1, 2):
         assert begun.train(number).refusal.error == "WrongRound"
-        assert begun.ask(number, sketch=pb.Sketch()).refusal.error == "WrongRound"
+        assert begun.ask(number, kernel_mean=pb.KernelMean()).refusal.error == "WrongRound"
         assert begun.sum(number, session).refusal.error == "WrongRound"
     assert begun.silo.ledger.charges == []
 

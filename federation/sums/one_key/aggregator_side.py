@@ -95,11 +95,11 @@ class OneKeyAggregator(AggregatorRounds):
 
     def _pass_on(self, adder: Adder, sealed: Bodies) -> Mapping[str, bytes]:
         self._adder, first = adder, leader(self._session)
-        letters = {
-            silo: pb.OneKeyLetter(advertisement=self._advertised[first], sealed=letter).SerializeToString()
-            for silo, letter in sealed.items()
+        keys = {
+            silo: pb.SealedKey(advertisement=self._advertised[first], sealed=key).SerializeToString()
+            for silo, key in sealed.items()
         }
-        return self._ask(Round.UPLOAD, {first: b"", **letters})
+        return self._ask(Round.UPLOAD, {first: b"", **keys})
 
     def _opening(self, silo: str, body: bytes) -> bytes:
         """The digest of what the silo opened, which it signed together with what it was given."""

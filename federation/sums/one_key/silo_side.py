@@ -85,11 +85,11 @@ class OneKeySilo(SiloRounds):
         return pb.OneKeyHandout(public_key=key.public, sealed=sealed).SerializeToString()
 
     def _upload(self, body: bytes) -> bytes:
-        """Take the key out of the leader's letter, and encrypt under it."""
+        """Unseal the key that the leader drew, and encrypt under it."""
         if self._me.name == leader(self._session):
             require_empty(body)
         else:
-            self._key = self._read_letter(decode(pb.OneKeyLetter, body))
+            self._key = self._unseal_key(decode(pb.SealedKey, body))
         ciphertext = self._own_key().encrypt(self._vector, self._randomness)
         self._forget_vector()
         self._channel = None
@@ -111,10 +111,10 @@ class OneKeySilo(SiloRounds):
         self._drop()
         return opened
 
-    def _read_letter(self, letter: pb.OneKeyLetter) -> Key:
+    def _unseal_key(self, message: pb.SealedKey) -> Key:
         first = leader(self._session)
-        ((public,),) = check_advertisements(self._session, {first: letter.advertisement}, keys=1).values()
-        private = self._own_channel().unseal(public, letter.sealed, letter_context(self._session, self._me.name))
+        ((public,),) = check_advertisements(self._session, {first: message.advertisement}, keys=1).values()
+        private = self._own_channel().unseal(public, message.sealed, letter_context(self._session, self._me.name))
         if len(private) > self._cipher.key_bytes:
             raise SealBroken(f"{first} sealed {len(private)} bytes as a key, at most {self._cipher.key_bytes} are one")
         return self._cipher.read_key(private)

@@ -8,14 +8,14 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Request(_message.Message):
-    __slots__ = ("number", "job_digest", "run_id", "enrol", "begin", "nonces", "sketch", "train", "sum", "finish")
+    __slots__ = ("number", "job_digest", "run_id", "enrol", "begin", "nonces", "kernel_mean", "train", "sum", "finish")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     JOB_DIGEST_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     ENROL_FIELD_NUMBER: _ClassVar[int]
     BEGIN_FIELD_NUMBER: _ClassVar[int]
     NONCES_FIELD_NUMBER: _ClassVar[int]
-    SKETCH_FIELD_NUMBER: _ClassVar[int]
+    KERNEL_MEAN_FIELD_NUMBER: _ClassVar[int]
     TRAIN_FIELD_NUMBER: _ClassVar[int]
     SUM_FIELD_NUMBER: _ClassVar[int]
     FINISH_FIELD_NUMBER: _ClassVar[int]
@@ -25,11 +25,11 @@ class Request(_message.Message):
     enrol: Enrol
     begin: Begin
     nonces: Nonces
-    sketch: Sketch
+    kernel_mean: KernelMean
     train: Train
     sum: Sum
     finish: Finish
-    def __init__(self, number: _Optional[int] = ..., job_digest: _Optional[bytes] = ..., run_id: _Optional[bytes] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., nonces: _Optional[_Union[Nonces, _Mapping]] = ..., sketch: _Optional[_Union[Sketch, _Mapping]] = ..., train: _Optional[_Union[Train, _Mapping]] = ..., sum: _Optional[_Union[Sum, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., job_digest: _Optional[bytes] = ..., run_id: _Optional[bytes] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., nonces: _Optional[_Union[Nonces, _Mapping]] = ..., kernel_mean: _Optional[_Union[KernelMean, _Mapping]] = ..., train: _Optional[_Union[Train, _Mapping]] = ..., sum: _Optional[_Union[Sum, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ...) -> None: ...
 
 class Enrol(_message.Message):
     __slots__ = ()
@@ -49,7 +49,7 @@ class Nonces(_message.Message):
     nonces: _containers.RepeatedCompositeFieldContainer[_sums_pb2.Piece]
     def __init__(self, nonces: _Optional[_Iterable[_Union[_sums_pb2.Piece, _Mapping]]] = ...) -> None: ...
 
-class Sketch(_message.Message):
+class KernelMean(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 

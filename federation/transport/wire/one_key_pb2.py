@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from siloseal.federation.transport.wire import sums_pb2 as siloseal_dot_federation_dot_transport_dot_wire_dot_sums__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n0siloseal/federation/transport/wire/one_key.proto\x12\x08siloseal\x1a-siloseal/federation/transport/wire/sums.proto\"D\n\rOneKeyHandout\x12\x12\n\npublic_key\x18\x01 \x01(\x0c\x12\x1f\n\x06sealed\x18\x02 \x03(\x0b\x32\x0f.siloseal.Piece\"5\n\x0cOneKeyLetter\x12\x15\n\radvertisement\x18\x01 \x01(\x0c\x12\x0e\n\x06sealed\x18\x02 \x01(\x0c\"2\n\rOneKeyOpening\x12\x0e\n\x06\x64igest\x18\x01 \x01(\x0c\x12\x11\n\tsignature\x18\x02 \x01(\x0c\"\x84\x01\n\x0fOneKeySiloState\x12\x10\n\x08\x61nswered\x18\x01 \x01(\r\x12\x13\n\x0b\x63hannel_key\x18\x02 \x01(\x0c\x12\x15\n\radvertisement\x18\x03 \x01(\x0c\x12\x12\n\nsecret_key\x18\x04 \x01(\x0c\x12\x1f\n\x06opened\x18\x05 \x01(\x0b\x32\x0f.siloseal.Arrayb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n0siloseal/federation/transport/wire/one_key.proto\x12\x08siloseal\x1a-siloseal/federation/transport/wire/sums.proto\"D\n\rOneKeyHandout\x12\x12\n\npublic_key\x18\x01 \x01(\x0c\x12\x1f\n\x06sealed\x18\x02 \x03(\x0b\x32\x0f.siloseal.Piece\"2\n\tSealedKey\x12\x15\n\radvertisement\x18\x01 \x01(\x0c\x12\x0e\n\x06sealed\x18\x02 \x01(\x0c\"2\n\rOneKeyOpening\x12\x0e\n\x06\x64igest\x18\x01 \x01(\x0c\x12\x11\n\tsignature\x18\x02 \x01(\x0c\"\x84\x01\n\x0fOneKeySiloState\x12\x10\n\x08\x61nswered\x18\x01 \x01(\r\x12\x13\n\x0b\x63hannel_key\x18\x02 \x01(\x0c\x12\x15\n\radvertisement\x18\x03 \x01(\x0c\x12\x12\n\nsecret_key\x18\x04 \x01(\x0c\x12\x1f\n\x06opened\x18\x05 \x01(\x0b\x32\x0f.siloseal.Arrayb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,10 +34,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_ONEKEYHANDOUT']._serialized_start=109
   _globals['_ONEKEYHANDOUT']._serialized_end=177
-  _globals['_ONEKEYLETTER']._serialized_start=179
-  _globals['_ONEKEYLETTER']._serialized_end=232
-  _globals['_ONEKEYOPENING']._serialized_start=234
-  _globals['_ONEKEYOPENING']._serialized_end=284
-  _globals['_ONEKEYSILOSTATE']._serialized_start=287
-  _globals['_ONEKEYSILOSTATE']._serialized_end=419
+  _globals['_SEALEDKEY']._serialized_start=179
+  _globals['_SEALEDKEY']._serialized_end=229
+  _globals['_ONEKEYOPENING']._serialized_start=231
+  _globals['_ONEKEYOPENING']._serialized_end=281
+  _globals['_ONEKEYSILOSTATE']._serialized_start=284
+  _globals['_ONEKEYSILOSTATE']._serialized_end=416
 # @@protoc_insertion_point(module_scope)

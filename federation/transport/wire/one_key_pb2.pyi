@@ -15,7 +15,7 @@ class OneKeyHandout(_message.Message):
     sealed: _containers.RepeatedCompositeFieldContainer[_sums_pb2.Piece]
     def __init__(self, public_key: _Optional[bytes] = ..., sealed: _Optional[_Iterable[_Union[_sums_pb2.Piece, _Mapping]]] = ...) -> None: ...
 
-class OneKeyLetter(_message.Message):
+class SealedKey(_message.Message):
     __slots__ = ("advertisement", "sealed")
     ADVERTISEMENT_FIELD_NUMBER: _ClassVar[int]
     SEALED_FIELD_NUMBER: _ClassVar[int]

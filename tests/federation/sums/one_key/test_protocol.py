@@ -205,7 +205,7 @@ class TestASilentSilo:
         assert result.contributors == tuple(sorted(NAMES))
         np.testing.assert_array_equal(result.total, table.total())
 
-    def test_before_the_key_is_drawn_gets_no_letter(self) -> None:
+    def test_before_the_key_is_drawn_gets_no_key(self) -> None:
         table = Table()
         result = table.run(silent={"north": Round.ADVERTISE})
         assert result is not None
@@ -283,9 +283,9 @@ class TestAnOpening:
 class TestALetter:
     def test_that_was_altered_is_refused_and_ends_the_session_for_the_silo(self) -> None:
         def alter(body: bytes) -> bytes:
-            letter = decode(one_key_pb2.OneKeyLetter, body)
-            letter.sealed = letter.sealed[:-1] + bytes([letter.sealed[-1] ^ 1])
-            return letter.SerializeToString()
+            message = decode(one_key_pb2.SealedKey, body)
+            message.sealed = message.sealed[:-1] + bytes([message.sealed[-1] ^ 1])
+            return message.SerializeToString()
 
         table = Table()
         with pytest.raises(SealBroken):
@@ -305,7 +305,7 @@ class TestALetter:
             private = PAILLIER.cipher(DOMAIN, 4).draw_key().private_bytes()
             sealed = channel.seal(north.keys[0], private, letter_context(table.session, "north"))
             said = advertise(table.session, mallory, [channel.public])
-            return one_key_pb2.OneKeyLetter(advertisement=said, sealed=sealed).SerializeToString()
+            return one_key_pb2.SealedKey(advertisement=said, sealed=sealed).SerializeToString()
 
         with pytest.raises(SignatureInvalid):
             table.run(tell=at(Round.UPLOAD, "north", forge))
@@ -316,13 +316,13 @@ class TestALetter:
 
         def reseal(body: bytes) -> bytes:
             """As a leader that lies would."""
-            letter = decode(one_key_pb2.OneKeyLetter, body)
+            message = decode(one_key_pb2.SealedKey, body)
             north = decode(
                 masked_pb2.Advertisement, unwrap(table.session, round=1, data=table.said[Round.ADVERTISE]["north"])
             )
             west = ChannelKey(decode(one_key_pb2.OneKeySiloState, table.states[Round.DRAW_KEY]["west"]).channel_key)
-            letter.sealed = west.seal(north.keys[0], private, letter_context(table.session, "north"))
-            return letter.SerializeToString()
+            message.sealed = west.seal(north.keys[0], private, letter_context(table.session, "north"))
+            return message.SerializeToString()
 
         with pytest.raises((MessageError, SealBroken)):
             table.run(tell=at(Round.UPLOAD, "north", reseal))
