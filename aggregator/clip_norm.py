@@ -5,12 +5,11 @@ import math
 import numpy as np
 
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.protection import clip_rule
+from siloseal.federation.job.noise_on_sums import clip_rule
+from siloseal.federation.job.releases import Release
 from siloseal.federation.job.sections.privacy import SiloLevel
 from siloseal.federation.privacy.mechanisms.clipping import LARGEST_NORM, SMALLEST_NORM, QuantileRule, WindowRule
-from siloseal.federation.sums.noisy_sum import NoisySum
-from siloseal.federation.sums.secure_sum import SecureSum, Sum
-from siloseal.federation.sums.session import RealDomain
+from siloseal.federation.sums.secure_sum import Sum
 
 
 class ClipNorm:
@@ -26,14 +25,14 @@ class ClipNorm:
         """What a training request says: 0 where the job says it already."""
         return 0.0 if self._rule is None else self._norm
 
-    def follow(self, scheme: SecureSum, domain: RealDomain, summed: Sum) -> None:
-        """Move by what one sum released."""
+    def follow(self, release: Release, summed: Sum) -> None:
+        """Move by what one release told."""
         match self._rule:
             case QuantileRule() as rule:
                 moved = rule.following(self._norm, float(summed.total[-1]), len(summed.contributors))
-            case WindowRule() as rule if isinstance(scheme, NoisySum):
+            case WindowRule() as rule if release.mechanism is not None:
                 silos = len(summed.contributors)
-                deviation = scheme.mechanism.deviation(domain, silos) / silos
+                deviation = release.mechanism.deviation(release.domain, silos) / silos
                 average = np.asarray(summed.total, dtype=np.float64) / silos
                 self._lengths.append(rule.measured(average, deviation))
                 moved = rule.following(self._norm, self._lengths)

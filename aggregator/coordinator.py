@@ -21,18 +21,10 @@ from siloseal.aggregator.observer import Model, Observer, Shape
 from siloseal.federation.errors import MessageError, RunError, SignatureInvalid
 from siloseal.federation.job.agreement import Agreement
 from siloseal.federation.job.beacon import COMMITMENT_BYTES, join_nonces, require_committed
-from siloseal.federation.job.contributions import (
-    model_domain,
-    model_scheme,
-    sketch_domain,
-    sketch_scheme,
-    start_of,
-    sum_id,
-    to_model,
-)
+from siloseal.federation.job.contributions import start_of, to_model
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START, participants
-from siloseal.federation.job.protection import quorum
+from siloseal.federation.job.phases import Phase
+from siloseal.federation.job.releases import Run, release_of
 from siloseal.federation.job.sections.data import LARGEST_SIDE, MOST_CLASSES
 from siloseal.federation.job.sections.privacy import ExampleLevel
 from siloseal.federation.job.sections.schedule import FedAvg, TwoPhase
@@ -42,7 +34,7 @@ from siloseal.federation.transport.engine import Engine
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import to_array
-from siloseal.models.building import feature_map, initial_model, load_generator, with_generator
+from siloseal.models.building import feature_map, initial_model, load_generator, vector_lengths, with_generator
 from siloseal.models.kernel_mean import FeatureMap, fit_generator
 
 PublicSum = Callable[[PublicStart, FeatureMap], NDArray[np.float64]]
@@ -84,9 +76,9 @@ class Coordinator:
     def run(self) -> Outcome:
         """The whole job."""
         self._shape, self._classes = self._enrol()
-        self._enter(WARM_START)
+        self._enter(Phase.WARM_START)
         model = self._warm_start()
-        self._observer.model(WARM_START, model)
+        self._observer.model(Phase.WARM_START, model)
         match self._job.schedule:
             case TwoPhase() as schedule:
                 model = self._two_phases(schedule, model)
@@ -103,14 +95,14 @@ class Coordinator:
         """Everyone must be there, and hear that everyone agreed to the same job, and everyone's nonce."""
         names = self._job.silos.names
         replies = self._dispatcher.ask(dict.fromkeys(names, pb.Request(enrol=pb.Enrol())), check=_require_enrolment)
-        self._dispatcher.identities = {silo: reply.enrolled.identity for silo, reply in replies.items()}
+        identities = {silo: reply.enrolled.identity for silo, reply in replies.items()}
         kinds = {silo: (tuple(r.enrolled.image_shape), r.enrolled.classes) for silo, r in replies.items()}
         if len(set(kinds.values())) != 1:
             raise RunError(
                 f"the silos' data differ in shape or classes: {kinds}; resize, or agree on the classes, and begin "
                 "another run"
             )
-        agreement = Agreement(self._dispatcher.run_id, self._job.digest, self._dispatcher.identities)
+        agreement = Agreement(self._dispatcher.run_id, self._job.digest, identities)
         agreements = [sums_pb2.Piece(silo=silo, data=replies[silo].enrolled.agreement) for silo in names]
         commitments = [sums_pb2.Piece(silo=silo, data=replies[silo].enrolled.commitment) for silo in names]
         try:  # the silos check it against their own rosters; this is to end before they have worked in vain
@@ -127,9 +119,10 @@ class Coordinator:
         everyone = pb.Begin(agreements=agreements, commitments=commitments)
         begun = self._dispatcher.ask(dict.fromkeys(names, pb.Request(begin=everyone)), check=hear)
         nonces = [sums_pb2.Piece(silo=silo, data=begun[silo].begun.nonce) for silo in names]
-        self._beacon = join_nonces(agreement, committed, nonces)
+        self._run = Run(join_nonces(agreement, committed, nonces), identities)
         self._dispatcher.ask(dict.fromkeys(names, pb.Request(nonces=pb.Nonces(nonces=nonces))))
         (channels, height, width), classes = next(iter(kinds.values()))
+        self._lengths = vector_lengths(self._job, (channels, height, width), classes)
         self._observer.enrolled((channels, height, width), classes)
         return (channels, height, width), classes
 
@@ -141,17 +134,15 @@ class Coordinator:
                 return cold
             case PublicStart() as start:
                 return self._computed("fit", partial(self._fit_to_public, start, cold))
-            case LeaderStart(silo=leader):
-                return self._trained(WARM_START, 0, cold, (leader,))
+            case LeaderStart():
+                return self._trained(Phase.WARM_START, 0, cold)
             case KernelMeanStart() as start:
-                features = feature_map(job, start, self._shape, self._classes)
-                scheme, domain = sketch_scheme(job, features.length), sketch_domain(job, features.length)
-                silos, sketch = job.silos.names, pb.Request(kernel_mean=pb.KernelMean())
-                sketched = self._dispatcher.ask(dict.fromkeys(silos, sketch), fewest=quorum(job, scheme, len(silos)))
-                for silo in sketched:  # each pays when the sum begins
+                release = release_of(job, self._lengths, Phase.WARM_START, 0)
+                request = dict.fromkeys(release.roster, pb.Request(kernel_mean=pb.KernelMean()))
+                prepared = self._dispatcher.ask(request, fewest=release.quorum)
+                for silo in prepared:  # each pays when the sum begins
                     self._observer.spent(silo, start.epsilon if isinstance(job.privacy, ExampleLevel) else 0.0)
-                here = sum_id(self._beacon, WARM_START, 0)
-                noised = self._dispatcher.sum(scheme, domain, silos, sketched, id=here).total.astype(np.float64)
+                noised = self._dispatcher.sum(release, release.session(self._run), prepared).total.astype(np.float64)
                 return self._computed("fit", partial(self._fit, start, cold, noised))
             case _:
                 assert_never(job.warm_start)
@@ -175,34 +166,31 @@ class Coordinator:
         return with_generator(cold, generator)
 
     def _two_phases(self, schedule: TwoPhase, model: Model) -> Model:
-        silos = self._job.silos.names
-        self._enter(PHASE_1)
-        model = self._trained(PHASE_1, 0, model, silos)
-        self._observer.model(PHASE_1, model)
+        self._enter(Phase.PHASE_1)
+        model = self._trained(Phase.PHASE_1, 0, model)
+        self._observer.model(Phase.PHASE_1, model)
         if schedule.tuning_rounds:
-            self._enter(PHASE_2)
+            self._enter(Phase.PHASE_2)
         for number in range(1, schedule.tuning_rounds + 1):
             self.round = number
-            tuned = self._trained(PHASE_2, number, model, silos)
+            tuned = self._trained(Phase.PHASE_2, number, model)
             model = model + np.float32(schedule.tuning_rate) * (tuned - model)
             self._observer.model(f"round_{number}", model)
         return model
 
     def _fedavg(self, schedule: FedAvg, model: Model) -> Model:
-        self._enter(FEDAVG)
+        self._enter(Phase.FEDAVG)
         for number in range(1, schedule.rounds + 1):
             self.round = number
-            model = self._trained(FEDAVG, number, model, participants(self._job, number))
+            model = self._trained(Phase.FEDAVG, number, model)
             self._observer.model(f"round_{number}", model)
         return model
 
-    def _trained(self, phase: str, number: int, model: Model, silos: tuple[str, ...]) -> Model:
-        """The average of what these silos make of the model. Who stays silent is left out, if enough are left."""
+    def _trained(self, phase: Phase, number: int, model: Model) -> Model:
+        """The average of what the round's silos make of the model. Silent silos are left out, if enough remain."""
         clip_norm = self._clip_norm.told
         train = pb.Request(train=pb.Train(phase=phase, round=number, model=to_array(model), clip_norm=clip_norm))
-        scheme = model_scheme(self._job, phase, model.size, clip_norm)
-        domain = model_domain(self._job, model.size, clip_norm)
-        fewest = quorum(self._job, scheme, len(silos))
+        release = release_of(self._job, self._lengths, phase, number, clip_norm)
         told = set[str]()
 
         def hear(silo: str, reply: pb.Reply) -> None:
@@ -210,7 +198,7 @@ class Coordinator:
             self._observer.spent(silo, reply.prepared.epsilon_spent)
             told.add(silo)
 
-        replies = self._dispatcher.ask(dict.fromkeys(silos, train), fewest=fewest, check=hear)
+        replies = self._dispatcher.ask(dict.fromkeys(release.roster, train), fewest=release.quorum, check=hear)
         for silo, reply in replies.items():
             if silo not in told:
                 self._observer.spent(silo, reply.prepared.epsilon_spent)
@@ -219,9 +207,8 @@ class Coordinator:
                 self._dispatcher.notes.append(
                     f"{silo} spent its privacy budget and stopped in {where}, before its last step"
                 )
-        here = sum_id(self._beacon, phase, number)
-        summed = self._dispatcher.sum(scheme, domain, silos, replies, id=here, start=start_of(train.train))
-        self._clip_norm.follow(scheme, domain, summed)
+        summed = self._dispatcher.sum(release, release.session(self._run, start_of(train.train)), replies)
+        self._clip_norm.follow(release, summed)
         return to_model(self._job, summed, model)
 
     def _computed(self, name: str, compute: Callable[[], Model]) -> Model:

@@ -12,11 +12,10 @@ from siloseal.aggregator.journal import Journal
 from siloseal.aggregator.observer import Observer
 from siloseal.federation.errors import MessageError, SiloRefused, WrongRound
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.protection import quorum
+from siloseal.federation.job.releases import Release
 from siloseal.federation.sums.driving import drive
-from siloseal.federation.sums.noisy_sum import NoisySum
-from siloseal.federation.sums.secure_sum import SecureSum, Sum
-from siloseal.federation.sums.session import Domain, Session
+from siloseal.federation.sums.secure_sum import Sum
+from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.engine import Engine
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, printable, require_at_most
@@ -48,8 +47,6 @@ class Dispatcher:
         """What the request under way asks for."""
         self.number = 0
         """Of that request."""
-        self.identities: Mapping[str, bytes] = {}
-        """Public keys, as the silos gave them; each silo checks those of the others."""
         self.sent: Counter[tuple[str, str]] = Counter()  # bytes from each (stage, silo)
         self.received: Counter[tuple[str, str]] = Counter()  # bytes to each (stage, silo)
         self.notes = list[str]()
@@ -149,22 +146,10 @@ class Dispatcher:
             for (stage, silo), received in self.received.items()
         ]
 
-    def sum(
-        self,
-        scheme: SecureSum,
-        domain: Domain,
-        roster: tuple[str, ...],
-        present: Collection[str],
-        *,
-        id: bytes,
-        start: bytes = b"",
-    ) -> Sum:
+    def sum(self, release: Release, session: Session, present: Collection[str]) -> Sum:
         """One secure sum over what the last request prepared. Who is on the roster and not `present` is not asked."""
-        keys = tuple(self.identities[silo] for silo in roster)
-        fewest = quorum(self._job, scheme, len(roster))
-        session = Session(id, roster, domain, scheme.name, quorum=fewest, identities=keys, start=start)
-        wire = session.to_wire()
-        scheme.admit(domain, len(roster))
+        wire, scheme = session.to_wire(), release.scheme
+        scheme.admit(session.domain, len(session.roster))
         side = scheme.aggregator(session)
 
         def ask(messages: Mapping[str, bytes]) -> Mapping[str, bytes]:
@@ -181,7 +166,7 @@ class Dispatcher:
             return {silo: reply.sum for silo, reply in replies.items()}
 
         summed = drive(side, ask)
-        if not isinstance(scheme, NoisySum):
+        if release.mechanism is None:
             return summed
         # What was decoded is kept: after a crash the aggregator would add other noise, and two totals tell more than
         # one; and another machine's matrix products may differ in the last bit, which silos take for another request.

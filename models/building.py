@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 
 from siloseal.federation.errors import ConfigError, RunError
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.planning import Lengths
+from siloseal.federation.job.releases import Lengths
 from siloseal.federation.job.sections.gan import GanConfig
 from siloseal.federation.job.sections.learners import LearnerConfig
 from siloseal.federation.job.sections.schedule import FedAvg
@@ -73,8 +73,8 @@ def initial_model(job: Job, image_shape: Shape, classes: int) -> Model:
 def vector_lengths(job: Job, image_shape: Shape, classes: int) -> Lengths:
     """How long the vectors are that the silos sum."""
     start = job.warm_start
-    sketch = feature_map(job, start, image_shape, classes).length if isinstance(start, KernelMeanStart) else 0
-    return Lengths(sketch, initial_model(job, image_shape, classes).size)
+    features = feature_map(job, start, image_shape, classes).length if isinstance(start, KernelMeanStart) else 0
+    return Lengths(features, initial_model(job, image_shape, classes).size)
 
 
 def load_model(job: Job, image_shape: Shape, classes: int, model: Model) -> SharedModel:

@@ -1,13 +1,8 @@
 """Which request a silo answers next: one of its own job and run, in order, and no work before everyone agreed."""
 
 from siloseal.federation.errors import MessageError, SessionMismatch, WrongRound
-from siloseal.federation.job.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START
+from siloseal.federation.job.phases import Phase
 from siloseal.federation.transport.wire import messages_pb2 as pb
-from siloseal.silo.contribution import SKETCH
-
-_NOTHING = ""
-_WORK = (_NOTHING, SKETCH, WARM_START, PHASE_1, PHASE_2, FEDAVG)
-"""What a job prepares for its sums, in order."""
 
 
 def require_next(message: pb.Request, last: pb.LastReply, *, silo: str, job_digest: bytes) -> None:
@@ -39,13 +34,14 @@ def require_next(message: pb.Request, last: pb.LastReply, *, silo: str, job_dige
         )
 
 
-def require_later(train: pb.Train, *, prepared: str, round: int) -> None:
+def require_later(phase: Phase, round: int, *, prepared: str, prepared_round: int) -> None:
     """A typed error unless the job has this training after what this silo prepared last: nothing is trained twice.
 
     A sum is named after the phase and the round that it is over, so one name never stands for two sums.
     """
-    if (_WORK.index(train.phase), train.round) <= (_WORK.index(prepared), round):
+    order = list(Phase)
+    if prepared and (order.index(phase), round) <= (order.index(Phase(prepared)), prepared_round):
         raise WrongRound(
-            f"training in {train.phase}, round {train.round}, was asked for after {prepared}, round {round}; each "
+            f"training in {phase}, round {round}, was asked for after {prepared}, round {prepared_round}; each "
             "round of a job is trained once, and in order"
         )

@@ -20,9 +20,10 @@ from siloseal.federation.records.storage import make_folder, write_atomically
 from siloseal.federation.transport.wire import consortium_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
-from siloseal.models.building import initial_model
+from siloseal.models.building import vector_lengths
 from siloseal.silo.config import SiloConfig
 from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.opening import open_training_silo
 from siloseal.silo.policy import JOB_FILE, check_policy, spent_in
 from siloseal.silo.public_start import require_not_own
 from siloseal.silo.refusals import refusal
@@ -100,7 +101,7 @@ def take_part(
     try:
         job = _agreed_job(folder, offer)
         _require_allowed(job, config, data, roster, others=_others(folder))
-        silo = Silo(
+        silo = open_training_silo(
             job,
             data,
             folder,
@@ -198,9 +199,9 @@ def _require_allowed(
         raise PolicyRefused(f"{config.name} cannot take part in the job {job.name}: {error}") from error
     if job.warm_start.kind == "public":
         require_not_own(job.warm_start, own=config.data)
-    length = initial_model(job, data.image_shape, data.classes).size
+    lengths = vector_lengths(job, data.image_shape, data.classes)
     spent = spent_in(others, config.name)
-    check_policy(config.policy, job, silo=config.name, model_length=length, spent=spent)
+    check_policy(config.policy, job, silo=config.name, lengths=lengths, spent=spent)
 
 
 def _log_in(config: SiloConfig) -> Path:

@@ -7,8 +7,8 @@ from siloseal.federation.config.loading import load_config
 from siloseal.federation.errors import LedgerDamaged, PolicyRefused
 from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.planning import update_releases
-from siloseal.federation.job.protection import quorum
+from siloseal.federation.job.planning import costs_of
+from siloseal.federation.job.releases import Lengths, releases
 from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
 from siloseal.federation.job.sections.schedule import TwoPhase
 from siloseal.federation.job.sections.warm_start import LeaderStart
@@ -22,20 +22,20 @@ JOB_FILE = "job.yaml"
 """In a run's folder: the job that the silo was offered in this run, and no other."""
 
 
-def check_policy(policy: Policy, job: Job, *, silo: str, model_length: int, spent: Budget) -> None:
+def check_policy(policy: Policy, job: Job, *, silo: str, lengths: Lengths, spent: Budget) -> None:
     """`PolicyRefused` with everything that the job would have to change, or the silo's policy, and where.
 
     `spent` is what this silo's earlier runs have cost. Epsilons and deltas add up (basic composition), because those
     runs saw the same examples.
     """
     found = [
-        *_privacy(policy, job, silo, model_length, spent),
-        *_sums(policy, job, silo),
+        *_privacy(policy, job, silo, lengths, spent),
+        *_sums(policy, job, silo, lengths),
         *_allowed("learner.kind", job.learner.kind, "learners", policy.learners),
     ]
-    if model_length > policy.largest_model:
+    if lengths.model > policy.largest_model:
         found.append(
-            f"learner makes a model of {model_length} parameters, but policy.largest_model is {policy.largest_model}"
+            f"learner makes a model of {lengths.model} parameters, but policy.largest_model is {policy.largest_model}"
         )
     if found:
         raise PolicyRefused(
@@ -68,7 +68,7 @@ def spent_in(runs: list[Path], silo: str) -> Budget:
     return Budget(epsilon, delta)
 
 
-def _privacy(policy: Policy, job: Job, silo: str, model_length: int, spent: Budget) -> list[str]:
+def _privacy(policy: Policy, job: Job, silo: str, lengths: Lengths, spent: Budget) -> list[str]:
     found = _allowed("privacy.kind", job.privacy.kind, "privacy", policy.privacy)
     if isinstance(job.privacy, NoPrivacy):
         return found
@@ -77,7 +77,7 @@ def _privacy(policy: Policy, job: Job, silo: str, model_length: int, spent: Budg
     told = _rounded_up(spent.epsilon, policy.largest_epsilon)
     epsilon, words = job.privacy.epsilon, ""
     if isinstance(job.privacy, SiloLevel):
-        of_silo = update_releases(job, job.privacy, silo, model_length)
+        of_silo = costs_of(job, silo, lengths)
         epsilon = of_one_example([event for events in of_silo.values() for event in events], job.privacy.delta)
         words = f" for the silo as a whole, which is {epsilon_text(epsilon)} for one example"
     for name, given, asked, before, shown, largest, unit in (
@@ -100,21 +100,17 @@ def _rounded_up(spent: float, largest: float) -> float:
     return math.ceil(20 * spent / largest) / 20 * largest if math.isfinite(spent) else spent
 
 
-def _sums(policy: Policy, job: Job, silo: str) -> list[str]:
+def _sums(policy: Policy, job: Job, silo: str, lengths: Lengths) -> list[str]:
     found = _allowed("secure_sum.kind", job.secure_sum.kind, "secure_sums", policy.secure_sums)
-    crowd = job.schedule.crowd(len(job.silos.names))
-    schemes = [job.secure_sum.build()]
     if isinstance(job.schedule, TwoPhase) and job.schedule.tuning_rounds:
         tuning = job.schedule.tuning_sum
         found += _allowed("schedule.tuning_sum.kind", tuning.kind, "tuning_sums", policy.tuning_sums)
-        schemes.append(tuning.build())
-    fewest = min(quorum(job, scheme, crowd) for scheme in schemes)
     if isinstance(job.warm_start, LeaderStart) and job.warm_start.silo == silo:
         found += _allowed("the sum of warm_start.silo alone", "plain", "secure_sums", policy.secure_sums)
-        fewest = 1
-    if fewest < policy.fewest_silos:
+    quorums = [release.quorum for release in releases(job, lengths) if silo in release.roster]
+    if min(quorums, default=policy.fewest_silos) < policy.fewest_silos:
         found.append(
-            f"a sum of the job may be over {fewest} silos (silos.names, silos.fewest, schedule.fraction), but "
+            f"a sum of the job may be over {min(quorums)} silos (silos.names, silos.fewest, schedule.fraction), but "
             f"policy.fewest_silos is {policy.fewest_silos}"
         )
     return found

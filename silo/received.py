@@ -5,7 +5,7 @@ import torch
 
 from siloseal.federation.errors import MessageError
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.protection import clip_rule
+from siloseal.federation.job.noise_on_sums import clip_rule
 from siloseal.federation.privacy.mechanisms.clipping import LARGEST_NORM, SMALLEST_NORM
 from siloseal.federation.transport.wire import sums_pb2 as pb
 from siloseal.federation.transport.wire.codec import from_array

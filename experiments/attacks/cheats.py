@@ -6,7 +6,7 @@ Each plays at a table, and yields the ways in which it can be played.
 silo tell its vector. What stands against it is outside of the sums:
 
 - Within a run, the silo's runtime. A contribution goes into one sum, and only into the one that the job says, with the
-  job's roster (`silo.runtime.Silo._join`, `silo.contribution.Prepared.scheme`; in `tests/silo`:
+  job's roster (`silo.runtime.Silo._join`, `silo.agreed_session.require_agreed`; in `tests/silo`:
   `test_what_was_prepared_is_summed_once`, `test_a_sum_that_is_not_the_jobs_is_refused`, and for kernel means and
   statistics `test_it_leaves_once_whatever_the_aggregator_tries` and `test_a_release_happens_once`).
 - Across rounds and runs, the policy and the noise in what is summed. The others train anew, so that two sums differ by

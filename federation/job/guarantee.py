@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.phases import PHASE_1
-from siloseal.federation.job.protection import honest, inner_sum, quorum
+from siloseal.federation.job.noise_on_sums import honest
+from siloseal.federation.job.phases import Phase
+from siloseal.federation.job.quorum import quorum_of
 from siloseal.federation.job.sections.mechanisms import GaussianCentral, SplitConfig
 from siloseal.federation.job.sections.privacy import ExampleLevel, SiloLevel, TaskLevel
 from siloseal.federation.job.sections.schedule import TwoPhase
@@ -46,7 +47,7 @@ def guarantee_of(job: Job) -> Guarantee:
 def _on_sums(job: Job, asked: int) -> str:
     noise = job.noise
     if isinstance(noise, SplitConfig):
-        counted = honest(job, quorum(job, inner_sum(job, PHASE_1), asked))
+        counted = honest(job, quorum_of(job, Phase.PHASE_1, asked))
         return (
             f"{_NAMES[noise.kind]} noise, split over the silos, which trust the aggregator with nothing and count on "
             f"the noise of {counted} honest ones of {asked}"

@@ -1,39 +1,68 @@
-"""What each silo does in each phase of a job: the same computation for the plan and for the silo."""
+"""The phases of a job, their rounds, and what each silo does in them: the same for the plan and for the silo."""
+
+from collections.abc import Sequence
+from enum import StrEnum
 
 import numpy as np
 
 from siloseal.federation.errors import WrongRound
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.schedule import FedAvg, TwoPhase
-from siloseal.federation.job.sections.warm_start import LeaderStart
-
-WARM_START, PHASE_1, PHASE_2, FEDAVG = "warm_start", "phase_1", "phase_2", "fedavg"
+from siloseal.federation.job.sections.warm_start import KernelMeanStart, LeaderStart
 
 
-def training_steps(job: Job, silo: str, units: int) -> dict[str, int]:
+class Phase(StrEnum):
+    """The parts of a job that end with sums, in their order. A job has phases 1 and 2, or federated averaging."""
+
+    WARM_START = "warm_start"
+    PHASE_1 = "phase_1"
+    PHASE_2 = "phase_2"
+    FEDAVG = "fedavg"
+
+
+def rounds_of(job: Job, phase: Phase) -> Sequence[int]:
+    """The numbers of the phase's rounds, each of which ends with one sum; 0 alone where a phase has one sum."""
+    match phase, job.schedule:
+        case Phase.WARM_START, _:
+            return (0,) if isinstance(job.warm_start, KernelMeanStart | LeaderStart) else ()
+        case Phase.PHASE_1, TwoPhase():
+            return (0,)
+        case (Phase.PHASE_2, TwoPhase(tuning_rounds=rounds)) | (Phase.FEDAVG, FedAvg(rounds=rounds)):
+            return range(1, rounds + 1)
+    return ()
+
+
+def asked_by(job: Job, phase: Phase, round: int) -> tuple[str, ...]:
+    """The silos that the sum of a round asks."""
+    if phase is Phase.WARM_START:
+        return (job.warm_start.silo,) if isinstance(job.warm_start, LeaderStart) else job.silos.names
+    return participants(job, round)
+
+
+def training_steps(job: Job, silo: str, units: int) -> dict[Phase, int]:
     """Steps on private data, by phase. Phases without any are left out."""
-    steps = dict[str, int]()
+    steps = dict[Phase, int]()
     if isinstance(job.warm_start, LeaderStart) and job.warm_start.silo == silo:
-        steps[WARM_START] = job.warm_start.steps
+        steps[Phase.WARM_START] = job.warm_start.steps
     match job.schedule:
         case TwoPhase(local_steps=local_steps, tuning_rounds=rounds, tuning_steps=tuning_steps):
-            steps[PHASE_1] = local_steps
-            steps[PHASE_2] = rounds * tuning_steps
+            steps[Phase.PHASE_1] = local_steps
+            steps[Phase.PHASE_2] = rounds * tuning_steps
         case FedAvg(rounds=rounds) as schedule:
             joined = sum(silo in participants(job, number) for number in range(1, rounds + 1))
-            steps[FEDAVG] = joined * steps_in_a_round(schedule, units)
+            steps[Phase.FEDAVG] = joined * steps_in_a_round(schedule, units)
     return {phase: count for phase, count in steps.items() if count}
 
 
-def requested_steps(job: Job, silo: str, units: int, phase: str, round: int) -> int:
-    """How many steps the job has in one training request; the aggregator cannot ask for more, or for other phases."""
+def requested_steps(job: Job, silo: str, units: int, phase: Phase, round: int) -> int:
+    """Steps of one training request; the aggregator cannot ask for more, or for other phases."""
     planned = training_steps(job, silo, units)
     match phase, job.schedule:
-        case (("warm_start" | "phase_1"), _) if phase in planned and round == 0:
+        case ((Phase.WARM_START | Phase.PHASE_1), _) if phase in planned and round == 0:
             return planned[phase]
-        case "phase_2", TwoPhase(tuning_rounds=rounds, tuning_steps=steps) if 1 <= round <= rounds:
+        case Phase.PHASE_2, TwoPhase(tuning_steps=steps) if round in rounds_of(job, phase):
             return steps
-        case "fedavg", FedAvg(rounds=rounds) as schedule if 1 <= round <= rounds and silo in participants(job, round):
+        case Phase.FEDAVG, FedAvg() as schedule if round in rounds_of(job, phase) and silo in participants(job, round):
             return steps_in_a_round(schedule, units)
     raise WrongRound(f"the job has no training of {silo} in {phase}, round {round}")
 

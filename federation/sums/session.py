@@ -70,7 +70,7 @@ class Session:
     """32 bytes that name this sum and no other.
 
     The order of the SecAgg+ ring follows from it. So no party that takes part, the aggregator included, may have chosen
-    it or tried out several: it hashes a nonce of every silo (`federation.job.contributions.sum_id`), or is drawn at
+    it or tried out several: it hashes a nonce of every silo (`federation.job.releases.sum_id`), or is drawn at
     random where one process plays all parties.
     """
     roster: tuple[str, ...]

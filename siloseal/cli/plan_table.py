@@ -70,7 +70,7 @@ def _phases(job: Job, plan: Plan) -> Table:
         table.add_column(column, justify="right")
     phases = dict.fromkeys([*plan.upload_bytes, *plan.seconds])
     for phase in phases:
-        steps = max((cost.plan.steps.get(phase, 0) for cost in plan.silos), default=0)
+        steps = max((taken for cost in plan.silos for of, taken in cost.plan.steps.items() if of == phase), default=0)
         table.add_row(
             phase_title(phase),
             f"{steps:,}",

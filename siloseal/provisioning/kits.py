@@ -6,6 +6,7 @@ from pathlib import Path
 from siloseal.federation.config.loading import parse_config
 from siloseal.federation.errors import CertificateError, ConfigError, PolicyRefused
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.releases import Lengths
 from siloseal.federation.records.roster import Roster, read_roster
 from siloseal.federation.records.storage import locked, make_folder
 from siloseal.federation.transport.pki.authority import CERTIFICATE, REVOKED, Authority
@@ -67,8 +68,8 @@ def _note_what_is_refused(root: Kit, consortium: Consortium, job: Job) -> None:
     """The silos may change their policies; but if nobody does, this comes out at enrolment only."""
     for member in consortium.silos:
         try:
-            check_policy(consortium.policy, job, silo=member.name, model_length=1, spent=Budget(0.0, 0.0))
-        except PolicyRefused as error:
+            check_policy(consortium.policy, job, silo=member.name, lengths=Lengths(1, 1), spent=Budget(0.0, 0.0))
+        except (PolicyRefused, ConfigError) as error:
             root.notes.append(str(error))
             return
 

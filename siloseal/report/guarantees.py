@@ -3,24 +3,20 @@
 import math
 from collections.abc import Mapping
 
-from siloseal.federation.job.contributions import model_domain, model_scheme, sketch_domain, sketch_scheme
 from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START
-from siloseal.federation.job.planning import Lengths, plan_silo
+from siloseal.federation.job.phases import Phase
+from siloseal.federation.job.planning import plan_silo
+from siloseal.federation.job.releases import Content, Lengths, Release, counted
 from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
-from siloseal.federation.job.sections.schedule import FedAvg, TwoPhase
-from siloseal.federation.job.sections.warm_start import KernelMeanStart, LeaderStart
+from siloseal.federation.job.sections.schedule import TwoPhase
 from siloseal.federation.privacy.accounting import RENYI, epsilon_text, tightest_epsilon
 from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtAggregator
 from siloseal.federation.sums.config import opens_what_it_is_given
 from siloseal.federation.sums.joint_key.joint_key_sum import JointKeyConfig
-from siloseal.federation.sums.noisy_sum import NoisySum
-from siloseal.federation.sums.secure_sum import SecureSum
-from siloseal.federation.sums.session import RealDomain
-from siloseal.models.building import feature_map, vector_lengths
+from siloseal.models.building import vector_lengths
 from siloseal.runs.metrics import ProtectionMetric, phase_title
-from siloseal.runs.result import Finished
+from siloseal.runs.result import RunResult
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.units import count_units
 from siloseal.silo.ledger import Ledger
@@ -46,32 +42,42 @@ def baseline_warnings(job: Job) -> list[str]:
     return warnings
 
 
-def protection(job: Job, finished: Finished) -> list[ProtectionMetric]:
+_MODELS = {
+    Phase.PHASE_1: "model and size of each silo", Phase.FEDAVG: "networks and size of each silo",
+    Phase.PHASE_2: "tuned model and size of each silo",
+}  # fmt: skip
+
+
+def protection(job: Job, finished: RunResult) -> list[ProtectionMetric]:
     """What each phase uploads, and who sees it."""
-    lengths = _lengths(job, finished)
-    uploads = list[tuple[str, str, SecureSum]]()
-    if isinstance(job.warm_start, KernelMeanStart):
-        uploads.append((WARM_START, "kernel mean of each silo", sketch_scheme(job, lengths.sketch)))
-    elif isinstance(job.warm_start, LeaderStart):
-        uploads.append((WARM_START, f"model of {job.warm_start.silo}", model_scheme(job, WARM_START, lengths.model)))
-    of_phase = {PHASE_1: "model and size", PHASE_2: "tuned model and size", FEDAVG: "networks and size"}
-    for phase in _phases(job):
-        what = "clipped update" if isinstance(job.privacy, SiloLevel) else of_phase[phase]
-        uploads.append((phase, f"{what} of each silo", model_scheme(job, phase, lengths.model)))
     return [
         ProtectionMetric(
-            stage=stage,
-            what=what,
-            scheme=scheme.name,
-            hidden_from_aggregator=scheme.hides_contributions,
-            note="the aggregator learns the sum only" if scheme.hides_contributions else _exposure(job, scheme),
+            stage=release.phase,
+            what=_uploaded(release),
+            scheme=release.scheme.name,
+            hidden_from_aggregator=release.scheme.hides_contributions,
+            note=_exposure(job, release),
         )
-        for stage, what, scheme in uploads
+        for release, _ in counted(job, _lengths(job, finished))
     ]
 
 
-def _exposure(job: Job, scheme: SecureSum) -> str:
-    if isinstance(scheme, NoisySum) and isinstance(scheme.mechanism, GaussianAtAggregator):
+def _uploaded(release: Release) -> str:
+    match release.content:
+        case Content.KERNEL_MEAN:
+            return "kernel mean of each silo"
+        case Content.UPDATE:
+            return "clipped update of each silo"
+        case Content.MODEL if release.phase == Phase.WARM_START:
+            return f"model of {release.roster[0]}"
+        case _:
+            return _MODELS[Phase(release.phase)]
+
+
+def _exposure(job: Job, release: Release) -> str:
+    if release.scheme.hides_contributions:
+        return "the aggregator learns the sum only"
+    if isinstance(release.mechanism, GaussianAtAggregator):
         return "in clear, and without noise: the aggregator sees each silo's upload, and is trusted to noise their sum"
     if isinstance(job.privacy, SiloLevel):
         return "not hidden: the aggregator can read each silo's update, which is differentially private on its own"
@@ -80,7 +86,7 @@ def _exposure(job: Job, scheme: SecureSum) -> str:
     return f"not hidden: the aggregator can read each silo's upload and size; {rest}"
 
 
-def parameters(job: Job, parts: Parts, ledgers: Ledgers, finished: Finished) -> dict[str, str]:
+def parameters(job: Job, parts: Parts, ledgers: Ledgers, finished: RunResult) -> dict[str, str]:
     """What the guarantees of a run rest on, for the report."""
     plans = [plan_silo(job, name, count_units(job, part), _lengths(job, finished)) for name, part in parts.items()]
     rows = {"parameters of the shared model": f"{finished.parameters:,}", **_sums(job, finished)}
@@ -115,47 +121,24 @@ def _accountant(ledgers: list[Ledger]) -> str:
     return words if how == RENYI else f"{words}; {how} count epsilon {epsilon_text(epsilon)} for {largest.silo}"
 
 
-def _lengths(job: Job, finished: Finished) -> Lengths:
+def _lengths(job: Job, finished: RunResult) -> Lengths:
     return vector_lengths(job, finished.image_shape, finished.classes)
 
 
-def _phases(job: Job) -> tuple[str, ...]:
-    """Those that end with a sum of models."""
-    match job.schedule:
-        case TwoPhase(tuning_rounds=rounds):
-            return (PHASE_1, PHASE_2) if rounds else (PHASE_1,)
-        case FedAvg():
-            return (FEDAVG,)
-
-
-def _sums(job: Job, finished: Finished) -> dict[str, str]:
+def _sums(job: Job, finished: RunResult) -> dict[str, str]:
     """What the protection of each phase's sum rests on."""
-    silos, crowd = len(job.silos.names), job.schedule.crowd(len(job.silos.names))
-    model = model_domain(job, finished.parameters)
-    used, total = list[tuple[str, SecureSum, RealDomain, int]](), 0.0
-    if isinstance(job.warm_start, KernelMeanStart):
-        features = feature_map(job, job.warm_start, finished.image_shape, finished.classes)
-        used.append((WARM_START, sketch_scheme(job, features.length), sketch_domain(job, features.length), silos))
-    used += [(phase, model_scheme(job, phase, finished.parameters), model, crowd) for phase in _phases(job)]
-    rows = dict[str, str]()
-    for phase, scheme, domain, count in used:
-        title = f"sum of {phase_title(phase).lower()}"
+    rows, total = dict[str, str](), 0.0
+    for release, count in counted(job, _lengths(job, finished)):
+        if release.phase == Phase.WARM_START and release.content is Content.MODEL:
+            continue  # a sum of one protects nothing
+        scheme, silos = release.scheme, len(release.roster)
+        title = f"sum of {phase_title(release.phase).lower()}"
         rows[title] = scheme.name
-        rows |= {f"{title}, {name}": value for name, value in scheme.describe(domain, count).items()}
-        total += _sums_in(job, phase) * scheme.statistical_distance(domain, count)
+        rows |= {f"{title}, {name}": value for name, value in scheme.describe(release.domain, silos).items()}
+        total += count * scheme.statistical_distance(release.domain, silos)
     if total:
         rows["statistical distance of all sums"] = (
             f"2^{math.log2(total):.1f}: with that probability at most some sum of the run tells more than its total, "
             "added up over all of them"
         )
     return rows
-
-
-def _sums_in(job: Job, phase: str) -> int:
-    """Number of sums that a phase has."""
-    match job.schedule:
-        case TwoPhase(tuning_rounds=rounds) if phase == PHASE_2:
-            return rounds
-        case FedAvg(rounds=rounds) if phase == FEDAVG:
-            return rounds
-    return 1

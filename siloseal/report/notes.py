@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.phases import PHASE_1, WARM_START
+from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.sections.evaluation import FewShotTasks
 from siloseal.federation.job.sections.few_shot import Episodic
 from siloseal.runs.metrics import QualityMetric
@@ -46,7 +46,7 @@ def run_notes(job: Job, scores: Scores) -> list[str]:
 def _of_images(scores: Scores, measure: str) -> list[str]:
     score, notes = {key: metric.accuracy[measure] for key, metric in scores.items()}, list[str]()
     trained = [value for (stage, _), value in score.items() if stage == "silo_trained"]
-    average = score.get((PHASE_1, None))
+    average = score.get((Phase.PHASE_1, None))
     if trained and average is not None:
         verb = "beats" if average > max(trained) else "does not beat"
         notes.append(
@@ -57,7 +57,7 @@ def _of_images(scores: Scores, measure: str) -> list[str]:
         gain = rounds[-1] - average
         verdict = "adds" if gain >= PHASE_2_GAIN else f"does not add the {PHASE_2_GAIN} that it should:"
         notes.append(f"Phase 2 {verdict} {gain:+.3f} within its first {len(rounds)} rounds.")
-    warm = score.get((WARM_START, None))
+    warm = score.get((Phase.WARM_START, None))
     if warm is not None and average is not None and warm > average:
         notes.append(f"The warm start alone ({warm:.3f}) is better than the phase 1 average ({average:.3f}).")
     return notes
@@ -66,8 +66,8 @@ def _of_images(scores: Scores, measure: str) -> list[str]:
 def _of_tasks(scores: Scores, measure: str) -> list[str]:
     """Differences of accuracies, each with the widest that chance in drawing tasks would make likely."""
     compared = [
-        ("Training and averaging", (PHASE_1, None), (WARM_START, None)),
-        ("Tuning", ("final", None), (PHASE_1, None)),
+        ("Training and averaging", (Phase.PHASE_1, None), (Phase.WARM_START, None)),
+        ("Tuning", ("final", None), (Phase.PHASE_1, None)),
         ("Federating, over the best silo alone,", ("final", None), _best(scores, "silo_alone", measure)),
         ("Pooling everybody's images without privacy", ("pooled", None), ("final", None)),
     ]

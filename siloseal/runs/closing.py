@@ -15,7 +15,7 @@ from siloseal.report.notes import run_notes
 from siloseal.runs.folder import silo_folder
 from siloseal.runs.metrics import REFERENCES, Metric, NoteMetric, PrivacyMetric
 from siloseal.runs.recorder import Recorder
-from siloseal.runs.result import Finished
+from siloseal.runs.result import RunResult
 from siloseal.runs.scoring import headline
 from siloseal.runs.simulation import declared_labels
 from siloseal.runs.summary import RunSummary, SiloSummary, read_run, write_metrics
@@ -25,7 +25,7 @@ from siloseal.silo.ledger import Budget, Ledger
 
 
 def sum_up(
-    job: Job, run_dir: Path, parts: Parts, ledgers: Ledgers, finished: Finished, recorder: Recorder, *, seconds: float
+    job: Job, run_dir: Path, parts: Parts, ledgers: Ledgers, finished: RunResult, recorder: Recorder, *, seconds: float
 ) -> RunSummary:
     """Write the closing metrics and return the summary."""
     warnings = [*finished.notes, *baseline_warnings(job)]

@@ -30,7 +30,7 @@ from siloseal.provisioning.kits import provision
 from siloseal.runs.images import quantise
 from siloseal.runs.processes import Event, Processes
 from siloseal.runs.recorder import Recorder
-from siloseal.runs.result import Finished, from_state
+from siloseal.runs.result import RunResult, from_state
 from siloseal.runs.run import run_and_report
 from siloseal.runs.simulation import declared_labels
 from siloseal.runs.summary import RunSummary
@@ -44,7 +44,7 @@ AGGREGATOR = "aggregator"
 def run_demo(job: Job, out: Path | None, console: Console) -> RunSummary:
     """Run, or go on with, the demo in its folder."""
 
-    def federation(job: Job, parts: Mapping[str, LabelledImages], run_dir: Path, recorder: Recorder) -> Finished:
+    def federation(job: Job, parts: Mapping[str, LabelledImages], run_dir: Path, recorder: Recorder) -> RunResult:
         kits = run_dir / "kits"
         commands = _prepare(job, parts, run_dir, kits)
         if (run_dir / AGGREGATOR / OUTCOME_FILE).exists():  # the silos have done their part, and nobody would call them

@@ -9,20 +9,14 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from siloseal.federation.job.contributions import (
-    model_domain,
-    model_scheme,
-    require_precision,
-    sketch_domain,
-    sketch_scheme,
-)
+from siloseal.federation.job.contributions import require_precision
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START
+from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.planning import SiloPlan, epsilon_by_phase, plan_silo
+from siloseal.federation.job.releases import Content, Lengths, counted
 from siloseal.federation.job.sections.evaluation import FewShotTasks
 from siloseal.federation.job.sections.privacy import NoPrivacy, UnitLevel
-from siloseal.federation.job.sections.schedule import FedAvg, TwoPhase
-from siloseal.federation.job.sections.warm_start import KernelMeanStart, LeaderStart, PublicStart
+from siloseal.federation.job.sections.warm_start import KernelMeanStart, PublicStart
 from siloseal.federation.privacy.accounting import RENYI, tightest_epsilon
 from siloseal.federation.privacy.events import Event
 from siloseal.federation.randomness import SeededRandomness
@@ -79,7 +73,8 @@ def make_plan(job: Job, parts: dict[str, LabelledImages], *, workers: int) -> Pl
     if isinstance(job.warm_start, PublicStart):  # it is read now, so that what is wrong with it is said now
         features = feature_map(job, job.warm_start, first.image_shape, first.classes)
         public_sum(job.warm_start, features, own=job.data)
-    uploads, downloads, in_sums = _traffic(job, first, model.size)
+    lengths = vector_lengths(job, first.image_shape, first.classes)
+    uploads, downloads, in_sums = _traffic(job, lengths)
     return Plan(
         silos=silos,
         tightest_epsilon=_tightest(job, silos),
@@ -108,31 +103,16 @@ def _tightest(job: Job, silos: list[SiloCost]) -> float | None:
     return None if how == RENYI else epsilon
 
 
-def _traffic(
-    job: Job, data: LabelledImages, parameters: int
-) -> tuple[dict[str, int], dict[str, int], dict[str, float]]:
+def _traffic(job: Job, lengths: Lengths) -> tuple[dict[str, int], dict[str, int], dict[str, float]]:
     """Bytes of one silo that takes part in everything, and the seconds of all silos' sums, one after the other."""
-    model_bytes = 4 * parameters
-    up, down, last = Counter[str](), Counter[str](), WARM_START
+    model_bytes = 4 * lengths.model
+    up, down, last = Counter[str](), Counter[str](), str(Phase.WARM_START)
     seconds = dict[str, float]()
-    if isinstance(job.warm_start, KernelMeanStart):
-        length = feature_map(job, job.warm_start, data.image_shape, data.classes).length
-        domain = sketch_domain(job, length)
-        cost = _sum_cost(sketch_scheme(job, length), domain, len(job.silos.names))
-        up[WARM_START], down[WARM_START], seconds[WARM_START] = cost
-    if isinstance(job.warm_start, LeaderStart):
-        one = _sum_cost(model_scheme(job, WARM_START, parameters), model_domain(job, parameters), 1)
-        up[WARM_START], down[WARM_START] = one.sent, model_bytes + one.received
-    rounds = {PHASE_1: 1, PHASE_2: job.schedule.tuning_rounds} if isinstance(job.schedule, TwoPhase) else {}
-    if isinstance(job.schedule, FedAvg):
-        rounds = {FEDAVG: job.schedule.rounds}
-    for phase, count in rounds.items():
-        if count:
-            crowd = job.schedule.crowd(len(job.silos.names))
-            cost = _sum_cost(model_scheme(job, phase, parameters), model_domain(job, parameters), crowd)
-            up[phase], down[phase] = count * cost.sent, count * (model_bytes + cost.received)
-            seconds[phase] = count * cost.seconds
-            last = phase
+    for release, count in counted(job, lengths):
+        cost, last = _sum_cost(release.scheme, release.domain, len(release.roster)), release.phase
+        start_bytes = 0 if release.content is Content.KERNEL_MEAN else model_bytes  # what the training starts from
+        up[last], down[last] = count * cost.sent, count * (start_bytes + cost.received)
+        seconds[last] = count * cost.seconds
     down[last] += model_bytes  # the final model goes to everyone
     return dict(up), dict(down), seconds
 
@@ -187,17 +167,18 @@ def _seconds(
     step_seconds = _step_seconds(job, part)
     seconds: defaultdict[str, float] = defaultdict(float)
     for cost in silos:
-        for phase, steps in cost.plan.steps.items():
-            seconds[phase] += steps * step_seconds / min(workers, len(parts))
+        for trained, steps in cost.plan.steps.items():
+            seconds[trained] += steps * step_seconds / min(workers, len(parts))
     for phase, spent in in_sums.items():
         seconds[phase] += spent / min(workers, len(parts))
     match job.warm_start:
         case KernelMeanStart() | PublicStart() as start:
-            seconds[WARM_START] += start.fit_steps * _fit_seconds(job, start, part, model)
+            seconds[Phase.WARM_START] += start.fit_steps * _fit_seconds(job, start, part, model)
     if job.evaluation.silo_alone and len(parts) > 1:
-        fits = seconds.get(WARM_START, 0.0) * len(parts) / min(workers, len(parts))
+        fits = seconds.get(Phase.WARM_START, 0.0) * len(parts) / min(workers, len(parts))
         part_measured = min(1.0, job.evaluation.most_silos / len(parts))
-        seconds["silo_alone"] = part_measured * (fits + sum(seconds[phase] for phase in seconds if phase != WARM_START))
+        later = sum(spent for phase, spent in seconds.items() if phase != Phase.WARM_START)
+        seconds["silo_alone"] = part_measured * (fits + later)
     if isinstance(job.evaluation, FewShotTasks) and job.evaluation.pooled:  # as many units a step as all silos see
         seconds["pooled"] = sum(sum(cost.plan.steps.values()) for cost in silos) * step_seconds
     return dict(seconds)

@@ -13,7 +13,7 @@ from pathlib import Path
 from siloseal.aggregator.observer import Model, Observer
 from siloseal.cli.console import Console
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.phases import FEDAVG, PHASE_1, PHASE_2, WARM_START
+from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.sections.schedule import FedAvg, TwoPhase
 from siloseal.federation.job.sections.warm_start import KernelMeanStart, LeaderStart, PublicStart
 from siloseal.models.building import SharedModel, load_model
@@ -41,7 +41,7 @@ class Recorder(Observer):
         known = read_metrics(run_dir / "metrics.jsonl") if (run_dir / "metrics.jsonl").exists() else ()
         self.scores = {(m.stage, m.silo): m for m in known if isinstance(m, QualityMetric)}
         self.resumed = bool(known)
-        self._last = WARM_START
+        self._last: str = Phase.WARM_START
         self.seconds: defaultdict[str, float] = defaultdict(float)
         self._stage, self._entered = "enrolment", time.monotonic()
         self._done: Counter[str] = Counter()
@@ -55,21 +55,21 @@ class Recorder(Observer):
 
     def fitting(self, step: int, steps: int) -> None:
         """The aggregator fits the first generator."""
-        self._console.advance(WARM_START, None, step + 1, steps, "fitting the first generator")
+        self._console.advance(Phase.WARM_START, None, step + 1, steps, "fitting the first generator")
 
     def training(self, silo: str, progress: TrainingProgress) -> None:
         """A silo trains; called from its thread."""
         done, steps = progress.steps_done, progress.steps
-        if progress.phase == PHASE_1:
+        if progress.phase == Phase.PHASE_1:
             self._done[silo] = done
-            self._console.advance(PHASE_1, None, self._done.total(), self._total(PHASE_1))
+            self._console.advance(Phase.PHASE_1, None, self._done.total(), self._total(Phase.PHASE_1))
             words = ""
             if "generator_steps" in progress.metrics:
                 followed, seen = (progress.metrics.get(name, 0.0) for name in ("generator_steps", "accuracy_on_fakes"))
                 words = f"{followed:.0f} generator steps, {seen:.0%} of fakes recognised"
-            self._console.advance(PHASE_1, silo, done, steps, words)
-        elif progress.phase == WARM_START:
-            self._console.advance(WARM_START, None, done, steps, f"{silo} trains the first model")
+            self._console.advance(Phase.PHASE_1, silo, done, steps, words)
+        elif progress.phase == Phase.WARM_START:
+            self._console.advance(Phase.WARM_START, None, done, steps, f"{silo} trains the first model")
 
     def model(self, stage: str, model: Model) -> None:
         """A global model: score it, while the run waits."""
@@ -78,9 +78,9 @@ class Recorder(Observer):
 
     def released(self, stage: str, model: SharedModel) -> None:
         """A global model: score it."""
-        phase = PHASE_1 if stage == PHASE_1 else WARM_START
+        phase = Phase.PHASE_1 if stage == Phase.PHASE_1 else Phase.WARM_START
         if stage.startswith("round_"):
-            phase = FEDAVG if isinstance(self._job.schedule, FedAvg) else PHASE_2
+            phase = Phase.FEDAVG if isinstance(self._job.schedule, FedAvg) else Phase.PHASE_2
         metric = self.score(stage, None, model)
         self._last = stage
         accuracy = next(iter(metric.accuracy.values()))
@@ -136,14 +136,14 @@ class Recorder(Observer):
     def _total(self, stage: str) -> int:
         """How long a stage's bar is: fitting steps, training steps, or rounds."""
         match self._job.warm_start, self._job.schedule:
-            case ((KernelMeanStart(fit_steps=steps) | PublicStart(fit_steps=steps)), _) if stage == WARM_START:
+            case ((KernelMeanStart(fit_steps=steps) | PublicStart(fit_steps=steps)), _) if stage == Phase.WARM_START:
                 return steps
-            case LeaderStart(steps=steps), _ if stage == WARM_START:
+            case LeaderStart(steps=steps), _ if stage == Phase.WARM_START:
                 return steps
-            case _, TwoPhase(local_steps=steps) if stage == PHASE_1:
+            case _, TwoPhase(local_steps=steps) if stage == Phase.PHASE_1:
                 return steps * len(self._job.silos.names)
-            case _, TwoPhase(tuning_rounds=rounds) if stage == PHASE_2:
+            case _, TwoPhase(tuning_rounds=rounds) if stage == Phase.PHASE_2:
                 return rounds
-            case _, FedAvg(rounds=rounds) if stage == FEDAVG:
+            case _, FedAvg(rounds=rounds) if stage == Phase.FEDAVG:
                 return rounds
         return 1

@@ -13,7 +13,7 @@ from siloseal.runs.metrics import TrafficMetric
 
 
 @dataclass(frozen=True)
-class Finished:
+class RunResult:
     """The global model, and what a report says of how it came about."""
 
     network: SharedModel
@@ -25,18 +25,18 @@ class Finished:
     notes: list[str]
 
 
-def from_outcome(job: Job, outcome: Outcome) -> Finished:
+def from_outcome(job: Job, outcome: Outcome) -> RunResult:
     """Of a run in this process."""
     traffic = [TrafficMetric.model_validate(entry) for entry in outcome.dispatcher.traffic()]
     network = load_model(job, outcome.image_shape, outcome.classes, outcome.model)
-    return Finished(network, outcome.model.size, outcome.image_shape, outcome.classes, traffic, [*outcome.notes])
+    return RunResult(network, outcome.model.size, outcome.image_shape, outcome.classes, traffic, [*outcome.notes])
 
 
-def from_state(folder: Path) -> Finished:
+def from_state(folder: Path) -> RunResult:
     """Of a deployed aggregator, from the folder that it left."""
     document = json.loads((folder / OUTCOME_FILE).read_text())
     channels, height, width = document["image_shape"]
-    return Finished(
+    return RunResult(
         network=read_model(folder / GLOBAL_MODEL),
         parameters=document["parameters"],
         image_shape=(channels, height, width),

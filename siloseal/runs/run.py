@@ -27,7 +27,7 @@ from siloseal.report.run_report import write_report
 from siloseal.runs.closing import sum_up
 from siloseal.runs.folder import open_run_folder, silo_folder
 from siloseal.runs.recorder import Recorder
-from siloseal.runs.result import Finished, from_outcome
+from siloseal.runs.result import RunResult, from_outcome
 from siloseal.runs.scoring import build_scorer
 from siloseal.runs.simulation import RandomnessOf, deal, federate, open_silos
 from siloseal.runs.summary import RunSummary, write_summary
@@ -43,7 +43,7 @@ WORKERS = 2
 POOLED = "pooled"
 
 
-Federation = Callable[[Job, Mapping[str, LabelledImages], Path, Recorder], Finished]
+Federation = Callable[[Job, Mapping[str, LabelledImages], Path, Recorder], RunResult]
 """Runs a job among silos that hold these parts, in this folder, or goes on with it."""
 
 
@@ -57,7 +57,7 @@ def run_job(
 ) -> RunSummary:
     """Run, or go on with, the job in its folder, with silos in this process, so many of them at a time."""
 
-    def in_process(job: Job, parts: Mapping[str, LabelledImages], run_dir: Path, recorder: Recorder) -> Finished:
+    def in_process(job: Job, parts: Mapping[str, LabelledImages], run_dir: Path, recorder: Recorder) -> RunResult:
         with open_silos(job, parts, run_dir, randomness_of, recorder.training) as silos:
             return from_outcome(job, federate(job, silos, run_dir, recorder, workers=workers))
 

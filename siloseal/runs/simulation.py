@@ -16,6 +16,7 @@ from siloseal.federation.records.identity import Identity
 from siloseal.federation.transport.engine import LocalEngine
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.partition import partition
+from siloseal.silo.opening import open_training_silo
 from siloseal.silo.public_start import public_sum
 from siloseal.silo.runtime import Silo
 from siloseal.silo.state import SiloState
@@ -58,7 +59,7 @@ def open_silos(
         roster = {name: identity.public for name, identity in identities.items()}
         silos = dict[str, Silo]()
         for name, part in parts.items():
-            silos[name] = Silo(
+            silos[name] = open_training_silo(
                 job,
                 part,
                 homes[name],

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from siloseal.aggregator.clip_norm import ClipNorm
-from siloseal.federation.job.contributions import model_domain, model_scheme
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.phases import Phase
+from siloseal.federation.job.releases import Lengths, release_of
 from siloseal.federation.privacy.mechanisms.clipping import LARGEST_NORM, SMALLEST_NORM
 from siloseal.federation.sums.secure_sum import Sum
 
@@ -26,10 +27,9 @@ def norm_of(small_job: Callable[..., Job]) -> Callable[..., tuple[ClipNorm, Call
         norm = ClipNorm(job)
 
         def released(length: float) -> None:
-            scheme = model_scheme(job, "phase_2", LENGTH, norm.told)
-            domain = model_domain(job, LENGTH, norm.told)
-            total = np.full(domain.length, 3 * length / np.sqrt(domain.length))
-            norm.follow(scheme, domain, Sum(total, SILOS, 0.0))
+            release = release_of(job, Lengths(0, LENGTH), Phase.PHASE_2, 1, norm.told)
+            total = np.full(release.domain.length, 3 * length / np.sqrt(release.domain.length))
+            norm.follow(release, Sum(total, SILOS, 0.0))
 
         return norm, released
 
@@ -39,8 +39,9 @@ def norm_of(small_job: Callable[..., Job]) -> Callable[..., tuple[ClipNorm, Call
 def noise_length(small_job: Callable[..., Job], clip_norm: float) -> float:
     """How long the average's noise alone is."""
     job = small_job(privacy=SILO_LEVEL, mechanism={"kind": "gaussian_local"})
-    scheme, domain = model_scheme(job, "phase_2", LENGTH, clip_norm), model_domain(job, LENGTH, clip_norm)
-    return float(scheme.mechanism.deviation(domain, 3) / 3 * np.sqrt(LENGTH))  # type: ignore[attr-defined]
+    release = release_of(job, Lengths(0, LENGTH), Phase.PHASE_2, 1, clip_norm)
+    assert release.mechanism is not None
+    return float(release.mechanism.deviation(release.domain, 3) / 3 * np.sqrt(LENGTH))
 
 
 def test_a_fixed_one_is_the_jobs_and_is_not_told(norm_of: Callable[..., Any]) -> None:

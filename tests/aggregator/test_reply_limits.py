@@ -11,7 +11,9 @@ from siloseal.aggregator.dispatcher import SMALL_BYTES, Dispatcher, Patience
 from siloseal.aggregator.journal import Journal
 from siloseal.aggregator.observer import Observer
 from siloseal.federation.errors import MessageTooLarge
+from siloseal.federation.job.beacon import BEACON_BYTES
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.releases import Content, Release, Run
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.plain.plain_sum import PlainSum
@@ -25,6 +27,8 @@ IDENTITIES = {name: Identity.create(name) for name in ("north", "east", "south")
 NAMES = tuple(IDENTITIES)
 UNKNOWN_FIELD = b"\x7a"  # field 15, of bytes
 DOMAIN = RealDomain(length=50_000, bound=1.0)
+RELEASE = Release("phase_1", 0, Content.MODEL, PlainSum(), None, DOMAIN, NAMES, len(NAMES), None)
+RUN = Run(bytes(BEACON_BYTES), {name: me.public for name, me in IDENTITIES.items()})
 
 
 class Silos:
@@ -69,7 +73,6 @@ def talk(small_job: Callable[..., Job], tmp_path: Path, silos: Silos) -> Iterato
     job = small_job()
     journal = Journal(tmp_path / "journal.sqlite", job.digest)
     talk = Dispatcher(job, silos, journal, Patience(), Observer())
-    talk.identities = {name: me.public for name, me in IDENTITIES.items()}
     yield talk
     journal.close()
 
@@ -84,7 +87,7 @@ def test_a_request_outside_a_sum_is_answered_by_little(talk: Dispatcher, silos: 
 
 
 def test_a_round_of_a_sum_is_answered_by_its_largest_message_and_a_little(talk: Dispatcher, silos: Silos) -> None:
-    talk.sum(PlainSum(), DOMAIN, NAMES, NAMES, id=bytes(32))
+    talk.sum(RELEASE, RELEASE.session(RUN), NAMES)
     (limit,) = silos.limits
     assert 4 * DOMAIN.length < limit < 4 * DOMAIN.length + 2 * SMALL_BYTES
 
@@ -95,4 +98,4 @@ def test_a_longer_reply_is_refused_whatever_carried_it(talk: Dispatcher, silos: 
         begin(talk)
     silos.padding = 4 * DOMAIN.length
     with pytest.raises(MessageTooLarge):
-        talk.sum(PlainSum(), DOMAIN, NAMES, NAMES, id=bytes(32))
+        talk.sum(RELEASE, RELEASE.session(RUN), NAMES)

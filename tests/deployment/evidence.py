@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from siloseal.federation.job.contributions import model_domain, model_scheme
-from siloseal.federation.job.phases import PHASE_1
+from siloseal.federation.job.phases import Phase
+from siloseal.federation.job.releases import Lengths, release_of
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.transport.wire import masked_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
@@ -95,6 +95,7 @@ class Truth:
     def error_bound(self, mean: np.ndarray, silos: set[str]) -> float:
         """Of the mean: each contribution, and each weight in it, is rounded to the scheme's grid."""
         job = self._consortium.job
-        grid = model_scheme(job, PHASE_1, mean.size).grid(model_domain(job, mean.size))
+        release = release_of(job, Lengths(0, mean.size), Phase.PHASE_1, 0)
+        grid = release.scheme.grid(release.domain)
         share = sum(EXAMPLES[silo] for silo in silos) / job.largest_silo
         return float(len(silos) * grid / 2 * (1 + np.abs(mean).max()) / share) + 1e-6  # and single precision

@@ -6,11 +6,11 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from siloseal.federation.job.contributions import model_domain, sketch_domain
-from siloseal.federation.job.protection import sketch_mechanism
+from siloseal.federation.job.phases import Phase
+from siloseal.federation.job.releases import Lengths, release_of
 from siloseal.federation.job.sections.data import Digits
 from siloseal.federation.job.sections.warm_start import KernelMeanStart
-from siloseal.federation.job.weighting import weigh
+from siloseal.federation.job.weighting import weigh, weighted_domain
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.sums.config import SumKind
 from siloseal.federation.sums.fixed_point import FixedPoint
@@ -25,7 +25,7 @@ from .evidence import Truth, audit_lines
 from .parties import Event
 
 ConsortiumOf = Callable[..., Consortium]
-SKETCH_REQUEST = 4
+KERNEL_MEAN_REQUEST = 4
 """After enrolment and beginning."""
 PRECISION_BITS = 28
 
@@ -53,17 +53,20 @@ def contributions(consortium: Consortium, truth: Truth, silo: str) -> Iterator[t
     job, data = consortium.job, load(Digits(limit=EXAMPLES[silo]))[0]
     assert isinstance(job.warm_start, KernelMeanStart)
     features = feature_map(job, job.warm_start, data.image_shape, data.classes)
-    mechanism = sketch_mechanism(job, features.length)
+    release = release_of(job, Lengths(features.length, 1), Phase.WARM_START, 0)
+    mechanism, domain = release.mechanism, release.domain
     assert mechanism is not None
-    domain = sketch_domain(job, features.length)
     randomness = SeededRandomness(consortium.silos[silo].seed)
-    randomness.begin(f"contribution of request {SKETCH_REQUEST}")
+    randomness.begin(f"contribution of request {KERNEL_MEAN_REQUEST}")
     session = Session(bytes(32), NAMES, domain, mechanism.name, len(NAMES), (bytes(32),) * len(NAMES))
-    sketch = mechanism.encode(features.labelled_sum(data.images, data.labels).numpy(), session, randomness)
-    yield sketch, mechanism.domain(domain, len(NAMES))
+    noised = mechanism.encode(features.labelled_sum(data.images, data.labels).numpy(), session, randomness)
+    yield noised, mechanism.domain(domain, len(NAMES))
     for models in truth.models:
         model = models[silo]
-        yield weigh(model, weight=EXAMPLES[silo], largest=job.largest_silo), model_domain(job, model.size)
+        yield (
+            weigh(model, weight=EXAMPLES[silo], largest=job.largest_silo),
+            weighted_domain(model.size, job.largest_weight),
+        )
 
 
 def written(vector: np.ndarray, domain: RealDomain) -> Iterator[bytes]:

@@ -12,10 +12,13 @@ import torch
 from siloseal.federation.errors import SiloSealError
 from siloseal.federation.job.agreement import Agreement
 from siloseal.federation.job.beacon import commit, join_nonces
-from siloseal.federation.job.contributions import model_domain, sketch_domain, sketch_scheme, start_of, sum_id
+from siloseal.federation.job.contributions import start_of
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.phases import Phase
+from siloseal.federation.job.releases import Lengths, Run, release_of, sum_id
 from siloseal.federation.job.sections.data import Digits
 from siloseal.federation.job.sections.warm_start import KernelMeanStart
+from siloseal.federation.job.weighting import weighted_domain
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.session import Session
@@ -26,6 +29,7 @@ from siloseal.models.building import feature_map, initial_model
 from siloseal.models.kernel_mean import FeatureMap
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.loading import load
+from siloseal.silo.opening import open_training_silo
 from siloseal.silo.runtime import Silo
 
 ROSTER = ("north", "east", "south")
@@ -69,7 +73,7 @@ class Bench:
         return pb.Nonces(nonces=pieces({"north": self.nonce, **NONCES, **replaced}))
 
     def start(self, seed: int = 1) -> Silo:
-        silo = Silo(
+        silo = open_training_silo(
             self.job,
             self.data,
             self.folder,
@@ -115,14 +119,18 @@ class Bench:
         return self.request(number, train=pb.Train(phase=phase, round=round, model=to_array(self.model)))
 
     def session(self, phase: str = "phase_1", round: int = 0, **changes: Any) -> Session:
-        domain, keys = model_domain(self.job, self.model.size), tuple(KEYS.values())
+        domain, keys = weighted_domain(self.model.size, self.job.largest_weight), tuple(KEYS.values())
         agreed = Session(self.sum_id(phase, round), ROSTER, domain, "plain", 3, keys, self.started_from)
         return replace(agreed, **changes)
 
     def sum_id(self, phase: str, round: int = 0) -> bytes:
         """Of the sum over what this round of a phase prepared."""
+        return sum_id(self.run.beacon, phase, round)
+
+    @property
+    def run(self) -> Run:
         committed = {piece.silo: piece.data for piece in self.everyone().commitments}
-        return sum_id(join_nonces(self.agreement, committed, self.nonces().nonces), phase, round)
+        return Run(join_nonces(self.agreement, committed, self.nonces().nonces), KEYS)
 
     @property
     def started_from(self) -> bytes:
@@ -139,11 +147,11 @@ class Bench:
 
     def sketch_session(self, id: bytes | None = None) -> tuple[Session, Session]:
         """The session as it is agreed, and the inner one that its messages are bound to."""
-        scheme = sketch_scheme(self.job, self.features().length)
-        domain, id = sketch_domain(self.job, self.features().length), self.sum_id("warm_start") if id is None else id  # noqa: A001
-        session = Session(id, ROSTER, domain, scheme.name, 3, tuple(KEYS.values()))
-        inner = scheme.mechanism.domain(session.domain, len(ROSTER))  # type: ignore[attr-defined]
-        return session, replace(session, domain=inner)
+        release = release_of(self.job, Lengths(self.features().length, self.model.size), Phase.WARM_START, 0)
+        session = release.session(self.run)
+        session = session if id is None else replace(session, id=id)
+        assert release.mechanism is not None
+        return session, replace(session, domain=release.mechanism.domain(release.domain, len(ROSTER)))
 
     def sketch_sum(self, number: int, id: bytes | None = None) -> bytes:
         """The request that opens the sum of kernel means."""

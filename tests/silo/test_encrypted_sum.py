@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from siloseal.federation.errors import RunError
-from siloseal.federation.job.contributions import model_domain
-from siloseal.federation.job.weighting import mean_of
+from siloseal.federation.job.weighting import mean_of, weighted_domain
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Session
@@ -33,7 +32,7 @@ class Table:
     def __init__(self, bench: Bench, kind: str) -> None:
         self.bench, self.kind = bench, kind
         bench.train(1)
-        scheme, domain = bench.job.secure_sum.build(), model_domain(bench.job, bench.model.size)
+        scheme, domain = bench.job.secure_sum.build(), weighted_domain(bench.model.size, bench.job.largest_weight)
         roster = tuple(bench.keys)
         self.session = Session(
             bench.sum_id("phase_1"), roster, domain, scheme.name, 3, tuple(bench.keys.values()), bench.started_from
@@ -67,7 +66,7 @@ class Table:
     def require_right(self, result: Sum | Mapping[str, bytes]) -> None:
         """The mean is what north has learnt, because the others have no weight, and not what it learnt from."""
         assert isinstance(result, Sum)
-        learnt = self.bench.silo._learner.vector().numpy()
+        learnt = self.bench.silo.work._learner.vector().numpy()
         assert np.abs(mean_of(result.total) - learnt).max() < 1e-3 < np.abs(self.bench.model - learnt).max()
 
     def memory(self) -> joint_key_pb2.JointKeySiloState | masked_pb2.MaskedSiloState:

@@ -76,7 +76,7 @@ def test_a_full_disk_in_training_costs_a_charge_and_nothing_else(
     schedule = {**SHORT, "batch": 48 if learner in ("gan", "embedding") else 4, "local_steps": 30, "tuning_rounds": 30}
     bench = bench_of(schedule=schedule, **few_shot, **LEARNERS[learner])
     bench.train(1)
-    undisturbed = bench.silo._learner.vector().clone()
+    undisturbed = bench.silo.work._learner.vector().clone()
     bench.silo.close()
     bench.folder = tmp_path / "another"
     bench.silo = bench.start()
@@ -85,7 +85,7 @@ def test_a_full_disk_in_training_costs_a_charge_and_nothing_else(
     with pytest.raises(OSError, match="No space left"):
         bench.train(1)
     assert bench.train(1).WhichOneof("body") == "prepared"
-    assert torch.equal(bench.silo._learner.vector(), undisturbed)
+    assert torch.equal(bench.silo.work._learner.vector(), undisturbed)
     assert bench.silo.ledger is not None
     assert len(bench.silo.ledger.charges) == 3 + (checkpoints > 0)
 
@@ -94,7 +94,7 @@ def test_a_kill_after_a_full_disk_finds_a_state_that_fits_the_ledger(bench: Benc
     full_after(bench, 0)
     with pytest.raises(OSError, match="No space left"):
         bench.train(1)
-    bench.silo._learner.public_step = die
+    bench.silo.work._learner.public_step = die
     with pytest.raises(Killed):
         bench.train(1)
     bench.restart()
@@ -106,15 +106,15 @@ def test_training_that_a_crash_interrupted_goes_on_from_its_checkpoint(bench_of:
     bench = bench_of(schedule={**SHORT, "local_steps": 80, "tuning_rounds": 30})
 
     def die_in_the_second_chunk(*_: object) -> None:
-        learner = bench.silo._learner
+        learner = bench.silo.work._learner
         learner.public_step = lambda: (_ for _ in ()).throw(Killed)  # type: ignore[method-assign]
 
-    bench.silo._on_progress = die_in_the_second_chunk
+    bench.silo.work._on_progress = die_in_the_second_chunk
     with pytest.raises(Killed):
         bench.train(1)
     bench.restart()
     prepared = bench.train(1).prepared
     assert bench.silo.ledger is not None
     charged = [charge.event.steps for charge in bench.silo.ledger.charges]  # type: ignore[union-attr]
-    assert (bench.silo._at.steps_done, prepared.stopped_by_budget) == (80, False)
+    assert (bench.silo.at.steps_done, prepared.stopped_by_budget) == (80, False)
     assert charged == [10] * 9  # of which one was lost

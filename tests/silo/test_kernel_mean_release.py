@@ -34,7 +34,7 @@ def test_it_is_noised_with_the_noise_that_was_charged(bench: Bench) -> None:
     )
     noise = upload - features.labelled_sum(bench.data.images, bench.data.labels).numpy()
     assert np.std(noise) == pytest.approx(
-        bench.silo._plan.releases["warm_start"][0].noise_multiplier, rel=0.2
+        bench.silo.work.plan.releases["warm_start"][0].noise_multiplier, rel=0.2
     )  # 1,010 draws: 9 standard errors
     assert 2.9 < bench.silo.ledger.epsilon <= 3.0
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from siloseal.federation.job.beacon import commit, join_nonces
-from siloseal.federation.job.contributions import sum_id
+from siloseal.federation.job.releases import sum_id
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode

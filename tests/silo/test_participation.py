@@ -12,12 +12,12 @@ import yaml
 from siloseal.federation.errors import LedgerDamaged, MessageError
 from siloseal.federation.job.agreement import Agreement
 from siloseal.federation.job.beacon import commit, join_nonces
-from siloseal.federation.job.contributions import model_domain, model_scheme, start_of, sum_id
+from siloseal.federation.job.contributions import start_of
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.phases import PHASE_1
+from siloseal.federation.job.phases import Phase
+from siloseal.federation.job.releases import Lengths, Run, release_of
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
-from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.wire import consortium_pb2, masked_pb2, sums_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, to_array
@@ -250,7 +250,7 @@ class TestARefusal:
         def fail(*_: object, **__: object) -> None:
             raise RuntimeError("cannot allocate memory for 9 of my examples")
 
-        monkeypatch.setattr("siloseal.silo.participation.initial_model", fail)
+        monkeypatch.setattr("siloseal.silo.participation.vector_lengths", fail)
         part = desk.offered(job := desk.job())
         refusal = decode(pb.Reply, part.answer(request(job))).refusal
         assert refusal.message == part.refused == "RuntimeError; the reason is in the silo's own refusals.log"
@@ -267,7 +267,7 @@ class TestARefusal:
         def fail(*_: object, **__: object) -> None:
             raise MemoryError
 
-        monkeypatch.setattr("siloseal.silo.runtime.PrivateTrainer", fail)
+        monkeypatch.setattr("siloseal.silo.training.work.PrivateTrainer", fail)
         with pytest.raises(MemoryError):
             desk.offered(job)
         monkeypatch.undo()
@@ -348,11 +348,9 @@ class TestTheEndOfARun:
         part = desk.offered(job := desk.job(**ckks), policy=policy)
         desk.train(part, job)
         model = initial_model(job, desk.data.image_shape, desk.data.classes)
-        scheme = model_scheme(job, PHASE_1, model.size)
-        keys, start = tuple(ROSTER[name] for name in NAMES), start_of(pb.Train(model=to_array(model)))
-        here = sum_id(desk.beacon, PHASE_1, 0)
-        session = Session(here, NAMES, model_domain(job, model.size), scheme.name, 3, keys, start)
-        (message,) = set(scheme.aggregator(session).open().values())
+        release = release_of(job, Lengths(0, model.size), Phase.PHASE_1, 0)
+        session = release.session(Run(desk.beacon, ROSTER), start_of(pb.Train(model=to_array(model))))
+        (message,) = set(release.scheme.aggregator(session).open().values())
         advertise = request(job, 5, sum=pb.Sum(session=session.to_wire(), message=message))
         assert decode(pb.Reply, part.answer(advertise)).WhichOneof("body") == "sum"
         seed = decode(masked_pb2.MaskedSiloState, SiloState(desk.folder()).load_reply().side).seed

@@ -11,7 +11,9 @@ from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import ConfigError, LedgerDamaged, PolicyRefused
 from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.protection import quorum
+from siloseal.federation.job.phases import Phase
+from siloseal.federation.job.quorum import quorum_of
+from siloseal.federation.job.releases import Lengths
 from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.privacy.events import GaussianRelease
 from siloseal.federation.sums.config import SumKind
@@ -46,7 +48,7 @@ def job_of(small_job: Callable[..., Job]) -> Callable[..., Job]:
 
 
 def check(policy: Policy, job: Job, *, length: int = LENGTH, spent: Budget = FRESH) -> None:
-    check_policy(policy, job, silo="north", model_length=length, spent=spent)
+    check_policy(policy, job, silo="north", lengths=Lengths(100, length), spent=spent)
 
 
 def refused(policy: Policy, job: Job, *, length: int = LENGTH, spent: Budget = FRESH) -> str:
@@ -128,7 +130,7 @@ def test_a_sum_is_over_as_many_silos_as_its_scheme_needs_however_few_the_job_wou
     """No threshold is given here: SecAgg's and CKKS's is three of three then."""
     silos = {"names": ["north", "east", "south"], "fewest": 2}
     job = job_of(silos=silos, secure_sum={"kind": kind}, schedule={**TWO_PHASE, "tuning_rounds": 0})
-    assert quorum(job, job.secure_sum.build(), 3) == over
+    assert quorum_of(job, Phase.PHASE_1, 3) == over
     check(policy_of(secure_sums=[kind], fewest_silos=over), job)
     words = refused(policy_of(secure_sums=[kind], fewest_silos=over + 1), job)
     assert f"a sum of the job may be over {over} silos" in words

@@ -18,7 +18,7 @@ from siloseal.federation.sums.session import RealDomain
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, from_array, to_array, unwrap
-from siloseal.silo.runtime import Silo
+from siloseal.silo.opening import open_training_silo
 
 Bench = Any  # of conftest.py
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 8, "tuning_rounds": 2, "tuning_steps": 3}
@@ -206,20 +206,20 @@ def test_a_silo_whose_budget_is_spent_stops_in_the_middle_and_says_so(bench_of: 
     """What a lost chunk cost is missing at the end: the silo stops early, within its budget."""
     bench = bench_of(schedule={**SHORT, "local_steps": 120})
     assert bench.silo.ledger is not None
-    noise = bench.silo._plan.step_noise
+    noise = bench.silo.work.plan.step_noise
     assert noise is not None
-    bench.silo.ledger.charge(SampledGaussianSteps(bench.silo._plan.sampling_rate, noise, 40), phase="phase_1")
+    bench.silo.ledger.charge(SampledGaussianSteps(bench.silo.work.plan.sampling_rate, noise, 40), phase="phase_1")
     prepared = bench.train(1).prepared
     epsilon = bench.silo.ledger.epsilon
     assert prepared.stopped_by_budget
-    assert 80 <= bench.silo._at.steps_done < 120
+    assert 80 <= bench.silo.at.steps_done < 120
     assert 0.98 * 10 < epsilon <= 10
 
 
 def test_without_privacy_there_is_no_ledger_and_no_noise(bench_of: Callable[..., Bench]) -> None:
     bench = bench_of(privacy={"kind": "none"}, schedule=SHORT)
     assert bench.train(1).WhichOneof("body") == "prepared"
-    assert bench.silo._at.steps_done == 8
+    assert bench.silo.at.steps_done == 8
     assert bench.silo.ledger is None
 
 
@@ -239,9 +239,9 @@ def test_a_silo_that_lost_its_ledger_or_its_memory_does_not_go_on(bench: Bench) 
 def test_what_a_silo_says_of_its_data_stays_in_the_silo(bench: Bench) -> None:
     """The number of examples and the largest entry are in the error; the aggregator hears its name only."""
     assert bench.train(1).WhichOneof("body") == "prepared"
-    assert bench.silo._at.steps_done == 8
+    assert bench.silo.at.steps_done == 8
     with torch.no_grad():
-        for parameter in bench.silo._learner.shared_model.parameters():
+        for parameter in bench.silo.work._learner.shared_model.parameters():
             parameter.fill_(7e8)
     refusal = bench.sum(2, bench.session()).refusal
     assert refusal.error == "DomainError"
@@ -259,7 +259,7 @@ def test_a_model_with_huge_weights_is_refused(bench: Bench) -> None:
 def test_a_class_that_a_silo_holds_but_does_not_declare_is_refused(bench: Bench, tmp_path: Path) -> None:
     seeded = SeededRandomness(1)
     with pytest.raises(DataError, match="does not declare"):
-        Silo(
+        open_training_silo(
             bench.job,
             bench.data,
             tmp_path,
@@ -292,14 +292,14 @@ def test_a_request_that_comes_again_with_other_training_is_refused(bench_of: Cal
     bench.killed_before_the_reply(bench.train_request(1, "warm_start"))
     assert bench.train(1, "phase_1").refusal.error == "WrongRound"
     assert bench.train(1, "warm_start").WhichOneof("body") == "prepared"
-    assert bench.silo._at.steps_done == 3
+    assert bench.silo.at.steps_done == 3
 
 
 def test_a_silo_that_no_round_asks_cannot_be_trained_without_noise(bench_of: Callable[..., Bench]) -> None:
     schedule = {"kind": "fedavg", "rounds": 1, "fraction": 0.3, "local_epochs": 0.2, "batch": 48}
     bench = bench_of(schedule=schedule, seed=next(seed for seed in range(99) if not chosen(seed)))
     with pytest.raises(UncountableEvent, match="no finite epsilon"):
-        bench.silo._trainer.train(1, phase="fedavg")
+        bench.silo.work._trainer.train(1, phase="fedavg")
 
 
 def chosen(seed: int) -> bool:

@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 
 from siloseal.federation.errors import SiloSealError
-from siloseal.federation.job.contributions import model_domain, model_scheme
-from siloseal.federation.privacy.events import GaussianRelease, SkellamRelease
-from siloseal.federation.sums.session import Session
+from siloseal.federation.job.phases import Phase
+from siloseal.federation.job.releases import Lengths, release_of
+from siloseal.federation.privacy.events import GaussianRelease
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, to_array, wrap
-from siloseal.silo.contribution import SKETCH, Prepared
 from siloseal.silo.ledger import Ledger
 from siloseal.silo.state import Checkpoint, SiloState
-from tests.silo.conftest import KEYS, ROSTER, Bench, Killed
+from tests.silo.conftest import ROSTER, Bench, Killed
 
 SILO_LEVEL = {"kind": "silo_level", "epsilon": 8, "delta": 1e-4, "clip_norm": 0.5}
 QUANTILE = {"kind": "gaussian_local", "clipping": {"kind": "quantile"}}
@@ -29,12 +28,10 @@ def bench(bench_of: Callable[..., Bench]) -> Bench:
 
 def noised_sum(bench: Bench, prepared: int, phase: str, **changes: Any) -> bytes:
     """The request that opens the sum over what request `prepared` trained."""
-    scheme = model_scheme(bench.job, phase, bench.model.size)
-    domain = model_domain(bench.job, bench.model.size)
-    here = bench.sum_id(phase, int(phase == "phase_2"))
-    session = Session(here, ROSTER, domain, scheme.name, 3, tuple(KEYS.values()), bench.started_from)
-    session = replace(session, **changes)
-    inner = replace(session, domain=scheme.mechanism.domain(domain, 3))  # type: ignore[attr-defined]
+    release = release_of(bench.job, Lengths(0, bench.model.size), Phase(phase), int(phase == "phase_2"))
+    session = replace(release.session(bench.run, bench.started_from), **changes)
+    assert release.mechanism is not None
+    inner = replace(session, domain=release.mechanism.domain(release.domain, 3))
     return bench.request(prepared + 1, sum=pb.Sum(session=session.to_wire(), message=wrap(inner, round=0, body=b"")))
 
 
@@ -106,7 +103,7 @@ def test_nothing_leaves_when_the_budget_is_spent(bench: Bench) -> None:
 def test_training_itself_costs_nothing_and_adds_no_noise(bench: Bench) -> None:
     bench.train(1)
     assert bench.silo.ledger.charges == []
-    assert bench.silo._privacy() is None
+    assert bench.silo.work.plan.step_noise is None
 
 
 @pytest.mark.parametrize(
@@ -142,10 +139,10 @@ def test_a_clip_norm_that_is_no_length_is_refused(bench_of: Callable[..., Bench]
 def test_a_silo_remembers_its_start_and_its_clip_norm(bench_of: Callable[..., Bench]) -> None:
     bench = bench_of(privacy=SILO_LEVEL, mechanism=QUANTILE)
     assert train_with(bench, 0.25).WhichOneof("body") == "prepared"
-    before = bench.silo._prepared(b"").vector()
+    before = bench.silo.work.vector(bench.silo.at)
     bench.restart()
-    assert bench.silo._at.clip_norm == 0.25
-    assert (bench.silo._prepared(b"").vector() == before).all()
+    assert bench.silo.at.clip_norm == 0.25
+    assert (bench.silo.work.vector(bench.silo.at) == before).all()
     assert before.size == bench.model.size + 1
 
 
@@ -158,41 +155,15 @@ def test_a_silo_that_lost_its_ledger_does_not_go_on(bench: Bench) -> None:
         bench.start()
 
 
-@pytest.mark.parametrize("sketch", [False, True], ids=["update", "kernel mean"])
-def test_a_silo_pays_for_the_noise_of_the_fewest_honest_silos_that_may_remain(
-    bench_of: Callable[..., Bench], sketch: bool
-) -> None:
-    """Not for that of all who were asked: two of the three must stay, and one of the two may use what it knows."""
-    start = {"kind": "kernel_mean", "epsilon": 3, "frequencies": 50, "length_scale": 1.0}
-    sections = {"warm_start": start} if sketch else {"privacy": SILO_LEVEL}
+def test_what_is_charged_is_what_the_release_costs(bench_of: Callable[..., Bench]) -> None:
+    """The one that the session's quorum stands for: two of the three may remain."""
     bench = bench_of(
-        **sections,
-        mechanism={"kind": "skellam"},
-        silos={"names": list(ROSTER), "fewest": 3},
-        secure_sum={"kind": "secagg", "threshold": 3},
-        schedule={"kind": "two_phase", "batch": 48, "local_steps": 3, "tuning_rounds": 0},
+        privacy=SILO_LEVEL, mechanism={"kind": "gaussian_local"}, silos={"names": list(ROSTER), "fewest": 2}
     )
-    fewer = bench.job.model_copy(update={"silos": bench.job.silos.model_copy(update={"fewest": 2})})
-    prepared = replace(bench.silo._prepared(b""), job=fewer, what=SKETCH if sketch else "phase_1")
-    scheme, domain, _ = prepared._agreed()
-    event = prepared.event(2)
-    assert event == scheme.mechanism.event(domain, 1)  # type: ignore[attr-defined]
-    assert isinstance(event, SkellamRelease)
-    assert event.variance == scheme.mechanism.noise.variance  # type: ignore[attr-defined]
-
-
-def test_what_is_charged_is_for_the_quorum_of_the_session(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = list[int]()
-    event = Prepared.event
-
-    def remember(self: Prepared, remaining: int) -> Any:
-        asked.append(remaining)
-        return event(self, remaining)
-
-    monkeypatch.setattr(Prepared, "event", remember)
-    fewer = bench.job.model_copy(update={"silos": bench.job.silos.model_copy(update={"fewest": 2})})
-    bench.silo._job = bench.job = fewer
     bench.train(1)
-    reply = decode(pb.Reply, bench.silo.answer(noised_sum(bench, 1, "phase_1", quorum=2)))
+    reply = decode(pb.Reply, bench.silo.answer(noised_sum(bench, 1, "phase_1")))
     assert reply.WhichOneof("body") == "sum", reply.refusal.words
-    assert asked == [2]
+    release = release_of(bench.job, Lengths(0, bench.model.size), Phase.PHASE_1, 0)
+    assert release.quorum == 2
+    assert bench.silo.ledger is not None
+    assert [charge.event for charge in bench.silo.ledger.charges] == [release.event]

@@ -11,7 +11,7 @@ from siloseal.experiments.comparison.measurements.sums import require_admitted
 from siloseal.experiments.comparison.rows import Row
 from siloseal.experiments.sum_table import Table
 from siloseal.federation.config.section import Section
-from siloseal.federation.job.protection import mechanism_for
+from siloseal.federation.job.noise_on_sums import mechanism_for
 from siloseal.federation.job.sections.mechanisms import MechanismConfig, SplitConfig
 from siloseal.federation.privacy.mechanisms.calibration import Demand, gaussian_multiplier
 from siloseal.federation.sums.config import SecureSumConfig

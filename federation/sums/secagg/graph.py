@@ -11,7 +11,7 @@ who "dropped out" as it likes: a cut through the ring leaves the silos at its ed
 are too few to open them. That the sum opens at all is promised for drop-outs that nobody picks.
 
 The bound is for a ring that nobody chose. Its order follows from the session's id alone. In a job the id hashes a nonce
-of every silo, and the phase and the round (`federation.job.contributions.sum_id`). So an aggregator cannot try run ids,
+of every silo, and the phase and the round (`federation.job.releases.sum_id`). So an aggregator cannot try run ids,
 request numbers, models to start from or lists of who is present until corrupted silos surround an honest one; what
 remains is to begin another run (`federation.job.beacon`). Each round of a job has a ring of its own. All of them are
 known once the nonces are, and their failures add up: a job of R rounds keeps security_bits - log2 R bits. Which silos

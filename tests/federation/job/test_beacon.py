@@ -9,7 +9,7 @@ import pytest
 from siloseal.federation.errors import CommitmentBroken, MessageError, WrongContributors, WrongRound
 from siloseal.federation.job.agreement import Agreement
 from siloseal.federation.job.beacon import commit, join_nonces, require_committed
-from siloseal.federation.job.contributions import sum_id
+from siloseal.federation.job.releases import sum_id
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.transport.wire import sums_pb2 as pb
 

@@ -7,11 +7,12 @@ import pytest
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import participants, training_steps
-from siloseal.federation.job.planning import Lengths, epsilon_by_phase, plan_silo
+from siloseal.federation.job.planning import epsilon_by_phase, plan_silo
+from siloseal.federation.job.releases import Lengths
 from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.privacy.events import SampledGaussianSteps
 
-LENGTHS = Lengths(sketch=40_010, model=10_000)
+LENGTHS = Lengths(kernel_mean=40_010, model=10_000)
 KERNEL_MEAN = {"kind": "kernel_mean", "epsilon": 4}
 FEDAVG = {"kind": "fedavg", "rounds": 40, "fraction": 0.5, "local_epochs": 2, "batch": 50}
 

@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from siloseal.federation.job.contributions import model_domain
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.weighting import weighted_domain
+from siloseal.models.building import vector_lengths
 from siloseal.report.guarantees import _sums, baseline_warnings
 
 JOINT_KEY = {"kind": "ckks_joint_key"}
@@ -28,7 +29,9 @@ def test_statistical_distances_add_up_over_the_sums_of_a_run(small_job: Callable
     """The joint-key sum's is a session's: one of phase 1, and one of each tuning round."""
     schedule = {"kind": "two_phase", "batch": 48, "local_steps": 5, "tuning_rounds": rounds, "tuning_sum": JOINT_KEY}
     job = small_job(warm_start={"kind": "none"}, secure_sum=JOINT_KEY, schedule=schedule)
-    one = job.secure_sum.build().statistical_distance(model_domain(job, FINISHED.parameters), len(job.silos.names))
+    length = vector_lengths(job, FINISHED.image_shape, FINISHED.classes).model
+    domain = weighted_domain(length, job.largest_weight)
+    one = job.secure_sum.build().statistical_distance(domain, len(job.silos.names))
     assert 0 < one <= 2.0**-40
     assert exponent(rows_of(job)[ROW]) == pytest.approx(math.log2((1 + rounds) * one), abs=0.06)
 

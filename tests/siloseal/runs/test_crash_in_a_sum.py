@@ -18,9 +18,9 @@ from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.engine import Accept, LocalEngine
 from siloseal.runs.simulation import deal, federate, open_silos
-from siloseal.silo.contribution import Prepared
 from siloseal.silo.data.loading import load
-from siloseal.silo.state import SiloState
+from siloseal.silo.state import Checkpoint, SiloState
+from siloseal.silo.training.work import Training
 
 # Requests of the job below: enrol, begin, nonces, sketch, the rounds of a sum, train, the rounds of a sum, finish.
 FIRST_SUM = 5
@@ -68,10 +68,10 @@ class DyingEngine(LocalEngine):
 def sums(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Sum, dict[str, np.ndarray]]]:
     """Every sum that a run ends with, and what the silos put into it last."""
     given, ended = dict[str, np.ndarray](), list[tuple[Sum, dict[str, np.ndarray]]]()
-    vector = Prepared.vector
+    vector = Training.vector
 
-    def remember(self: Prepared) -> np.ndarray:
-        given[self.silo] = vector(self)
+    def remember(self: Training, at: Checkpoint) -> np.ndarray:
+        given[self.silo] = vector(self, at)
         return given[self.silo]
 
     def without_noise(self: GaussianAtSilo, values: np.ndarray, session: Session, randomness: Any) -> np.ndarray:
@@ -82,7 +82,7 @@ def sums(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Sum, dict[str, np.ndarra
         ended.append((result, dict(given)))
         return result
 
-    monkeypatch.setattr(Prepared, "vector", remember)
+    monkeypatch.setattr(Training, "vector", remember)
     monkeypatch.setattr(GaussianAtSilo, "encode", without_noise)
     monkeypatch.setattr(dispatcher, "drive", watch)
     monkeypatch.setattr("siloseal.runs.simulation.LocalEngine", DyingEngine)

@@ -10,10 +10,11 @@ import pytest
 from siloseal.cli.console import Console
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import ConfigError, DataError
-from siloseal.federation.job.contributions import COARSEST, model_domain
+from siloseal.federation.job.contributions import COARSEST
 from siloseal.federation.job.guarantee import Guarantee
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.privacy import TaskLevel
+from siloseal.federation.job.weighting import weighted_domain
 from siloseal.federation.privacy.events import SampledGaussianSteps
 from siloseal.models.building import read_few_shot_model
 from siloseal.models.meta.building import build_few_shot_model
@@ -216,4 +217,6 @@ def test_a_sum_too_coarse_for_gates_is_refused(tmp_path: Path) -> None:
     ):
         run(tmp_path / "run", secure_sum=coarse, largest_silo=1000)
     job = Job.model_validate({**FEW_SHOT, "secure_sum": coarse, "largest_silo": 1000})
-    assert job.secure_sum.build().grid(model_domain(job, 1)) / 2 * 1000 / 240 < COARSEST  # enough for a generator
+    assert (
+        job.secure_sum.build().grid(weighted_domain(1, job.largest_weight)) / 2 * 1000 / 240 < COARSEST
+    )  # enough for a generator

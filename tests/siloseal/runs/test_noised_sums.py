@@ -12,20 +12,20 @@ from siloseal.aggregator import dispatcher as dispatcher
 from siloseal.aggregator.observer import Observer
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.planning import plan_silo
-from siloseal.federation.job.protection import protected_norm
+from siloseal.federation.job.releases import Release
 from siloseal.federation.job.sections.data import Digits
 from siloseal.federation.privacy.mechanisms.clipping import QuantileRule
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.sums.driving import drive
-from siloseal.federation.sums.noisy_sum import NoisySum
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.transport.engine import LocalEngine
 from siloseal.models.building import vector_lengths
 from siloseal.runs import simulation
 from siloseal.runs.simulation import deal, federate, open_silos
-from siloseal.silo.contribution import Prepared
 from siloseal.silo.data.loading import load
 from siloseal.silo.ledger import Ledger, open_ledger
+from siloseal.silo.state import Checkpoint
+from siloseal.silo.training.work import Training
 
 SECAGG = {"kind": "secagg"}
 SHORT = {
@@ -48,28 +48,25 @@ UPDATES: dict[str, dict[str, Any]] = {
     "gaussian_local, window": {"kind": "gaussian_local", "clipping": {"kind": "window", "factor": 2.0}},
 }
 
-Ended = list[tuple[Sum, dict[str, np.ndarray], float, Prepared]]
+Ended = list[tuple[Sum, dict[str, np.ndarray], Release, Checkpoint]]
 
 
 @pytest.fixture
 def ended(monkeypatch: pytest.MonkeyPatch) -> Ended:
-    """Every sum of a run: the total, what the silos put into it before noise, the noise that it should have."""
-    given, sums, vector = dict[str, tuple[Prepared, np.ndarray]](), list[Any](), Prepared.vector
+    """Every sum of a run: the total, what the silos put into it before noise, what it should be, where a silo stood."""
+    given, sums, vector = dict[str, tuple[Release, Checkpoint, np.ndarray]](), list[Any](), Training.vector
 
-    def remember(self: Prepared) -> np.ndarray:
-        given[self.silo] = self, vector(self)
-        return given[self.silo][1]
+    def remember(self: Training, at: Checkpoint) -> np.ndarray:
+        given[self.silo] = self.release(at), at, vector(self, at)
+        return given[self.silo][2]
 
     def watch(*arguments: Any) -> Sum:
         result = drive(*arguments)
-        prepared = given[result.contributors[0]][0]
-        scheme, domain, _ = prepared._agreed()
-        assert isinstance(scheme, NoisySum)
-        deviation = scheme.mechanism.deviation(domain, len(result.contributors))
-        sums.append((result, {silo: values for silo, (_, values) in given.items()}, deviation, prepared))
+        release, at, _ = given[result.contributors[0]]
+        sums.append((result, {silo: values for silo, (_, _, values) in given.items()}, release, at))
         return result
 
-    monkeypatch.setattr(Prepared, "vector", remember)
+    monkeypatch.setattr(Training, "vector", remember)
     monkeypatch.setattr(dispatcher, "drive", watch)
     return sums
 
@@ -101,15 +98,16 @@ def test_updates_are_clipped_noised_and_paid_for(
     job = silo_level(small_job, UPDATES[name])
     model = run(job, tmp_path)
     assert len(ended) == 3
-    for summed, given, deviation, prepared in ended:
-        norm = protected_norm(job, prepared.clip_norm or SILO_LEVEL["clip_norm"])
-        assert max(np.linalg.norm(vector) for vector in given.values()) <= norm * (1 + 1e-9)
+    for summed, given, release, _ in ended:
+        assert release.mechanism is not None
+        deviation = release.mechanism.deviation(release.domain, len(summed.contributors))
+        assert max(np.linalg.norm(vector) for vector in given.values()) <= release.domain.bound * (1 + 1e-9)
         noise = summed.total - sum(given.values())
         assert noise.size > 1500
         assert np.mean(noise**2) == pytest.approx(deviation**2, rel=0.25)
-    last, _, _, prepared = ended[-1]
-    assert prepared.start_model is not None
-    mean = prepared.start_model.numpy() + last.total[: model.size] / 3
+    last, _, _, at = ended[-1]
+    assert at.start_model is not None
+    mean = at.start_model.numpy() + last.total[: model.size] / 3
     np.testing.assert_allclose(model, mean, rtol=1e-5, atol=1e-6)
     for silo in job.silos.names:
         with ledger(job, tmp_path, silo) as paid:
@@ -121,7 +119,7 @@ def test_updates_are_clipped_noised_and_paid_for(
 
 def test_the_clip_norm_moves_by_what_was_released(small_job: Callable[..., Job], tmp_path: Path, ended: Ended) -> None:
     run(silo_level(small_job, UPDATES["skellam, quantile"]), tmp_path)
-    norms = [prepared.clip_norm for *_, prepared in ended]
+    norms = [at.clip_norm for *_, at in ended]
     assert norms[0] == SILO_LEVEL["clip_norm"]
     for (summed, *_), (before, after) in zip(ended, pairwise(norms), strict=False):
         rule = QuantileRule(0.5, 0.5, 0.05)
@@ -138,9 +136,10 @@ def test_noise_that_is_split_over_the_silos_leaves_less_on_the_kernel_mean(
     for kind in ("gaussian_local", "skellam"):
         job = small_job(warm_start=start, mechanism={"kind": kind}, secure_sum=SECAGG, schedule=schedule)
         del ended[:]
-        with pytest.raises(AssertionError):  # of the fixture, at the second sum, which is not noised
-            run(job, tmp_path / kind)
-        ((summed, given, deviation, _),) = ended
+        run(job, tmp_path / kind)
+        summed, given, release, _ = ended[0]  # the second sum is not noised
+        assert release.mechanism is not None
+        deviation = release.mechanism.deviation(release.domain, 3)
         variances[kind] = float(np.mean((summed.total - sum(given.values())) ** 2))
         assert variances[kind] == pytest.approx(deviation**2, rel=0.25)
         with ledger(job, tmp_path / kind, "north") as paid:

@@ -10,8 +10,8 @@ import torch
 
 from siloseal.cli.console import Console
 from siloseal.federation.errors import ConfigError, RunError, SiloSealError
-from siloseal.federation.job.contributions import model_domain
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.weighting import weighted_domain
 from siloseal.federation.privacy.accounting import epsilon_text
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
@@ -139,7 +139,7 @@ def test_a_run_whose_sum_hides_gives_the_model_of_a_plain_run_and_its_report_say
     summary = run(job, tmp_path / "run")
     # A silo's weight, and its weighted model, are off by half a step of the grid each.
     share = sum(silo.examples for silo in summary.silos) / job.largest_silo
-    off_by = len(summary.silos) * job.secure_sum.build().grid(model_domain(job, 1)) / 2 / share
+    off_by = len(summary.silos) * job.secure_sum.build().grid(weighted_domain(1, job.largest_weight)) / 2 / share
     bound = off_by * (1 + np.abs(plain_model).max()) + 1e-6  # and single precision
     assert 0 < np.abs(model_of(tmp_path / "run") - plain_model).max() <= bound < 1e-3
     report = (tmp_path / "run" / "report.html").read_text()

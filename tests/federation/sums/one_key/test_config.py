@@ -26,8 +26,9 @@ from siloseal.models.building import initial_model, load_model
 from siloseal.report.guarantees import protection
 from siloseal.runs.result import Finished
 from siloseal.runs.simulation import deal, federate, open_silos
-from siloseal.silo.contribution import Prepared
 from siloseal.silo.data.loading import load
+from siloseal.silo.state import Checkpoint
+from siloseal.silo.training.work import Training
 
 REASONS = {"paillier": "an aggregator that lies has each silo's", "ckks_one_key": "lets (it|the aggregator) compute"}
 KINDS = tuple(REASONS)
@@ -128,17 +129,17 @@ def test_a_job_runs_under_one_key_with_every_silo_counted(
 ) -> None:
     """The sum is that of what the silos prepared. Paillier takes seven seconds for these 17,792 weights."""
     job = small_job(secure_sum={"kind": kind}, schedule=SHORT)
-    given, sums, vector_of = dict[str, np.ndarray](), list[Sum](), Prepared.vector
+    given, sums, vector_of = dict[str, np.ndarray](), list[Sum](), Training.vector
 
-    def prepare(prepared: Prepared) -> np.ndarray:
-        given[prepared.silo] = vector_of(prepared)
-        return given[prepared.silo]
+    def prepare(self: Training, at: Checkpoint) -> np.ndarray:
+        given[self.silo] = vector_of(self, at)
+        return given[self.silo]
 
     def watch(*arguments: Any) -> Sum:
         sums.append(drive(*arguments))
         return sums[-1]
 
-    monkeypatch.setattr(Prepared, "vector", prepare)
+    monkeypatch.setattr(Training, "vector", prepare)
     monkeypatch.setattr(dispatcher, "drive", watch)
     with open_silos(
         job, deal(job, load(Digits())[0]), tmp_path, lambda _: SecureRandomness(), lambda *_: None

@@ -8,7 +8,7 @@ import pytest
 
 from siloseal.federation.job.agreement import Agreement
 from siloseal.federation.job.beacon import commit, join_nonces
-from siloseal.federation.job.contributions import sum_id
+from siloseal.federation.job.releases import sum_id
 from siloseal.federation.sums.secagg.secagg_sum import RandomRing, SecAggSum
 from siloseal.federation.sums.session import IntegerDomain, Session
 from siloseal.federation.transport.wire import sums_pb2 as pb

@@ -4,11 +4,13 @@ Both sides compute it from the job, and a silo computes it again before it joins
 """
 
 import math
+from functools import lru_cache
 from typing import assert_never
 
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.phases import FEDAVG, PHASE_1, PHASE_2, participants
+from siloseal.federation.job.phases import Phase, participants, rounds_of
+from siloseal.federation.job.quorum import quorum_of, sum_of
 from siloseal.federation.job.sections.mechanisms import (
     Binomial,
     Ddg,
@@ -34,20 +36,9 @@ from siloseal.federation.privacy.mechanisms.lattice_calibration import calibrate
 from siloseal.federation.sums.secure_sum import SecureSum
 from siloseal.federation.sums.session import RealDomain
 
-SKETCH_SENSITIVITY = 1.0
+_UPDATES = (Phase.PHASE_1, Phase.PHASE_2, Phase.FEDAVG)
+KERNEL_MEAN_SENSITIVITY = 1.0
 """One example moves the kernel mean's sum by at most this in L2, because its features have norm at most 1."""
-
-
-def inner_sum(job: Job, phase: str) -> SecureSum:
-    """The sum of this phase, noise aside."""
-    if phase == PHASE_2 and isinstance(job.schedule, TwoPhase):
-        return job.schedule.tuning_sum.build()
-    return job.secure_sum.build()
-
-
-def quorum(job: Job, scheme: SecureSum, asked: int) -> int:
-    """How many of the silos that a sum asks must stay: as many as the job wants, and as the scheme needs."""
-    return max(job.silos.quorum(asked), scheme.fewest(asked))
 
 
 def honest(job: Job, remaining: int) -> int:
@@ -55,37 +46,38 @@ def honest(job: Job, remaining: int) -> int:
     return remaining - job.noise.colluding if isinstance(job.noise, SplitConfig) else remaining
 
 
-def sketch_mechanism(job: Job, length: int) -> Mechanism | None:
+@lru_cache(maxsize=16)
+def kernel_mean_mechanism(job: Job, domain: RealDomain) -> Mechanism | None:
     """The noise on the kernel mean, for each example; none where privacy is off."""
     if not isinstance(job.warm_start, KernelMeanStart) or not isinstance(job.privacy, ExampleLevel):
         return None
-    inner, asked = job.secure_sum.build(), len(job.silos.names)
-    domain = RealDomain(length, float(job.largest_silo))
+    asked = len(job.silos.names)
     demand = Demand(
         epsilon=job.warm_start.epsilon,
         delta=job.privacy.delta,
         releases=1,
         silos=asked,
-        honest=honest(job, quorum(job, inner, asked)),
-        length=length,
+        honest=honest(job, quorum_of(job, Phase.WARM_START, asked)),
+        length=domain.length,
     )
-    return mechanism_for(job.noise, demand, SKETCH_SENSITIVITY, inner, domain, whole=False)
+    inner = sum_of(job, Phase.WARM_START)
+    return mechanism_for(job.noise, demand, KERNEL_MEAN_SENSITIVITY, inner, domain, whole=False)
 
 
-def update_mechanism(job: Job, privacy: SiloLevel, phase: str, length: int, clip_norm: float) -> Mechanism:
-    """The noise on the silos' clipped updates, which have this length with what a clip rule adds to them."""
-    inner, asked = inner_sum(job, phase), job.schedule.crowd(len(job.silos.names))
-    norm = protected_norm(job, clip_norm)
-    fewest = min(quorum(job, inner_sum(job, phase), asked) for phase in _phases_with_updates(job))
+@lru_cache(maxsize=16)
+def update_mechanism(job: Job, privacy: SiloLevel, phase: Phase, domain: RealDomain) -> Mechanism:
+    """The noise on the silos' clipped updates, which are as long as the domain's bound, and reach it at most."""
+    asked = job.schedule.crowd(len(job.silos.names))
+    fewest = min(quorum_of(job, other, asked) for other in Phase if other in _UPDATES and rounds_of(job, other))
     demand = Demand(
         epsilon=privacy.epsilon,
         delta=privacy.delta,
-        releases=releases(job),
+        releases=_most_updates(job),
         silos=asked,
         honest=honest(job, fewest),
-        length=length,
+        length=domain.length,
     )
-    return mechanism_for(job.noise, demand, norm, inner, RealDomain(length, norm), whole=True)
+    return mechanism_for(job.noise, demand, domain.bound, sum_of(job, phase), domain, whole=True)
 
 
 def mechanism_for(
@@ -153,8 +145,8 @@ def extra_entries(job: Job) -> int:
     return int(isinstance(clip_rule(job), QuantileRule))
 
 
-def releases(job: Job) -> int:
-    """How many sums of updates the busiest silo takes part in."""
+def _most_updates(job: Job) -> int:
+    """Number of sums of updates that the busiest silo takes part in."""
     match job.schedule:
         case TwoPhase(tuning_rounds=rounds):
             return 1 + rounds
@@ -163,9 +155,3 @@ def releases(job: Job) -> int:
             # that asks a silo costs it in full, without amplification.
             asked = [participants(job, number) for number in range(1, rounds + 1)]
             return max(sum(name in crowd for crowd in asked) for name in job.silos.names)
-
-
-def _phases_with_updates(job: Job) -> tuple[str, ...]:
-    if isinstance(job.schedule, TwoPhase):
-        return (PHASE_1, PHASE_2) if job.schedule.tuning_rounds else (PHASE_1,)
-    return (FEDAVG,)

@@ -1,0 +1,18 @@
+"""Which sum a phase of a job uses, and how many silos must stay in it."""
+
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.phases import Phase
+from siloseal.federation.job.sections.schedule import TwoPhase
+from siloseal.federation.sums.secure_sum import SecureSum
+
+
+def sum_of(job: Job, phase: Phase) -> SecureSum:
+    """The sum of this phase, noise aside."""
+    if phase is Phase.PHASE_2 and isinstance(job.schedule, TwoPhase):
+        return job.schedule.tuning_sum.build()
+    return job.secure_sum.build()
+
+
+def quorum_of(job: Job, phase: Phase, asked: int) -> int:
+    """Number of the asked silos that must stay: as many as the job wants, and as the sum needs."""
+    return max(job.silos.quorum(asked), sum_of(job, phase).fewest(asked))

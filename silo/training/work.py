@@ -1,0 +1,170 @@
+"""Training at a silo: it prepares the kernel mean, or the model of one round, for the sum that follows."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from siloseal.federation.errors import MessageError, WrongRound
+from siloseal.federation.job.contributions import model_contribution, start_of
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.phases import Phase, requested_steps
+from siloseal.federation.job.planning import SiloPlan
+from siloseal.federation.job.releases import Content, Lengths, Release, release_of
+from siloseal.federation.job.sections.privacy import SiloLevel, UnitLevel
+from siloseal.federation.job.sections.warm_start import KernelMeanStart
+from siloseal.federation.randomness import Randomness
+from siloseal.federation.records.storage import write_atomically
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
+from siloseal.models.building import build_learner, feature_map, model_file, shared_classes
+from siloseal.models.kernel_mean import FeatureMap
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.units import Units
+from siloseal.silo.ledger import Ledger
+from siloseal.silo.order import require_later
+from siloseal.silo.received import received_clip_norm, received_model
+from siloseal.silo.state import Checkpoint
+from siloseal.silo.training.trainer import Privacy, PrivateTrainer, TrainingProgress
+from siloseal.silo.work import Checkpoints
+
+OnTraining = Callable[[str, TrainingProgress], None]
+"""Hears how far a silo's training is."""
+
+
+class Training:
+    """One silo's training in one job."""
+
+    def __init__(
+        self,
+        job: Job,
+        silo: str,
+        data: LabelledImages,
+        units: Units,
+        plan: SiloPlan,
+        folder: Path,
+        *,
+        lengths: Lengths,
+        labels: Sequence[int],
+        ledger: Ledger | None,
+        randomness: Randomness,
+        on_progress: OnTraining,
+    ) -> None:
+        self.silo, self.plan, self._job, self._data, self._folder = silo, plan, job, data, folder
+        self._ledger, self._randomness, self._on_progress = ledger, randomness, on_progress
+        self._units, self._lengths = len(units), lengths
+        self._learner = build_learner(
+            job,
+            data.image_shape,
+            data.classes,
+            labels=labels,
+            expected_batch=plan.sampling_rate * len(units),
+            randomness=randomness,
+        )
+        self._trainer = PrivateTrainer(
+            self._learner,
+            units,
+            sampling_rate=plan.sampling_rate,
+            optimizer=job.optimizer,
+            privacy=self._privacy(plan.step_noise),
+            randomness=randomness,
+        )
+
+    def describe(self, enrolled: pb.Enrolled) -> None:
+        enrolled.image_shape.extend(self._data.image_shape)
+        enrolled.classes = shared_classes(self._job, self._data.classes)
+
+    def prepare(self, request: pb.Request, checkpoints: Checkpoints) -> pb.Prepared:
+        match request.WhichOneof("body"):
+            case "kernel_mean":
+                return self._prepare_kernel_mean(request.number, checkpoints)
+            case "train":
+                return self._train(request.number, request.train, checkpoints)
+        raise MessageError("the request asks for what a training job has not; both sides must run the same version")
+
+    def release(self, at: Checkpoint) -> Release:
+        return release_of(self._job, self._lengths, Phase(at.prepared), at.round, at.clip_norm)
+
+    def vector(self, at: Checkpoint) -> NDArray[np.float64]:
+        if self.release(at).content is Content.KERNEL_MEAN:
+            return self._features().labelled_sum(self._data.images, self._data.labels).numpy()
+        model = self._learner.vector().numpy().astype(np.float64)
+        start = np.zeros_like(model) if at.start_model is None else at.start_model.numpy().astype(np.float64)
+        return model_contribution(self._job, model, start, units=self._units, clip_norm=at.clip_norm)
+
+    def finish(self, request: pb.Finish) -> None:
+        self._learner.load(self._received(request.model))
+        self._keep_model("global.safetensors")
+
+    def state(self) -> dict[str, Tensor]:
+        return self._trainer.state()
+
+    def load_state(self, tensors: dict[str, Tensor]) -> None:
+        self._trainer.load_state(tensors)
+
+    def _prepare_kernel_mean(self, number: int, checkpoints: Checkpoints) -> pb.Prepared:
+        """The kernel mean comes first in a job, and once: a second one would be a second release."""
+        self._features()
+        if checkpoints.at.prepared and checkpoints.at.number != number:
+            raise WrongRound("the job has one kernel mean, before everything else")
+        checkpoints.save(Checkpoint(number, Phase.WARM_START))
+        return pb.Prepared()
+
+    def _train(self, number: int, train: pb.Train, checkpoints: Checkpoints) -> pb.Prepared:
+        """Train from the common start, or from the checkpoint where a crash interrupted just this request."""
+        phase = _phase(train.phase)
+        steps = requested_steps(self._job, self.silo, self._units, phase, train.round)
+        clip_norm = received_clip_norm(self._job, train.clip_norm)
+        at = checkpoints.at
+        if at.number != number:
+            require_later(phase, train.round, prepared=at.prepared, prepared_round=at.round)
+            start = self._received(train.model)
+            self._learner.load(start)
+            kept = start if isinstance(self._job.privacy, SiloLevel) else None
+            begun = Checkpoint(number, phase, train.round, start_of(train), clip_norm=clip_norm, start_model=kept)
+            checkpoints.save(begun)
+        elif (at.prepared, at.round, at.clip_norm) != (phase, train.round, clip_norm):
+            raise WrongRound(f"request {number} came again, with other training than at first")
+
+        def on_chunk(progress: TrainingProgress) -> None:
+            checkpoints.save(replace(checkpoints.at, steps_done=progress.steps_done))
+            self._randomness.begin(f"request {number}, step {progress.steps_done}")
+            self._on_progress(self.silo, progress)
+
+        done = checkpoints.at.steps_done
+        self._randomness.begin(f"request {number}, step {done}")
+        outcome = self._trainer.train(steps, phase=phase, done=done, on_chunk=on_chunk)
+        if phase is Phase.PHASE_1:
+            self._keep_model("trained.safetensors")
+        spent = 0.0 if self._ledger is None else self._ledger.spent_roughly()
+        return pb.Prepared(stopped_by_budget=outcome.stopped_by_budget, epsilon_spent=spent)
+
+    def _features(self) -> FeatureMap:
+        if not isinstance(self._job.warm_start, KernelMeanStart):
+            raise WrongRound("the job has no kernel mean")
+        return feature_map(self._job, self._job.warm_start, self._data.image_shape, self._data.classes)
+
+    def _received(self, array: sums_pb2.Array) -> torch.Tensor:
+        return received_model(array, length=self._lengths.model, largest=self._job.largest_weight)
+
+    def _keep_model(self, name: str) -> None:
+        content = model_file(self._job.learner, self._learner.shared_model)
+        write_atomically(self._folder / name, content, mode=0o600)
+
+    def _privacy(self, step_noise: float | None) -> Privacy | None:
+        if self._ledger is None or not isinstance(self._job.privacy, UnitLevel):
+            return None
+        # A silo that no round asks has no noise planned. Should it be made to train, the ledger refuses infinite noise.
+        return Privacy(self._job.privacy.clip_norm, step_noise or math.inf, self._ledger)
+
+
+def _phase(name: str) -> Phase:
+    try:
+        return Phase(name)
+    except ValueError as error:
+        raise WrongRound(f"a training was asked for in {name!r}, which is no phase of a job") from error
