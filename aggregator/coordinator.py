@@ -16,23 +16,20 @@ from numpy.typing import NDArray
 
 from siloseal.aggregator.clip_norm import ClipNorm
 from siloseal.aggregator.dispatcher import Dispatcher, Patience
+from siloseal.aggregator.enrolment import agree, enrol
 from siloseal.aggregator.journal import Journal
 from siloseal.aggregator.observer import Model, Observer, Shape
-from siloseal.federation.errors import MessageError, RunError, SignatureInvalid
-from siloseal.federation.job.agreement import Agreement
-from siloseal.federation.job.beacon import COMMITMENT_BYTES, join_nonces, require_committed
+from siloseal.federation.errors import MessageError, RunError
 from siloseal.federation.job.contributions import start_of, to_model
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
-from siloseal.federation.job.releases import Run, release_of
+from siloseal.federation.job.releases import release_of
 from siloseal.federation.job.sections.data import LARGEST_SIDE, MOST_CLASSES
 from siloseal.federation.job.sections.privacy import ExampleLevel
 from siloseal.federation.job.sections.schedule import FedAvg, TwoPhase
 from siloseal.federation.job.sections.warm_start import ColdStart, KernelMeanStart, LeaderStart, PublicStart
-from siloseal.federation.records.identity import KEY_BYTES
 from siloseal.federation.transport.engine import Engine
 from siloseal.federation.transport.wire import messages_pb2 as pb
-from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import to_array
 from siloseal.models.building import feature_map, initial_model, load_generator, vector_lengths, with_generator
 from siloseal.models.kernel_mean import FeatureMap, fit_generator
@@ -93,34 +90,14 @@ class Coordinator:
 
     def _enrol(self) -> tuple[Shape, int]:
         """Everyone must be there, and hear that everyone agreed to the same job, and everyone's nonce."""
-        names = self._job.silos.names
-        replies = self._dispatcher.ask(dict.fromkeys(names, pb.Request(enrol=pb.Enrol())), check=_require_enrolment)
-        identities = {silo: reply.enrolled.identity for silo, reply in replies.items()}
+        replies = enrol(self._job, self._dispatcher, check=_require_images)
         kinds = {silo: (tuple(r.enrolled.image_shape), r.enrolled.classes) for silo, r in replies.items()}
         if len(set(kinds.values())) != 1:
             raise RunError(
                 f"the silos' data differ in shape or classes: {kinds}; resize, or agree on the classes, and begin "
                 "another run"
             )
-        agreement = Agreement(self._dispatcher.run_id, self._job.digest, identities)
-        agreements = [sums_pb2.Piece(silo=silo, data=replies[silo].enrolled.agreement) for silo in names]
-        commitments = [sums_pb2.Piece(silo=silo, data=replies[silo].enrolled.commitment) for silo in names]
-        try:  # the silos check it against their own rosters; this is to end before they have worked in vain
-            committed = agreement.check(agreements, commitments)
-        except SignatureInvalid as error:
-            raise RunError(
-                f"the silos do not agree on the job and on each other's keys ({error}); hand out one roster to "
-                "everyone, and begin another run"
-            ) from error
-
-        def hear(silo: str, reply: pb.Reply) -> None:
-            require_committed(agreement, silo, reply.begun.nonce, committed[silo])
-
-        everyone = pb.Begin(agreements=agreements, commitments=commitments)
-        begun = self._dispatcher.ask(dict.fromkeys(names, pb.Request(begin=everyone)), check=hear)
-        nonces = [sums_pb2.Piece(silo=silo, data=begun[silo].begun.nonce) for silo in names]
-        self._run = Run(join_nonces(agreement, committed, nonces), identities)
-        self._dispatcher.ask(dict.fromkeys(names, pb.Request(nonces=pb.Nonces(nonces=nonces))))
+        self._run = agree(self._job, self._dispatcher, replies)
         (channels, height, width), classes = next(iter(kinds.values()))
         self._lengths = vector_lengths(self._job, (channels, height, width), classes)
         self._observer.enrolled((channels, height, width), classes)
@@ -225,20 +202,12 @@ class Coordinator:
         self._observer.stage(stage)
 
 
-def _require_enrolment(silo: str, reply: pb.Reply) -> None:
+def _require_images(silo: str, reply: pb.Reply) -> None:
     shape, classes = list(reply.enrolled.image_shape), reply.enrolled.classes
     if len(shape) != 3 or not 1 <= min(shape) <= max(shape) <= LARGEST_SIDE or not 1 <= classes <= MOST_CLASSES:
         raise MessageError(
             f"{silo} enrols with images of shape {shape[:4]} in {classes} classes, expected three sizes up to "
             f"{LARGEST_SIDE} and up to {MOST_CLASSES} classes"
-        )
-    if len(reply.enrolled.identity) != KEY_BYTES:
-        raise MessageError(
-            f"{silo} enrols with an identity key of {len(reply.enrolled.identity)} bytes, expected {KEY_BYTES}"
-        )
-    if len(reply.enrolled.commitment) != COMMITMENT_BYTES:
-        raise MessageError(
-            f"{silo} enrols with a commitment of {len(reply.enrolled.commitment)} bytes, expected {COMMITMENT_BYTES}"
         )
 
 

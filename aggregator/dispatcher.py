@@ -10,6 +10,7 @@ import numpy as np
 
 from siloseal.aggregator.journal import Journal
 from siloseal.aggregator.observer import Observer
+from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.errors import MessageError, SiloRefused, WrongRound
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.releases import Release
@@ -21,7 +22,7 @@ from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, printable, require_at_most
 
 ANSWERS = {"enrol": "enrolled", "begin": "begun", "nonces": "ready", "kernel_mean": "prepared", "train": "prepared",
-           "sum": "sum", "finish": "finished"}  # fmt: skip
+           "query": "prepared", "sum": "sum", "finish": "finished"}  # fmt: skip
 """What a reply holds, by what was asked."""
 
 
@@ -41,7 +42,9 @@ class Patience:
 class Dispatcher:
     """Asks all silos of a step at once and gives their replies, each asked once in the run's life."""
 
-    def __init__(self, job: Job, engine: Engine, journal: Journal, patience: Patience, observer: Observer) -> None:
+    def __init__(
+        self, job: Job | AnalyticsJob, engine: Engine, journal: Journal, patience: Patience, observer: Observer
+    ) -> None:
         self.stage = "enrolment"
         self.asked = ""
         """What the request under way asks for."""

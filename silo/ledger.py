@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.analytics.guarantee import analytics_guarantee
 from siloseal.federation.errors import BudgetExceeded, LedgerDamaged, UncountableEvent
 from siloseal.federation.job.guarantee import EXAMPLE_AT_SILO, Guarantee, guarantee_of
 from siloseal.federation.job.job import Job
@@ -179,7 +181,12 @@ def _number(value: object) -> float:
     return value  # type: ignore[return-value]  # int or float, and steps must stay an int
 
 
-def open_ledger(job: Job, silo: str, folder: Path, *, worked_before: bool) -> Ledger | None:
+def guarantee_in(job: Job | AnalyticsJob) -> Guarantee:
+    """Whom a job protects, be it training or queries."""
+    return analytics_guarantee(job) if isinstance(job, AnalyticsJob) else guarantee_of(job)
+
+
+def open_ledger(job: Job | AnalyticsJob, silo: str, folder: Path, *, worked_before: bool) -> Ledger | None:
     """The ledger of a silo in one run; none where privacy is off. A silo that has worked must have one already."""
     if isinstance(job.privacy, NoPrivacy):
         return None
@@ -190,4 +197,4 @@ def open_ledger(job: Job, silo: str, folder: Path, *, worked_before: bool) -> Le
             "backup, or begin another run"
         )
     budget = Budget(job.privacy.epsilon, job.privacy.delta)
-    return Ledger(path, silo=silo, budget=budget, guarantee=guarantee_of(job))
+    return Ledger(path, silo=silo, budget=budget, guarantee=guarantee_in(job))

@@ -3,16 +3,21 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from siloseal.federation.errors import DataError
+from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.analytics.releases import planned_costs, shared_noise
+from siloseal.federation.errors import BudgetExceeded, DataError
 from siloseal.federation.job.contributions import require_precision
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.planning import plan_silo
+from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.models.building import vector_lengths
 from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.tables import Table
 from siloseal.silo.data.units import units_of
-from siloseal.silo.ledger import open_ledger
+from siloseal.silo.ledger import Ledger, open_ledger
+from siloseal.silo.queries import Queries
 from siloseal.silo.runtime import Silo
 from siloseal.silo.state import SiloState
 from siloseal.silo.training.work import OnTraining, Training
@@ -56,3 +61,38 @@ def open_training_silo(
         if ledger is not None:
             ledger.close()
         raise
+
+
+def open_query_silo(
+    job: AnalyticsJob,
+    table: Table,
+    folder: Path,
+    *,
+    identity: Identity,
+    roster: Mapping[str, bytes],
+    randomness: Randomness,
+) -> Silo:
+    """A silo that answers queries about these records, in its folder, where it finds what an interrupted run left."""
+    work = Queries(job, identity.name, table)
+    ledger = open_ledger(job, identity.name, folder, worked_before=SiloState(folder).exists())
+    if ledger is None:
+        raise AssertionError("every job of queries has a budget")
+    try:
+        _require_budget(job, ledger)
+        return Silo(job, work, folder, identity=identity, roster=roster, ledger=ledger, randomness=randomness)
+    except BaseException:
+        ledger.close()
+        raise
+
+
+def _require_budget(job: AnalyticsJob, ledger: Ledger) -> None:
+    """`BudgetExceeded` where the last query could not be paid for: what the first ones cost would be wasted."""
+    charged = {charge.phase for charge in ledger.charges}
+    left = [event for name, event in planned_costs(job, shared_noise(job)) if name not in charged]
+    epsilon = epsilon_of([*(charge.event for charge in ledger.charges), *left], job.privacy.delta)
+    if not epsilon <= job.privacy.epsilon:
+        raise BudgetExceeded(
+            f"{ledger.silo} has spent epsilon {ledger.epsilon:.3f} of {job.privacy.epsilon:g} in a run that was "
+            f"interrupted, and what is left of it would make {epsilon:.3f}. Plan for that with "
+            "privacy.reserve_releases, in another folder (--out), if the silos agree to spend as much once more"
+        )

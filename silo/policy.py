@@ -1,11 +1,12 @@
 """The silo's last word on a job, before anything touches its data."""
 
 import math
+from contextlib import suppress
 from pathlib import Path
 
+from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.config.loading import load_config
-from siloseal.federation.errors import LedgerDamaged, PolicyRefused
-from siloseal.federation.job.guarantee import guarantee_of
+from siloseal.federation.errors import ConfigError, LedgerDamaged, PolicyRefused
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.planning import costs_of
 from siloseal.federation.job.releases import Lengths, releases
@@ -15,7 +16,7 @@ from siloseal.federation.job.sections.warm_start import LeaderStart
 from siloseal.federation.privacy.accounting import epsilon_of, epsilon_text
 from siloseal.federation.privacy.events import Event, exchanged
 from siloseal.silo.config import Policy
-from siloseal.silo.ledger import Budget, Ledger
+from siloseal.silo.ledger import Budget, Ledger, guarantee_in
 from siloseal.silo.state import SiloState
 
 JOB_FILE = "job.yaml"
@@ -37,9 +38,25 @@ def check_policy(policy: Policy, job: Job, *, silo: str, lengths: Lengths, spent
         found.append(
             f"learner makes a model of {lengths.model} parameters, but policy.largest_model is {policy.largest_model}"
         )
+    _require_nothing_found(found, job.name, silo)
+
+
+def check_query_policy(policy: Policy, job: AnalyticsJob, *, silo: str, spent: Budget) -> None:
+    """The same for a job of queries, which protects single records: examples, in the words of a policy."""
+    found = [
+        *_allowed("privacy.kind", "example_level", "privacy", policy.privacy),
+        *_allowed("mechanism.kind", job.mechanism.kind, "mechanisms", policy.mechanisms),
+        *_spending(policy, job.privacy.epsilon, job.privacy.epsilon, job.privacy.delta, spent),
+        *_allowed("secure_sum.kind", job.secure_sum.kind, "secure_sums", policy.secure_sums),
+        *_crowd(policy, job.quorum, "silos.names, silos.fewest"),
+    ]
+    _require_nothing_found(found, job.name, silo)
+
+
+def _require_nothing_found(found: list[str], job: str, silo: str) -> None:
     if found:
         raise PolicyRefused(
-            f"{silo}'s policy does not allow the job {job.name}: {', and '.join(found)}; change the job, or the policy "
+            f"{silo}'s policy does not allow the job {job}: {', and '.join(found)}; change the job, or the policy "
             f"in {silo}'s silo.yaml"
         )
 
@@ -48,14 +65,14 @@ def spent_in(runs: list[Path], silo: str) -> Budget:
     """What these runs of the silo have cost together, by their jobs and ledgers."""
     epsilon = delta = 0.0
     for folder in runs:
-        job, trained = load_config(Job, folder / JOB_FILE), SiloState(folder).has_trained()
+        job, trained = _job_in(folder), SiloState(folder).has_trained()
         if isinstance(privacy := job.privacy, NoPrivacy):
             if trained:
                 return Budget(math.inf, math.inf)  # without noise: nothing bounds what it told
             continue
         if (path := folder / "ledger.jsonl").exists():
             budget = Budget(privacy.epsilon, privacy.delta)
-            with Ledger(path, silo=silo, budget=budget, guarantee=guarantee_of(job)) as ledger:
+            with Ledger(path, silo=silo, budget=budget, guarantee=guarantee_in(job)) as ledger:
                 events = [charge.event for charge in ledger.charges]
                 silo_level = isinstance(privacy, SiloLevel)
                 epsilon += of_one_example(events, privacy.delta) if silo_level else ledger.epsilon
@@ -68,25 +85,41 @@ def spent_in(runs: list[Path], silo: str) -> Budget:
     return Budget(epsilon, delta)
 
 
+def _job_in(folder: Path) -> Job | AnalyticsJob:
+    """The job of a run that this silo took part in: training, or queries."""
+    path = folder / JOB_FILE
+    try:
+        return load_config(Job, path)
+    except ConfigError:
+        with suppress(ConfigError):
+            return load_config(AnalyticsJob, path)
+        raise
+
+
 def _privacy(policy: Policy, job: Job, silo: str, lengths: Lengths, spent: Budget) -> list[str]:
     found = _allowed("privacy.kind", job.privacy.kind, "privacy", policy.privacy)
     if isinstance(job.privacy, NoPrivacy):
         return found
     found += _allowed("mechanism.kind", job.noise.kind, "mechanisms", policy.mechanisms)
+    if not isinstance(job.privacy, SiloLevel):
+        return found + _spending(policy, job.privacy.epsilon, job.privacy.epsilon, job.privacy.delta, spent)
+    of_silo = costs_of(job, silo, lengths)
+    epsilon = of_one_example([event for events in of_silo.values() for event in events], job.privacy.delta)
+    words = f" for the silo as a whole, which is {epsilon_text(epsilon)} for one example"
+    return found + _spending(policy, job.privacy.epsilon, epsilon, job.privacy.delta, spent, words)
+
+
+def _spending(policy: Policy, given: float, epsilon: float, delta: float, spent: Budget, words: str = "") -> list[str]:
+    """What is wrong with a cost of `epsilon` for one example, which the job gives as `given`."""
     # What is told of earlier runs is rounded up: to the digit it tells the sampling rate, and so the size of the data.
-    told = _rounded_up(spent.epsilon, policy.largest_epsilon)
-    epsilon, words = job.privacy.epsilon, ""
-    if isinstance(job.privacy, SiloLevel):
-        of_silo = costs_of(job, silo, lengths)
-        epsilon = of_one_example([event for events in of_silo.values() for event in events], job.privacy.delta)
-        words = f" for the silo as a whole, which is {epsilon_text(epsilon)} for one example"
-    for name, given, asked, before, shown, largest, unit in (
-        ("epsilon", job.privacy.epsilon, epsilon, spent.epsilon, told, policy.largest_epsilon, words),
-        ("delta", job.privacy.delta, job.privacy.delta, spent.delta, spent.delta, policy.largest_delta, ""),
+    told, found = _rounded_up(spent.epsilon, policy.largest_epsilon), list[str]()
+    for name, shown, asked, before, earlier, largest, unit in (
+        ("epsilon", given, epsilon, spent.epsilon, told, policy.largest_epsilon, words),
+        ("delta", delta, delta, spent.delta, spent.delta, policy.largest_delta, ""),
     ):
         if asked + before > largest * (1 + 1e-9):
-            earlier = f" and earlier runs have spent up to {shown:.4g}" if before else ""
-            found.append(f"privacy.{name} is {given:g}{unit}{earlier}, but policy.largest_{name} is {largest:g}")
+            past = f" and earlier runs have spent up to {earlier:.4g}" if before else ""
+            found.append(f"privacy.{name} is {shown:g}{unit}{past}, but policy.largest_{name} is {largest:g}")
     return found
 
 
@@ -108,12 +141,14 @@ def _sums(policy: Policy, job: Job, silo: str, lengths: Lengths) -> list[str]:
     if isinstance(job.warm_start, LeaderStart) and job.warm_start.silo == silo:
         found += _allowed("the sum of warm_start.silo alone", "plain", "secure_sums", policy.secure_sums)
     quorums = [release.quorum for release in releases(job, lengths) if silo in release.roster]
-    if min(quorums, default=policy.fewest_silos) < policy.fewest_silos:
-        found.append(
-            f"a sum of the job may be over {min(quorums)} silos (silos.names, silos.fewest, schedule.fraction), but "
-            f"policy.fewest_silos is {policy.fewest_silos}"
-        )
-    return found
+    fewest = min(quorums, default=policy.fewest_silos)
+    return found + _crowd(policy, fewest, "silos.names, silos.fewest, schedule.fraction")
+
+
+def _crowd(policy: Policy, fewest: int, where: str) -> list[str]:
+    if fewest >= policy.fewest_silos:
+        return []
+    return [f"a sum of the job may be over {fewest} silos ({where}), but policy.fewest_silos is {policy.fewest_silos}"]
 
 
 def _allowed(where: str, kind: str, name: str, allowed: tuple[str, ...]) -> list[str]:

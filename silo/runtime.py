@@ -128,11 +128,14 @@ class Silo:
                 self.work.finish(message.finish)
                 reply.finished.CopyFrom(pb.Finished())
             case _:
-                reply.prepared.CopyFrom(self.work.prepare(message, self))
+                reply.prepared.CopyFrom(self.work.prepare(message, self, self._run(last)))
 
     def _agreement(self, message: pb.Request) -> Agreement:
         roster = {name: self._roster[name] for name in self._job.silos.names}
         return Agreement(message.run_id, self._job.digest, roster)
+
+    def _run(self, last: pb.LastReply) -> Run:
+        return Run(last.draw.beacon, self._roster)
 
     def _sum(self, number: int, request: pb.Sum, last: pb.LastReply) -> bytes:
         session = Session.from_wire(request.session)
@@ -150,7 +153,7 @@ class Silo:
         if not self.at.prepared:
             raise WrongRound("nothing was prepared for a sum; the aggregator must ask for work first")
         release = self.work.release(self.at)
-        require_agreed(session, release, Run(last.draw.beacon, self._roster), self.at.start)
+        require_agreed(session, release, self._run(last), self.at.start)
         if last.side and last.session_digest == session.digest:
             side = self._contribute(release, session)
             side.restore(last.side)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from siloseal.federation.job.releases import Release
+from siloseal.federation.job.releases import Release, Run
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.silo.state import Checkpoint
 
@@ -28,7 +28,7 @@ class Work(Protocol):
     def describe(self, enrolled: pb.Enrolled) -> None:
         """Add what everyone must agree on about the data: the shape of an example and the number of classes."""
 
-    def prepare(self, request: pb.Request, checkpoints: Checkpoints) -> pb.Prepared:
+    def prepare(self, request: pb.Request, checkpoints: Checkpoints, run: Run) -> pb.Prepared:
         """Do what a request asks for, so that a sum can follow; a typed error for what the job does not say."""
 
     def release(self, at: Checkpoint) -> Release:

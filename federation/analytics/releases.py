@@ -1,92 +1,73 @@
-"""What each release of a job is: its noise, its sum and what it costs. Every party computes that from the job."""
+"""The releases of a job of queries: noise, sum and cost of each. Every party computes them from the job."""
 
 import hashlib
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import lru_cache
 
 from siloseal.federation.analytics.config import AnalyticsJob
-from siloseal.federation.analytics.query import CountingMechanism, NoisyTotal, Progress
+from siloseal.federation.analytics.query import NoisyTotal, Progress, Query
 from siloseal.federation.analytics.shared_noise import SharedNoise
 from siloseal.federation.errors import ConfigError, DomainError
+from siloseal.federation.job.releases import Content, Release, Run
 from siloseal.federation.privacy.accounting import epsilon_of, smallest_noise
 from siloseal.federation.privacy.events import Event
 from siloseal.federation.privacy.mechanisms.counts import NoisyCounts
 from siloseal.federation.privacy.mechanisms.tables import LARGEST_VARIANCE
-from siloseal.federation.sums.noisy_sum import NoisySum
 from siloseal.federation.sums.secure_sum import Sum
-from siloseal.federation.sums.session import Session
 
-KEY_BYTES = 32
-
-
-@dataclass(frozen=True)
-class AnalyticsRun:
-    """One execution of a job among silos with these identity keys."""
-
-    id: bytes
-    """Random bytes that name the execution, drawn by the one process that plays all parties.
-
-    An aggregator on a machine of its own must not draw it: it names the sums, and with them the order of the SecAgg+
-    ring. Between machines a beacon belongs here (`siloseal.federation.job.beacon`).
-    """
-    roster: Mapping[str, bytes]
-
-    def progress(self, number: int) -> Progress:
-        """Of the query with this number, before its first release."""
-        return Progress(key=hashlib.sha256(b"analytics hash" + self.id + number.to_bytes(8, "big")).digest())
+_BEFORE = Progress(key=bytes(32))
+"""Stands for a query's beginning where its hashes do not matter."""
 
 
-@dataclass(frozen=True)
-class Release:
-    """One sum of one query."""
-
-    phase: str
-    """By which the ledger names it."""
-    mechanism: CountingMechanism
-    scheme: NoisySum
-    session: Session
-    event: Event
-
-    def read(self, total: Sum) -> NoisyTotal:
-        """What the sum told, and how wide the noise of those who are in it is."""
-        return NoisyTotal(total.total.astype(float), self.mechanism.spread(len(total.contributors)))
+def progress_of(run: Run, number: int) -> Progress:
+    """The progress of the query with this number before its first release. Its hashes differ from run to run."""
+    return Progress(key=hashlib.sha256(b"analytics hash" + run.beacon + number.to_bytes(8, "big")).digest())
 
 
-def next_release(job: AnalyticsJob, run: AnalyticsRun, number: int, progress: Progress) -> Release:
+def query_release(job: AnalyticsJob, number: int, progress: Progress) -> Release:
     """The release that follows this progress of the query with this number."""
-    query, level = job.queries[number], len(progress.totals)
+    query, inner = job.queries[number], job.secure_sum.build()
     mechanism, domain = query.mechanism(shared_noise(job)), query.domain(progress, job.largest_silo)
-    scheme = NoisySum(mechanism, job.secure_sum.build())
-    identity = b"analytics sum" + run.id + number.to_bytes(8, "big") + level.to_bytes(8, "big")
-    session = Session(
-        id=hashlib.sha256(identity).digest(),
-        roster=job.silos.names,
+    return Release(
+        phase=title_of(query, number, len(progress.totals)),
+        round=len(progress.totals),
+        content=Content.COUNTS,
+        inner=inner,
+        mechanism=mechanism,
         domain=domain,
-        scheme=scheme.name,
+        roster=job.silos.names,
         quorum=job.quorum,
-        identities=tuple(run.roster[name] for name in job.silos.names),
-        start=hashlib.sha256(job.digest + progress.digest).digest(),
+        event=mechanism.event(domain, job.honest),
     )
-    phase = f"{number + 1}. {query.title}" + (f", release {level + 1}" if query.releases > 1 else "")
-    return Release(phase, mechanism, scheme, session, mechanism.event(domain, job.honest))
 
 
-def planned_events(job: AnalyticsJob, noise: SharedNoise, told: tuple[int, ...] = ()) -> list[Event]:
-    """What all releases of all queries cost at most, without the first ones of each that have come in already."""
-    events = list[Event]()
-    for query, done in zip(job.queries, told or (0,) * len(job.queries), strict=True):
-        domain = query.domain(Progress(key=bytes(KEY_BYTES)), job.largest_silo)
-        events += [query.mechanism(noise).event(domain, job.honest)] * (query.releases - done)
-    return events
+def title_of(query: Query, number: int, level: int) -> str:
+    """The name of a release in the ledger."""
+    return f"{number + 1}. {query.title}" + (f", release {level + 1}" if query.releases > 1 else "")
 
 
-def _with_reserve(job: AnalyticsJob, noise: SharedNoise) -> list[Event]:
-    """And those that crashes may throw away: the costliest release so many times more."""
-    events = planned_events(job, noise)
-    costliest = max(set(events), key=lambda event: epsilon_of([event], job.privacy.delta))
-    return events + [costliest] * job.privacy.reserve_releases
+def start_of(job: AnalyticsJob, progress: Progress) -> bytes:
+    """Names what the earlier releases of a query told, so that silos which were told different totals notice."""
+    return hashlib.sha256(job.digest + progress.digest).digest()
+
+
+def read_total(job: AnalyticsJob, number: int, summed: Sum) -> NoisyTotal:
+    """What a release told, and how wide the noise of those who are in it is."""
+    mechanism = job.queries[number].mechanism(shared_noise(job))
+    return NoisyTotal(summed.total.astype(float), mechanism.spread(len(summed.contributors)))
+
+
+def planned_costs(job: AnalyticsJob, noise: SharedNoise) -> Iterator[tuple[str, Event]]:
+    """The name and the cost of every release that the queries may take."""
+    for number, query in enumerate(job.queries):
+        event = query.mechanism(noise).event(query.domain(_BEFORE, job.largest_silo), job.honest)
+        yield from ((title_of(query, number, level), event) for level in range(query.releases))
+
+
+def planned_epsilon(job: AnalyticsJob) -> float:
+    """The most that all queries together cost."""
+    return epsilon_of([event for _, event in planned_costs(job, shared_noise(job))], job.privacy.delta)
 
 
 @lru_cache(maxsize=16)
@@ -99,13 +80,19 @@ def shared_noise(job: AnalyticsJob) -> SharedNoise:
     def noise(multiplier: float) -> SharedNoise:
         return SharedNoise(job.mechanism.kind, multiplier, job.honest, job.privacy.records)
 
-    least = smallest_noise(lambda z: _with_reserve(job, noise(z)), epsilon=job.privacy.epsilon, delta=job.privacy.delta)
+    def events(multiplier: float) -> list[Event]:
+        """All planned ones, and the costliest as many times more as the job reserves."""
+        planned = [event for _, event in planned_costs(job, noise(multiplier))]
+        costliest = max(set(planned), key=lambda event: epsilon_of([event], job.privacy.delta))
+        return planned + [costliest] * job.privacy.reserve_releases
+
+    least = smallest_noise(events, epsilon=job.privacy.epsilon, delta=job.privacy.delta)
     return noise(math.ceil(least * 1e6) / 1e6)  # two machines whose logarithms differ in the last bit still agree
 
 
 def require_feasible(job: AnalyticsJob) -> None:
     """`ConfigError` where a release cannot be drawn or carried: before anyone is charged for it."""
-    noise, inner = shared_noise(job), job.secure_sum.build()
+    noise = shared_noise(job)
     for number, query in enumerate(job.queries):
         mechanism = query.mechanism(noise)
         if isinstance(mechanism, NoisyCounts) and mechanism.noise.variance > LARGEST_VARIANCE:
@@ -113,8 +100,8 @@ def require_feasible(job: AnalyticsJob) -> None:
                 f"queries.{number}: {query.title} needs noise of variance {mechanism.noise.variance:g} in steps of its "
                 f"grid, at most {LARGEST_VARIANCE:g} can be drawn; lower its steps, or raise privacy.epsilon"
             )
-        domain = query.domain(Progress(key=bytes(KEY_BYTES)), job.largest_silo)
+        release = query_release(job, number, _BEFORE)
         try:
-            NoisySum(mechanism, inner).admit(domain, len(job.silos.names))
+            release.scheme.admit(release.domain, len(release.roster))
         except DomainError as error:
             raise ConfigError(f"queries.{number}: {query.title} does not fit the sum: {error}") from error

@@ -15,7 +15,7 @@ from siloseal.federation.job.contributions import model_contribution, start_of
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase, requested_steps
 from siloseal.federation.job.planning import SiloPlan
-from siloseal.federation.job.releases import Content, Lengths, Release, release_of
+from siloseal.federation.job.releases import Content, Lengths, Release, Run, release_of
 from siloseal.federation.job.sections.privacy import SiloLevel, UnitLevel
 from siloseal.federation.job.sections.warm_start import KernelMeanStart
 from siloseal.federation.randomness import Randomness
@@ -79,7 +79,7 @@ class Training:
         enrolled.image_shape.extend(self._data.image_shape)
         enrolled.classes = shared_classes(self._job, self._data.classes)
 
-    def prepare(self, request: pb.Request, checkpoints: Checkpoints) -> pb.Prepared:
+    def prepare(self, request: pb.Request, checkpoints: Checkpoints, run: Run) -> pb.Prepared:
         match request.WhichOneof("body"):
             case "kernel_mean":
                 return self._prepare_kernel_mean(request.number, checkpoints)

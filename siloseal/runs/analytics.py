@@ -1,37 +1,31 @@
-"""`siloseal analytics`: all queries of a job, among silos of this machine with folders and identities of their own."""
+"""A whole run of queries: tables, silos, the job, and the folder with its answers."""
 
-import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 import torch
 from pydantic import Field, ValidationError
 
+from siloseal.aggregator.observer import Observer
+from siloseal.aggregator.queries import QueryCoordinator, QueryOutcome
 from siloseal.federation.analytics.config import AnalyticsJob, CsvTables
+from siloseal.federation.analytics.guarantee import analytics_guarantee
 from siloseal.federation.analytics.query import Answer
-from siloseal.federation.analytics.releases import (
-    AnalyticsRun,
-    next_release,
-    planned_events,
-    require_feasible,
-    shared_noise,
-)
-from siloseal.federation.config.loading import load_config, to_yaml
+from siloseal.federation.analytics.releases import planned_epsilon, require_feasible
 from siloseal.federation.config.section import Section
-from siloseal.federation.errors import ConfigError, RunError
-from siloseal.federation.privacy.accounting import MEANINGLESS_EPSILON, epsilon_of, epsilon_text
-from siloseal.federation.randomness import Randomness, SecureRandomness
-from siloseal.federation.records.identity import Identity
-from siloseal.federation.records.storage import locked, make_folder, write_atomically
-from siloseal.federation.sums.driving import Ask, run_sum
-from siloseal.runs.release_log import Told
-from siloseal.silo.analytics import AnalyticsSilo, guarantee_of
+from siloseal.federation.errors import RunError
+from siloseal.federation.privacy.accounting import MEANINGLESS_EPSILON, epsilon_text
+from siloseal.federation.randomness import SecureRandomness
+from siloseal.federation.records.storage import locked, write_atomically
+from siloseal.runs.folder import begin_folder
+from siloseal.runs.simulation import Home, RandomnessOf, local_engine, open_each, open_journal
 from siloseal.silo.data.loading import load
 from siloseal.silo.data.partition import partition
 from siloseal.silo.data.paths import expand
 from siloseal.silo.data.tables import Table, image_table, read_table
+from siloseal.silo.opening import open_query_silo
+from siloseal.silo.runtime import Silo
 
 INTERVALS = (
     "95 % intervals, each on its own, are about the noise: they hold the figure of the silos' pooled records, and say "
@@ -39,8 +33,6 @@ INTERVALS = (
 )
 
 Say = Callable[[str], None]
-RandomnessOf = Callable[[str], Randomness]
-"""Each silo's own source."""
 
 
 class Answers(Section):
@@ -65,15 +57,15 @@ def run_analytics(
         return known, folder
     require_feasible(job)
     tables = read_tables(job)
-    _begin(job, folder)
-    with locked(folder), open_silos(job, tables, folder, randomness_of) as (silos, run, told):
-        answers = ask_all(job, run, silos, told, say)
+    begin_folder(job, folder)
+    with locked(folder):
+        outcome = answer_queries(job, tables, folder, randomness_of, _Said(say))
         # What was planned, and not what was charged: whether a query ended early depends on the data.
-        epsilon = epsilon_of(planned_events(job, shared_noise(job)), job.privacy.delta)
+        epsilon = planned_epsilon(job)
         found = Answers(
             name=job.name,
             job=job.digest.hex(),
-            answers=answers,
+            answers=outcome.answers,
             epsilon=epsilon,
             delta=job.privacy.delta,
             guarantee=guarantee(job, epsilon),
@@ -82,54 +74,38 @@ def run_analytics(
     return found, folder
 
 
-def ask_all(
+def answer_queries(
     job: AnalyticsJob,
-    run: AnalyticsRun,
-    silos: Mapping[str, AnalyticsSilo],
-    told: Told,
-    say: Say,
-    ask: Ask | None = None,
-) -> tuple[Answer, ...]:
-    """Every query, release by release, each by a sum of its own; those that came in before are not asked again."""
-    carry = ask or (lambda messages: {name: silos[name].answer(message) for name, message in messages.items()})
-    answers = list[Answer]()
-    for number, query in enumerate(job.queries):
-        say(f"{query.title} ...")
-        progress = told.progress(run, number)
-        while not query.finished(progress):
-            release = next_release(job, run, number, progress)
-            for silo in silos.values():
-                silo.join(number, progress)
-            total = release.read(run_sum(release.scheme, release.session, carry))
-            told.add(number, total)
-            progress = progress.after(total)
-        answers.append(query.answer(progress))
-    return tuple(answers)
+    tables: Mapping[str, Table],
+    folder: Path,
+    randomness_of: RandomnessOf,
+    observer: Observer,
+) -> QueryOutcome:
+    """All queries among silos of this process. Run again after an interruption, it goes on where it stopped."""
+
+    def opened(home: Home) -> Silo:
+        return open_query_silo(
+            job,
+            tables[home.name],
+            home.folder,
+            identity=home.identity,
+            roster=home.roster,
+            randomness=randomness_of(home.name),
+        )
+
+    with open_each(job.silos.names, folder, opened) as silos, open_journal(folder, job.digest) as journal:
+        return QueryCoordinator(job, local_engine(silos, workers=1), journal, observer).run()
 
 
-@contextmanager
-def open_silos(
-    job: AnalyticsJob, tables: Mapping[str, Table], folder: Path, randomness_of: RandomnessOf
-) -> Iterator[tuple[dict[str, AnalyticsSilo], AnalyticsRun, Told]]:
-    """The job's silos, each in its own folder, where it finds the ledger of an interrupted run; and what that told."""
-    told = Told(job, folder / "told.json")
-    homes = {name: folder / "silos" / name for name in job.silos.names}
-    identities = {name: Identity.in_file(name, home / "identity.key") for name, home in homes.items()}
-    run = AnalyticsRun(os.urandom(32), {name: identity.public for name, identity in identities.items()})
-    with ExitStack() as stack:
-        silos = dict[str, AnalyticsSilo]()
-        for name, home in homes.items():
-            silos[name] = AnalyticsSilo(
-                job,
-                tables[name],
-                home,
-                identity=identities[name],
-                run=run,
-                randomness=randomness_of(name),
-                told=told.releases,
-            )
-            stack.callback(silos[name].close)
-        yield silos, run, told
+class _Said(Observer):
+    """Says which query is under way."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+
+    def stage(self, stage: str) -> None:
+        """A query begins."""
+        self._say(f"{stage} ...")
 
 
 def read_tables(job: AnalyticsJob) -> dict[str, Table]:
@@ -150,11 +126,11 @@ def read_tables(job: AnalyticsJob) -> dict[str, Table]:
 
 def guarantee(job: AnalyticsJob, epsilon: float) -> str:
     """In one line that a person can quote."""
-    guarantee = guarantee_of(job)
+    promised = analytics_guarantee(job)
     weak = " (no meaningful guarantee: epsilon is too large)" if epsilon > MEANINGLESS_EPSILON else ""
     return (
-        f"({epsilon_text(epsilon)}, {job.privacy.delta:g})-differential privacy{weak} for {guarantee.unit} "
-        f"({guarantee.relation}) over all queries; {guarantee.noise}; Renyi accounting; what other runs on the same "
+        f"({epsilon_text(epsilon)}, {job.privacy.delta:g})-differential privacy{weak} for {promised.unit} "
+        f"({promised.relation}) over all queries; {promised.noise}; Renyi accounting; what other runs on the same "
         "records cost comes on top."
     )
 
@@ -171,23 +147,3 @@ def _answers_in(folder: Path, job: AnalyticsJob) -> Answers | None:
     if found.job != job.digest.hex():
         raise RunError(f"{folder} has the answers to another job; choose another folder with --out, or another name")
     return found
-
-
-def _begin(job: AnalyticsJob, folder: Path) -> None:
-    config = folder / "config.yaml"
-    if config.exists() and not _is_of(job, config):
-        raise RunError(f"{folder} was begun with another job; choose another folder with --out, or another name")
-    if folder.exists() and not config.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise RunError(f"{folder} is not empty and not a run folder; choose another folder with --out")
-    try:
-        make_folder(folder)
-        write_atomically(config, to_yaml(job).encode())
-    except OSError as error:
-        raise RunError(f"{folder} cannot be written ({error}); choose another folder or free some space") from error
-
-
-def _is_of(job: AnalyticsJob, config: Path) -> bool:
-    try:
-        return load_config(AnalyticsJob, config).digest == job.digest
-    except ConfigError:
-        return False

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.config.loading import load_config, to_yaml
 from siloseal.federation.errors import ConfigError, RunError
 from siloseal.federation.job.job import Job
@@ -13,16 +14,12 @@ def open_run_folder(job: Job, out: Path | None) -> Path:
     if out is not None:
         if is_finished(out):
             raise RunError(f"{out} holds a finished run; see `siloseal report {out}`, or choose another folder")
-        if (out / "config.yaml").exists() and not _is_of(job, out):
-            raise RunError(f"{out} was begun with another job; run that job again, or choose another folder")
-        if out.exists() and not (out / "config.yaml").exists() and (not out.is_dir() or _has_files(out)):
-            raise RunError(f"{out} is not empty and not a run folder; choose another folder")
-        return _begin(job, out)
+        return begin_folder(job, out)
     number, folder = 1, Path("runs") / job.name
     while folder.exists() and (is_finished(folder) or not _is_of(job, folder)):
         number += 1
         folder = Path("runs") / f"{job.name}-{number}"
-    return _begin(job, folder)
+    return begin_folder(job, folder)
 
 
 def is_finished(folder: Path) -> bool:
@@ -41,14 +38,19 @@ def _has_files(folder: Path) -> bool:
     return any(not path.name.startswith(".") for path in folder.iterdir())
 
 
-def _is_of(job: Job, folder: Path) -> bool:
+def _is_of(job: Job | AnalyticsJob, folder: Path) -> bool:
     try:
-        return load_config(Job, folder / "config.yaml").digest == job.digest
+        return load_config(type(job), folder / "config.yaml").digest == job.digest
     except ConfigError:
         return False
 
 
-def _begin(job: Job, folder: Path) -> Path:
+def begin_folder(job: Job | AnalyticsJob, folder: Path) -> Path:
+    """A folder that is new, or that holds this job already; `RunError` for any other."""
+    if (folder / "config.yaml").exists() and not _is_of(job, folder):
+        raise RunError(f"{folder} was begun with another job; run that job again, or choose another folder with --out")
+    if folder.exists() and not (folder / "config.yaml").exists() and (not folder.is_dir() or _has_files(folder)):
+        raise RunError(f"{folder} is not empty and not a run folder; choose another folder with --out")
     try:
         make_folder(folder)
         write_atomically(folder / "config.yaml", to_yaml(job).encode())

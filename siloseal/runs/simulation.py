@@ -1,7 +1,8 @@
 """One job on one machine: silos with their own folders, an aggregator with its own, the local engine between them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -43,44 +44,77 @@ def declared_labels(job: Job, part: LabelledImages) -> list[int]:
     return sorted(part.label_set()) if of_its_own else list(range(part.classes))
 
 
+@dataclass(frozen=True)
+class Home:
+    """What a silo of a simulation has of its own, and what it knows of the others."""
+
+    name: str
+    folder: Path
+    identity: Identity
+    roster: Mapping[str, bytes]
+    """Everyone's public identity key."""
+
+
 @contextmanager
-def open_silos(
-    job: Job, parts: Mapping[str, LabelledImages], folder: Path, randomness_of: RandomnessOf, on_training: OnTraining
-) -> Iterator[dict[str, Silo]]:
-    """The job's silos, each in its own folder, where they find what an interrupted run left."""
-    with ExitStack() as stack:
-        homes = {name: folder / "silos" / name for name in parts}
-        for home in homes.values():
-            if SiloState(home).exists() and not (home / "identity.key").exists():
-                raise RunError(
-                    f"{home / 'identity.key'} is gone, and with it the silo's identity in this run; begin another"
-                )
-        identities = {name: Identity.in_file(name, home / "identity.key") for name, home in homes.items()}
-        roster = {name: identity.public for name, identity in identities.items()}
-        silos = dict[str, Silo]()
-        for name, part in parts.items():
-            silos[name] = open_training_silo(
-                job,
-                part,
-                homes[name],
-                labels=declared_labels(job, part),
-                identity=identities[name],
-                roster=roster,
-                randomness=randomness_of(name),
-                on_progress=on_training,
+def open_each(names: Iterable[str], folder: Path, open_one: Callable[[Home], Silo]) -> Iterator[dict[str, Silo]]:
+    """Silos of one process, each in its own folder, where they find what an interrupted run left."""
+    homes = {name: folder / "silos" / name for name in names}
+    for home in homes.values():
+        if SiloState(home).exists() and not (home / "identity.key").exists():
+            raise RunError(
+                f"{home / 'identity.key'} is gone, and with it the silo's identity in this run; begin another"
             )
+    identities = {name: Identity.in_file(name, home / "identity.key") for name, home in homes.items()}
+    roster = {name: identity.public for name, identity in identities.items()}
+    with ExitStack() as stack:
+        silos = dict[str, Silo]()
+        for name, home in homes.items():
+            silos[name] = open_one(Home(name, home, identities[name], roster))
             stack.callback(silos[name].close)
             silos[name].resume()
         yield silos
 
 
-def federate(job: Job, silos: Mapping[str, Silo], folder: Path, observer: Observer, *, workers: int) -> Outcome:
-    """The whole job among these silos. Run again after an interruption, it goes on where it stopped."""
-    aggregator_folder = folder / "aggregator"
-    aggregator_folder.mkdir(parents=True, exist_ok=True)
-    engine = LocalEngine({name: silo.answer for name, silo in silos.items()}, workers=workers)
-    journal = Journal(aggregator_folder / "journal.sqlite", job.digest)
+@contextmanager
+def open_silos(
+    job: Job, parts: Mapping[str, LabelledImages], folder: Path, randomness_of: RandomnessOf, on_training: OnTraining
+) -> Iterator[dict[str, Silo]]:
+    """The silos of a training job."""
+
+    def opened(home: Home) -> Silo:
+        return open_training_silo(
+            job,
+            parts[home.name],
+            home.folder,
+            labels=declared_labels(job, parts[home.name]),
+            identity=home.identity,
+            roster=home.roster,
+            randomness=randomness_of(home.name),
+            on_progress=on_training,
+        )
+
+    with open_each(parts, folder, opened) as silos:
+        yield silos
+
+
+def local_engine(silos: Mapping[str, Silo], *, workers: int) -> LocalEngine:
+    """What carries requests to silos of this process, so many of which work at the same time."""
+    return LocalEngine({name: silo.answer for name, silo in silos.items()}, workers=workers)
+
+
+@contextmanager
+def open_journal(folder: Path, job_digest: bytes) -> Iterator[Journal]:
+    """The aggregator's journal in a run's folder."""
+    (folder / "aggregator").mkdir(parents=True, exist_ok=True)
+    journal = Journal(folder / "aggregator" / "journal.sqlite", job_digest)
     try:
-        return Coordinator(job, engine, journal, observer, partial(public_sum, own=job.data)).run()
+        yield journal
     finally:
         journal.close()
+
+
+def federate(job: Job, silos: Mapping[str, Silo], folder: Path, observer: Observer, *, workers: int) -> Outcome:
+    """The whole job among these silos. Run again after an interruption, it goes on where it stopped."""
+    with open_journal(folder, job.digest) as journal:
+        engine = local_engine(silos, workers=workers)
+        return Coordinator(job, engine, journal, observer, partial(public_sum, own=job.data)).run()

@@ -7,6 +7,8 @@ from typing import Any, get_args
 
 import pytest
 
+from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.analytics.releases import planned_costs, shared_noise
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import ConfigError, LedgerDamaged, PolicyRefused
 from siloseal.federation.job.guarantee import guarantee_of
@@ -18,8 +20,8 @@ from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.privacy.events import GaussianRelease
 from siloseal.federation.sums.config import SumKind
 from siloseal.silo.config import Policy
-from siloseal.silo.ledger import Budget, Ledger
-from siloseal.silo.policy import JOB_FILE, check_policy, spent_in
+from siloseal.silo.ledger import Budget, Ledger, open_ledger
+from siloseal.silo.policy import JOB_FILE, check_policy, check_query_policy, spent_in
 from siloseal.silo.state import Checkpoint, SiloState
 
 FRESH = Budget(0.0, 0.0)
@@ -232,3 +234,51 @@ class TestEarlierRuns:
         (folder / JOB_FILE).write_text("name: [")
         with pytest.raises(ConfigError, match=JOB_FILE):
             spent_in([folder], "north")
+
+
+class TestQueries:
+    """A job of queries is held to the same policy; one record is one example."""
+
+    def job(self, **sections: Any) -> AnalyticsJob:
+        return AnalyticsJob.model_validate(
+            {
+                "name": "look",
+                "data": {"kind": "csv", "folder": "."},
+                "silos": {"names": ["north", "east", "south"]},
+                "privacy": {"epsilon": 2, "delta": 1e-6},
+                "secure_sum": {"kind": "ckks"},
+                "queries": [{"kind": "histogram", "column": "sex", "values": ["f", "m"]}],
+                **sections,
+            }
+        )
+
+    def test_that_ask_for_no_more_than_is_allowed_pass(self) -> None:
+        check_query_policy(policy_of(), self.job(), silo="north", spent=FRESH)
+
+    @pytest.mark.parametrize(
+        ("changes", "sections", "spent"),
+        [
+            ({"largest_epsilon": 1}, {}, FRESH),
+            ({}, {}, Budget(policy_of().largest_epsilon - 1, 0.0)),
+            ({"largest_delta": 1e-7}, {}, FRESH),
+            ({"mechanisms": ["ddg"]}, {}, FRESH),
+            ({"privacy": ["silo_level"]}, {}, FRESH),
+            ({}, {"secure_sum": {"kind": "secagg"}}, FRESH),
+            ({"fewest_silos": 4}, {}, FRESH),
+        ],
+    )
+    def test_that_ask_for_more_are_refused(
+        self, changes: dict[str, Any], sections: dict[str, Any], spent: Budget
+    ) -> None:
+        with pytest.raises(PolicyRefused):
+            check_query_policy(policy_of(**changes), self.job(**sections), silo="north", spent=spent)
+
+    def test_that_were_answered_count_in_what_is_spent(self, tmp_path: Path) -> None:
+        job = self.job(secure_sum={"kind": "secagg"})
+        (tmp_path / "job.yaml").write_text(to_yaml(job))
+        ledger = open_ledger(job, "north", tmp_path, worked_before=False)
+        assert ledger is not None
+        for _, event in planned_costs(job, shared_noise(job)):
+            ledger.charge(event, phase="queries")
+        ledger.close()
+        assert spent_in([tmp_path], "north") == Budget(pytest.approx(2, abs=0.02), 1e-6)

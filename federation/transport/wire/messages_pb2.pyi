@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Request(_message.Message):
-    __slots__ = ("number", "job_digest", "run_id", "enrol", "begin", "nonces", "kernel_mean", "train", "sum", "finish")
+    __slots__ = ("number", "job_digest", "run_id", "enrol", "begin", "nonces", "kernel_mean", "train", "query", "sum", "finish")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     JOB_DIGEST_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
@@ -17,6 +17,7 @@ class Request(_message.Message):
     NONCES_FIELD_NUMBER: _ClassVar[int]
     KERNEL_MEAN_FIELD_NUMBER: _ClassVar[int]
     TRAIN_FIELD_NUMBER: _ClassVar[int]
+    QUERY_FIELD_NUMBER: _ClassVar[int]
     SUM_FIELD_NUMBER: _ClassVar[int]
     FINISH_FIELD_NUMBER: _ClassVar[int]
     number: int
@@ -27,9 +28,10 @@ class Request(_message.Message):
     nonces: Nonces
     kernel_mean: KernelMean
     train: Train
+    query: Query
     sum: Sum
     finish: Finish
-    def __init__(self, number: _Optional[int] = ..., job_digest: _Optional[bytes] = ..., run_id: _Optional[bytes] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., nonces: _Optional[_Union[Nonces, _Mapping]] = ..., kernel_mean: _Optional[_Union[KernelMean, _Mapping]] = ..., train: _Optional[_Union[Train, _Mapping]] = ..., sum: _Optional[_Union[Sum, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., job_digest: _Optional[bytes] = ..., run_id: _Optional[bytes] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., nonces: _Optional[_Union[Nonces, _Mapping]] = ..., kernel_mean: _Optional[_Union[KernelMean, _Mapping]] = ..., train: _Optional[_Union[Train, _Mapping]] = ..., query: _Optional[_Union[Query, _Mapping]] = ..., sum: _Optional[_Union[Sum, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ...) -> None: ...
 
 class Enrol(_message.Message):
     __slots__ = ()
@@ -64,6 +66,22 @@ class Train(_message.Message):
     model: _sums_pb2.Array
     clip_norm: float
     def __init__(self, phase: _Optional[str] = ..., round: _Optional[int] = ..., model: _Optional[_Union[_sums_pb2.Array, _Mapping]] = ..., clip_norm: _Optional[float] = ...) -> None: ...
+
+class Query(_message.Message):
+    __slots__ = ("number", "totals")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    TOTALS_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    totals: _containers.RepeatedCompositeFieldContainer[Total]
+    def __init__(self, number: _Optional[int] = ..., totals: _Optional[_Iterable[_Union[Total, _Mapping]]] = ...) -> None: ...
+
+class Total(_message.Message):
+    __slots__ = ("values", "spread")
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    SPREAD_FIELD_NUMBER: _ClassVar[int]
+    values: _sums_pb2.Array
+    spread: float
+    def __init__(self, values: _Optional[_Union[_sums_pb2.Array, _Mapping]] = ..., spread: _Optional[float] = ...) -> None: ...
 
 class Sum(_message.Message):
     __slots__ = ("session", "message")

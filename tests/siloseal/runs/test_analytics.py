@@ -3,19 +3,19 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
 import pytest
 
+from siloseal.aggregator.observer import Observer
 from siloseal.cli.app import main
 from siloseal.federation.analytics.config import AnalyticsJob
-from siloseal.federation.analytics.query import NoisyTotal
 from siloseal.federation.config.loading import load_config, to_yaml
-from siloseal.federation.errors import BudgetExceeded, ConfigError, QuorumLost, RunError
+from siloseal.federation.errors import ConfigError, QuorumLost, RunError
 from siloseal.federation.randomness import SeededRandomness
-from siloseal.runs.analytics import ask_all, open_silos, read_tables, run_analytics
-from siloseal.runs.release_log import Told
+from siloseal.federation.transport.engine import LocalEngine
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.runs.analytics import answer_queries, read_tables, run_analytics
 
 ROOT = Path(__file__).parents[3]
 NAMES = ["north", "east", "south", "west"]
@@ -78,36 +78,37 @@ class Killed(BaseException):
     """No error that anything handles."""
 
 
-@pytest.mark.parametrize("reserve", [0, 1])
-def test_a_run_that_dies_goes_on_with_what_it_was_told_and_pays_for_what_was_lost(
-    look: AnalyticsJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reserve: int
-) -> None:
-    """It dies when the third query's release has been paid for and its total is not on the disk yet."""
-    privacy = look.privacy.model_copy(update={"reserve_releases": reserve})
-    job, add = look.model_copy(update={"privacy": privacy}), Told.add
+class DyingEngine(LocalEngine):
+    """Delivers a number of requests, and dies in the next one, which some silos have answered."""
 
-    def dying(self: Told, number: int, total: NoisyTotal) -> None:
-        if number == 2:
+    requests, answered = 0, 0
+
+    def ask(self, requests: Any, **options: Any) -> None:
+        if DyingEngine.requests == 0:
+            first = dict(list(requests.items())[: DyingEngine.answered])
+            super().ask(first, **{**options, "accept": lambda *_: None})
             raise Killed
-        add(self, number, total)
+        DyingEngine.requests -= 1
+        super().ask(requests, **options)
 
+
+@pytest.mark.parametrize(("requests", "answered"), [(1, 2), (3, 4), (4, 0), (4, 4), (5, 2), (6, 4), (8, 2), (13, 2)])
+def test_a_run_that_dies_goes_on_and_pays_for_nothing_twice(
+    look: AnalyticsJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, requests: int, answered: int
+) -> None:
+    """It dies at enrolment, in a preparation, or in a round of a sum; some silos have worked, and paid, by then."""
+    job = look.model_copy(update={"queries": (look.queries[0], look.queries[3])})
+    DyingEngine.requests, DyingEngine.answered = requests, answered
     with monkeypatch.context() as patched:
-        patched.setattr(Told, "add", dying)
+        patched.setattr("siloseal.runs.simulation.LocalEngine", DyingEngine)
         with pytest.raises(Killed):
-            run_analytics(job, tmp_path / "run", quiet)
-    ledger = tmp_path / "run" / "silos" / "north" / "ledger.jsonl"
-    assert len(ledger.read_text().splitlines()) == 1 + 3
-    if not reserve:
-        with pytest.raises(BudgetExceeded, match="reserve_releases"):
-            run_analytics(job, tmp_path / "run", quiet)
-        return
-    found, _ = run_analytics(job, tmp_path / "run", quiet)
-    assert len(found.answers) == len(job.queries)
-    phases = [json.loads(line)["phase"] for line in ledger.read_text().splitlines()[1:]]
-    assert [
-        phases.count(f"{number}. {title}")
-        for number, title in ((1, "histogram of sex"), (2, "mean of age"), (3, "quantiles of age"))
-    ] == [1, 1, 2]
+            run_analytics(job, tmp_path / "run", quiet, randomness_of=seeded)
+    found, folder = run_analytics(job, tmp_path / "run", quiet, randomness_of=seeded)
+    assert [answer.query for answer in found.answers] == [query.title for query in job.queries]
+    for name in NAMES:
+        lines = [json.loads(line) for line in (folder / "silos" / name / "ledger.jsonl").read_text().splitlines()[1:]]
+        phases = [line["phase"] for line in lines]
+        assert len(set(phases)) == len(phases), "each release is paid for once"
     assert found.epsilon <= 8
 
 
@@ -122,39 +123,37 @@ def test_a_run_whose_answers_were_lost_makes_them_again_and_releases_nothing(
     assert (folder / "silos" / "north" / "ledger.jsonl").read_bytes() == before
 
 
-def test_what_was_told_belongs_to_one_job_and_is_whole(look: AnalyticsJob, tmp_path: Path) -> None:
-    path = tmp_path / "told.json"
-    Told(look, path).add(0, NoisyTotal(np.zeros(3), 1.0))
-    assert Told(look, path).releases == (1, 0, 0, 0, 0)
-    with pytest.raises(RunError, match="another job"):
-        Told(look.model_copy(update={"name": "other"}), path)
-    path.write_text("{")
-    with pytest.raises(RunError, match="damaged"):
-        Told(look, path)
-
-
 def test_a_folder_of_another_job_is_left_alone(look: AnalyticsJob, tmp_path: Path) -> None:
     run_analytics(look, tmp_path / "run", quiet)
     with pytest.raises(RunError, match="another job"):
         run_analytics(look.model_copy(update={"name": "other"}), tmp_path / "run", quiet)
 
 
+class SilentEngine(LocalEngine):
+    """Some silos have enrolled and prepared, and say nothing in sums."""
+
+    silent: ClassVar[tuple[str, ...]] = ()
+
+    def ask(self, requests: Any, *, fewest: int, **options: Any) -> None:
+        in_sum = pb.Request.FromString(next(iter(requests.values()))).WhichOneof("body") == "sum"
+        answering = {name: sent for name, sent in requests.items() if not in_sum or name not in self.silent}
+        super().ask(answering, fewest=fewest, **options)
+
+
 @pytest.mark.parametrize(("silent", "enough"), [(1, True), (2, False)])
 def test_silos_may_fall_silent_down_to_the_quorum(
-    look: AnalyticsJob, tmp_path: Path, silent: int, enough: bool
+    look: AnalyticsJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent: int, enough: bool
 ) -> None:
     job = look.model_copy(update={"queries": look.queries[:1]})
-    with open_silos(job, read_tables(job), tmp_path, seeded) as (silos, run, told):
-
-        def ask(messages: Any) -> dict[str, bytes]:
-            return {name: silos[name].answer(sent) for name, sent in messages.items() if name not in NAMES[:silent]}
-
-        if enough:
-            assert ask_all(job, run, silos, told, quiet, ask)
-        else:
-            with pytest.raises(QuorumLost):
-                ask_all(job, run, silos, told, quiet, ask)
-        assert all(len(silo.ledger.charges) == 1 for silo in silos.values())
+    monkeypatch.setattr("siloseal.runs.simulation.LocalEngine", SilentEngine)
+    monkeypatch.setattr(SilentEngine, "silent", tuple(NAMES[:silent]))
+    if enough:
+        outcome = answer_queries(job, read_tables(job), tmp_path, seeded, Observer())
+        assert len(outcome.answers) == 1
+        assert any("stayed silent" in note for note in outcome.notes)
+    else:
+        with pytest.raises(QuorumLost):
+            answer_queries(job, read_tables(job), tmp_path, seeded, Observer())
 
 
 @pytest.mark.parametrize(

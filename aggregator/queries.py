@@ -1,0 +1,67 @@
+"""A job of queries, read from top to bottom: enrol, then every release of every query by a sum of its own.
+
+Like a training job it is deterministic given the replies, so that a journal of them is all that crash recovery needs.
+"""
+
+from dataclasses import dataclass
+
+from siloseal.aggregator.dispatcher import Dispatcher, Patience
+from siloseal.aggregator.enrolment import agree, enrol
+from siloseal.aggregator.journal import Journal
+from siloseal.aggregator.observer import Observer
+from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.analytics.query import Answer, Progress
+from siloseal.federation.analytics.releases import progress_of, query_release, read_total, start_of
+from siloseal.federation.analytics.wire import query_message
+from siloseal.federation.job.releases import Run
+from siloseal.federation.transport.engine import Engine
+from siloseal.federation.transport.wire import messages_pb2 as pb
+
+
+@dataclass(frozen=True)
+class QueryOutcome:
+    """What a job of queries ends with."""
+
+    answers: tuple[Answer, ...]
+    dispatcher: Dispatcher
+    notes: list[str]
+
+
+class QueryCoordinator:
+    """One run of one job of queries."""
+
+    def __init__(
+        self,
+        job: AnalyticsJob,
+        engine: Engine,
+        journal: Journal,
+        observer: Observer,
+        patience: Patience = Patience(),  # noqa: B008 (frozen)
+    ) -> None:
+        self._job, self._observer = job, observer
+        self.dispatcher = Dispatcher(job, engine, journal, patience, observer)
+
+    def run(self) -> QueryOutcome:
+        """The whole job."""
+        run = agree(self._job, self.dispatcher, enrol(self._job, self.dispatcher))
+        answers = tuple(self._answer(run, number) for number in range(len(self._job.queries)))
+        self.dispatcher.ask(dict.fromkeys(self._job.silos.names, pb.Request(finish=pb.Finish())), fewest=0)
+        self.dispatcher.go_on()
+        return QueryOutcome(answers, self.dispatcher, self.dispatcher.notes)
+
+    def _answer(self, run: Run, number: int) -> Answer:
+        query = self._job.queries[number]
+        self.dispatcher.stage = query.title
+        self._observer.stage(query.title)
+        progress = progress_of(run, number)
+        while not query.finished(progress):
+            progress = self._released(run, number, progress)
+        return query.answer(progress)
+
+    def _released(self, run: Run, number: int, progress: Progress) -> Progress:
+        """One release further. Silent silos are left out, if enough remain."""
+        release = query_release(self._job, number, progress)
+        request = pb.Request(query=query_message(number, progress))
+        prepared = self.dispatcher.ask(dict.fromkeys(release.roster, request), fewest=release.quorum)
+        session = release.session(run, start_of(self._job, progress))
+        return progress.after(read_total(self._job, number, self.dispatcher.sum(release, session, prepared)))
