@@ -41,7 +41,8 @@ from siloseal.federation.errors import DomainError
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.masked.words import WordRing
-from siloseal.federation.sums.secagg.secagg_sum import RandomRing, SecAggConfig, SecAggPlusConfig
+from siloseal.federation.sums.secagg.config import SecAggConfig, SecAggPlusConfig
+from siloseal.federation.sums.secagg.secagg_sum import RandomRing
 from siloseal.federation.sums.secure_sum import SecureSum, SiloSide, Sum
 from siloseal.federation.sums.session import RealDomain, Session
 

@@ -11,7 +11,7 @@ from siloseal.experiments.sum_table import Table
 from siloseal.federation.sums.config import SecureSumConfig
 from siloseal.federation.sums.fixed_point import largest_point
 from siloseal.federation.sums.one_key.batching import Batching
-from siloseal.federation.sums.one_key.one_key_sum import PaillierSumConfig
+from siloseal.federation.sums.one_key.config import PaillierSumConfig
 from siloseal.federation.sums.session import RealDomain
 
 FLOAT_BYTES, INTEGER_BYTES = 4, 8

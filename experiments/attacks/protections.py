@@ -20,7 +20,7 @@ from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtSilo
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.sums.noisy_sum import NoisySum
 from siloseal.federation.sums.plain.plain_sum import PlainSum
-from siloseal.federation.sums.secagg.secagg_sum import SecAggConfig
+from siloseal.federation.sums.secagg.config import SecAggConfig
 from siloseal.federation.sums.secure_sum import SecureSum
 from siloseal.silo.training.gradients import UnitGradients
 from siloseal.silo.training.noising import add_noise, scale

@@ -11,19 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siloseal.experiments.attacks.sessions import Reals, begin
-from siloseal.federation.sums.additive.additive_sum import AdditiveSumConfig
+from siloseal.federation.sums.additive.config import AdditiveSumConfig
 from siloseal.federation.sums.additive.sides import Round as AdditiveRound
-from siloseal.federation.sums.ckks.ckks_sum import CkksSum, CkksSumConfig
+from siloseal.federation.sums.ckks.ckks_sum import CkksSum
+from siloseal.federation.sums.ckks.config import CkksSumConfig
 from siloseal.federation.sums.ckks.parameters import Parameters
 from siloseal.federation.sums.ckks.wire import rows
 from siloseal.federation.sums.driving import drive
 from siloseal.federation.sums.fixed_point import FixedPoint, from_points
 from siloseal.federation.sums.masked.words import ring_for
-from siloseal.federation.sums.plain.plain_sum import PlainSumConfig
+from siloseal.federation.sums.plain.config import PlainSumConfig
 from siloseal.federation.sums.ring import sides as ring_sides
-from siloseal.federation.sums.ring.ring_sum import RingSumConfig
+from siloseal.federation.sums.ring.config import RingSumConfig
 from siloseal.federation.sums.seal.wide import crt_scale
-from siloseal.federation.sums.secagg.secagg_sum import SecAggConfig, SecAggPlusConfig
+from siloseal.federation.sums.secagg.config import SecAggConfig, SecAggPlusConfig
 from siloseal.federation.sums.session import RealDomain
 from siloseal.federation.transport.wire import ckks_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2

@@ -5,13 +5,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from siloseal.federation.sums.additive.additive_sum import AdditiveSumConfig
-from siloseal.federation.sums.ckks.ckks_sum import CkksSumConfig
-from siloseal.federation.sums.joint_key.joint_key_sum import JointKeyConfig
-from siloseal.federation.sums.one_key.one_key_sum import PaillierSumConfig, StockCkksConfig
-from siloseal.federation.sums.plain.plain_sum import PlainSumConfig
-from siloseal.federation.sums.ring.ring_sum import RingSumConfig
-from siloseal.federation.sums.secagg.secagg_sum import FEWEST_FOR_A_RING, SecAggConfig, SecAggPlusConfig
+from siloseal.federation.sums.additive.config import AdditiveSumConfig
+from siloseal.federation.sums.ckks.config import CkksSumConfig
+from siloseal.federation.sums.joint_key.config import JointKeyConfig
+from siloseal.federation.sums.one_key.config import PaillierSumConfig, StockCkksConfig
+from siloseal.federation.sums.plain.config import PlainSumConfig
+from siloseal.federation.sums.ring.config import RingSumConfig
+from siloseal.federation.sums.secagg.config import SecAggConfig, SecAggPlusConfig
+from siloseal.federation.sums.secagg.secagg_sum import FEWEST_FOR_A_RING
 from siloseal.federation.sums.threshold import may_pool
 
 SecureSumConfig = Annotated[

@@ -1,7 +1,9 @@
 """The interface of every secure sum: a pair of state machines that take bytes, return bytes and do no I/O.
 
-A scheme is one folder beside this file. It offers a config model with a literal `kind` and a `build()` that returns
-its `SecureSum`; its name joins the union in `federation/sums/config.py`, and the contract tests run over it.
+A scheme is one folder beside this file. Its `config.py` has a config model with a literal `kind` and a `build()` that
+returns its `SecureSum`; the model's name joins the union in `federation/sums/config.py`, and the contract tests run
+over the scheme. Whoever reads a config builds the scheme to ask what it admits. So a scheme is arithmetic, and imports
+the library that encrypts only with its two sides.
 """
 
 from collections.abc import Mapping

@@ -13,7 +13,7 @@ from siloseal.federation.job.sections.schedule import TwoPhase
 from siloseal.federation.privacy.accounting import RENYI, epsilon_text, tightest_epsilon
 from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtAggregator
 from siloseal.federation.sums.config import opens_what_it_is_given
-from siloseal.federation.sums.joint_key.joint_key_sum import JointKeyConfig
+from siloseal.federation.sums.joint_key.config import JointKeyConfig
 from siloseal.models.building import vector_lengths
 from siloseal.runs.metrics import ProtectionMetric, phase_title
 from siloseal.runs.result import RunResult

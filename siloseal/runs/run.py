@@ -21,7 +21,7 @@ from siloseal.federation.job.sections.schedule import TwoPhase
 from siloseal.federation.job.sections.warm_start import LeaderStart
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.storage import locked, write_atomically
-from siloseal.federation.sums.plain.plain_sum import PlainSumConfig
+from siloseal.federation.sums.plain.config import PlainSumConfig
 from siloseal.models.building import load_model, model_file, read_model, vector_lengths
 from siloseal.report.run_report import write_report
 from siloseal.runs.closing import sum_up

@@ -13,12 +13,12 @@ from siloseal.federation.privacy.mechanisms.lattice import LatticeNoise
 from siloseal.federation.privacy.mechanisms.pbm import PoissonBinomial
 from siloseal.federation.randomness import Randomness, SecureRandomness, SeededRandomness
 from siloseal.federation.records.identity import Identity
-from siloseal.federation.sums.additive.additive_sum import AdditiveSumConfig
-from siloseal.federation.sums.ckks.ckks_sum import CkksSumConfig
+from siloseal.federation.sums.additive.config import AdditiveSumConfig
+from siloseal.federation.sums.ckks.config import CkksSumConfig
 from siloseal.federation.sums.driving import run_sum
 from siloseal.federation.sums.noisy_sum import NoisySum
 from siloseal.federation.sums.plain.plain_sum import PlainSum
-from siloseal.federation.sums.secagg.secagg_sum import SecAggConfig
+from siloseal.federation.sums.secagg.config import SecAggConfig
 from siloseal.federation.sums.secure_sum import SecureSum, Sum
 from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session
 

@@ -20,13 +20,14 @@ from siloseal.federation.errors import (
 )
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
-from siloseal.federation.sums.additive.additive_sum import AdditiveSumConfig
+from siloseal.federation.sums.additive.config import AdditiveSumConfig
 from siloseal.federation.sums.ckks.ckks_sum import CkksSum
 from siloseal.federation.sums.joint_key.joint_key_sum import JointKeySum
-from siloseal.federation.sums.one_key.one_key_sum import FixedPointPaillier, PaillierSum, StockCkksConfig
+from siloseal.federation.sums.one_key.config import StockCkksConfig
+from siloseal.federation.sums.one_key.one_key_sum import FixedPointPaillier, PaillierSum
 from siloseal.federation.sums.plain.plain_sum import PlainSum
-from siloseal.federation.sums.ring.ring_sum import RingSumConfig
-from siloseal.federation.sums.secagg.secagg_sum import SecAggConfig, SecAggPlusConfig
+from siloseal.federation.sums.ring.config import RingSumConfig
+from siloseal.federation.sums.secagg.config import SecAggConfig, SecAggPlusConfig
 from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, Session, Vector
 from siloseal.federation.transport.wire import consortium_pb2 as pb

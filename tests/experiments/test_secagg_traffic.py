@@ -9,7 +9,7 @@ import pytest
 from siloseal.experiments.secagg_traffic import expansion, traffic_bits
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.identity import Identity
-from siloseal.federation.sums.secagg.secagg_sum import SecAggConfig
+from siloseal.federation.sums.secagg.config import SecAggConfig
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import RealDomain, Session
 

@@ -13,8 +13,8 @@ from siloseal.experiments.comparison.rows import Row
 from siloseal.experiments.traffic import bytes_of_a_sum, paillier_bytes
 from siloseal.federation.job.job import Job
 from siloseal.federation.sums.config import SecureSumConfig
-from siloseal.federation.sums.one_key.one_key_sum import PaillierSumConfig
-from siloseal.federation.sums.plain.plain_sum import PlainSumConfig
+from siloseal.federation.sums.one_key.config import PaillierSumConfig
+from siloseal.federation.sums.plain.config import PlainSumConfig
 from siloseal.models.building import initial_model
 
 PAILLIER, PLAIN = PaillierSumConfig(kind="paillier"), PlainSumConfig(kind="plain")

@@ -8,7 +8,7 @@ from pydantic import Field
 from siloseal.federation.config.fields import Batch, Steps
 from siloseal.federation.config.section import Section
 from siloseal.federation.sums.config import SecureSumConfig
-from siloseal.federation.sums.plain.plain_sum import PlainSumConfig
+from siloseal.federation.sums.plain.config import PlainSumConfig
 
 
 class TwoPhase(Section):

@@ -11,31 +11,15 @@ stand in for a silo that falls silent: its share of everyone's vector is gone, a
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from pydantic import Field
-
-from siloseal.federation.config.section import Section
 from siloseal.federation.errors import DomainError
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.additive.sides import AdditiveAggregator, AdditiveSilo, shared_ring
-from siloseal.federation.sums.fixed_point import FixedPointSum
 from siloseal.federation.sums.masked.words import require_integers
-from siloseal.federation.sums.precision import PrecisionBits
-from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide
+from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide
 from siloseal.federation.sums.session import Domain, Session, Vector
-
-
-class AdditiveSumConfig(Section):
-    """A share of every vector at every silo."""
-
-    kind: Literal["additive"] = Field(description="each silo holds a share of each vector; all silos must stay")
-    precision_bits: PrecisionBits = 28
-
-    def build(self) -> SecureSum:
-        """The scheme."""
-        return FixedPointSum(AdditiveSum(), self.precision_bits)
 
 
 @dataclass(frozen=True)

@@ -14,44 +14,20 @@ What key and error must be like for 128 bits is derived in security.py, all size
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from pydantic import Field
-
-from siloseal.federation.config.section import Section
 from siloseal.federation.privacy.mechanisms.tables import TABLE_ERROR
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
-from siloseal.federation.sums.ckks.aggregator_side import CkksAggregator
 from siloseal.federation.sums.ckks.parameters import Parameters, derive
 from siloseal.federation.sums.ckks.security import HARDNESS_DEVIATION, HINT_BITS, VARIANCE
 from siloseal.federation.sums.ckks.setting import Setting
-from siloseal.federation.sums.ckks.silo_side import CkksSilo
 from siloseal.federation.sums.fixed_point import grid_step
 from siloseal.federation.sums.masked.words import WordRing
-from siloseal.federation.sums.precision import PrecisionBits
 from siloseal.federation.sums.secagg.secagg_sum import SecAggSum
-from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide
+from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide
 from siloseal.federation.sums.session import Domain, RealDomain, Session, Vector
 from siloseal.federation.sums.threshold import recovery_threshold, who_may_pool
-
-
-class CkksSumConfig(Section):
-    """CKKS under a key that exists only as shares, one a silo, until the key of the sum opens the sum."""
-
-    kind: Literal["ckks"] = Field(
-        description="each silo encrypts under its own key share; only the key of the sum is ever put together"
-    )
-    precision_bits: PrecisionBits = 28
-    threshold: int | None = Field(
-        default=None,
-        ge=2,
-        description="silos that stand in for one that dropped out; more than half, two thirds and one if not given",
-    )
-
-    def build(self) -> SecureSum:
-        """The scheme."""
-        return CkksSum(self.precision_bits, self.threshold)
 
 
 @dataclass(frozen=True)
@@ -75,10 +51,14 @@ class CkksSum:
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
         """The side of the silo with this identity."""
+        from siloseal.federation.sums.ckks.silo_side import CkksSilo  # imports SEAL
+
         return CkksSilo(self.setting(session), me, contribution, randomness)
 
     def aggregator(self, session: Session) -> AggregatorSide:
         """The aggregator's side."""
+        from siloseal.federation.sums.ckks.aggregator_side import CkksAggregator  # imports SEAL
+
         return CkksAggregator(self.setting(session))
 
     def setting(self, session: Session) -> Setting:

@@ -14,13 +14,16 @@ Coefficients travel as such, so that only those are sent that carry values.
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 from siloseal.federation.errors import DomainError
 from siloseal.federation.sums.ckks.security import HARDNESS_DEVIATION, MODULUS_BITS, largest_total, smoothing_deviation
 from siloseal.federation.sums.fixed_point import grid_step
-from siloseal.federation.sums.seal.ring import Ring, ring_of
 from siloseal.federation.sums.seal.values import largest_value
 from siloseal.federation.sums.session import Domain, RealDomain
+
+if TYPE_CHECKING:
+    from siloseal.federation.sums.seal.ring import Ring
 
 TAIL_BITS = 40
 """A session of honest silos fails to open with probability 2^-this at most, by errors and by key shares each."""
@@ -88,8 +91,10 @@ class Parameters:
         return (least + 1,) * longer + (least,) * (count - longer)
 
     @property
-    def ring(self) -> Ring:
-        """The ring that ciphertexts are in."""
+    def ring(self) -> "Ring":
+        """The ring that ciphertexts are in. Everything else here is plain arithmetic, and needs no SEAL."""
+        from siloseal.federation.sums.seal.ring import ring_of
+
         return ring_of(self.degree, self.prime_bits)
 
     @property

@@ -21,43 +21,16 @@ federation/sums/ckks has no such message.
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from pydantic import Field
-
-from siloseal.federation.config.section import Section
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.fixed_point import grid_step
-from siloseal.federation.sums.joint_key.aggregator_side import JointKeyAggregator
 from siloseal.federation.sums.joint_key.moduli import ring_of
 from siloseal.federation.sums.joint_key.parameters import Parameters, derive
-from siloseal.federation.sums.joint_key.silo_side import JointKeySilo
-from siloseal.federation.sums.precision import PrecisionBits
-from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide
+from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide
 from siloseal.federation.sums.session import Domain, RealDomain, Session, Vector
 from siloseal.federation.sums.threshold import may_pool, recovery_threshold
-
-
-class JointKeyConfig(Section):
-    """CKKS under a public key that all silos join, opened by partial decryptions; for comparison."""
-
-    kind: Literal["ckks_joint_key"] = Field(
-        description="encrypted under a key that nobody holds; the silos open the sum only, if all follow the protocol"
-    )
-    precision_bits: PrecisionBits = 28
-    statistical_distance_bits: int = Field(
-        default=40, ge=40, le=60, description="an opening tells more than the sum with probability 2^-this at most"
-    )
-    threshold: int | None = Field(
-        default=None,
-        ge=2,
-        description="silos that recover the key share of a silent one; more than half, two thirds and one if not given",
-    )
-
-    def build(self) -> SecureSum:
-        """The scheme."""
-        return JointKeySum(self.precision_bits, self.statistical_distance_bits, self.threshold)
 
 
 @dataclass(frozen=True)
@@ -83,6 +56,8 @@ class JointKeySum:
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
         """The side of the silo with this identity."""
+        from siloseal.federation.sums.joint_key.silo_side import JointKeySilo  # imports SEAL
+
         return JointKeySilo(
             session,
             me,
@@ -95,6 +70,8 @@ class JointKeySum:
 
     def aggregator(self, session: Session) -> AggregatorSide:
         """The aggregator's side."""
+        from siloseal.federation.sums.joint_key.aggregator_side import JointKeyAggregator  # imports SEAL
+
         return JointKeyAggregator(
             session,
             parameters=self.parameters(session.domain, len(session.roster)),
@@ -117,12 +94,11 @@ class JointKeySum:
     def describe(self, domain: Domain, silos: int) -> dict[str, str]:
         """What the security of a sum over this domain rests on."""
         sizes, threshold = self.parameters(domain, silos), self.fewest(silos)
-        ring = ring_of(sizes.degree)
         noise = f"2^{math.log2(sizes.noise_bound):.1f}"
         rounded = f"{self.precision_bits} bits: an entry is rounded to multiples of {self.grid(domain):.2g}"
         return {
             "degree N": f"{sizes.degree:,}",
-            "log q": f"{ring.modulus_bits} bits, within SEAL's limit for 128-bit security",
+            "log q": f"{ring_of(sizes.degree).modulus_bits} bits, within SEAL's limit for 128-bit security",
             "values a coefficient": f"{sizes.values} of {sizes.width} bits",
             "precision": rounded if isinstance(domain, RealDomain) else "integers, which are exact",
             "flooding": f"uniform in [-2^{sizes.flooding_bits}, 2^{sizes.flooding_bits}), over noise below {noise}",

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from siloseal.federation.errors import DomainError
-from siloseal.federation.sums.joint_key.moduli import PRIME_BITS, PRIMES, ring_of
+from siloseal.federation.sums.joint_key.moduli import DIVISORS, PRIME_BITS, PRIMES
 from siloseal.federation.sums.joint_key.sampling import ERROR_VARIANCE, TERNARY_VARIANCE
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain
 
@@ -73,7 +73,7 @@ class Parameters:
         """Below the lowest value: twice what flooding, noise and rounding can reach together after the division."""
         reach = self.silos * 2**self.flooding_bits + math.ceil(self.noise_bound)
         rounding = self.silos  # c0 and the opening of each silo become integers, each by half at most
-        return (2 * math.ceil(Fraction(reach, ring_of(self.degree).divisor) + rounding)).bit_length()
+        return (2 * math.ceil(Fraction(reach, DIVISORS[self.degree]) + rounding)).bit_length()
 
     @property
     def noise_deviation(self) -> float:

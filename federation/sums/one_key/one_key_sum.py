@@ -24,11 +24,8 @@ must run the same build of TenSEAL.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import Field
-
-from siloseal.federation.config.section import Section
 from siloseal.federation.errors import DomainError
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
@@ -37,45 +34,22 @@ from siloseal.federation.sums.masked.words import require_integers
 from siloseal.federation.sums.noisy_sum import NoisySum
 from siloseal.federation.sums.one_key.aggregator_side import OneKeyAggregator
 from siloseal.federation.sums.one_key.cipher import Cipher
-from siloseal.federation.sums.one_key.paillier import PaillierCipher
+from siloseal.federation.sums.one_key.paillier_parameters import PaillierSizes
 from siloseal.federation.sums.one_key.silo_side import OneKeySilo
-from siloseal.federation.sums.one_key.stock_ckks import StockCipher
-from siloseal.federation.sums.one_key.stock_parameters import DEGREE, FAILURE_BITS, PRIME_BITS, SCALE_BITS, SLOTS
-from siloseal.federation.sums.precision import PrecisionBits
-from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide
+from siloseal.federation.sums.one_key.stock_parameters import (
+    DEGREE,
+    FAILURE_BITS,
+    PRIME_BITS,
+    SCALE_BITS,
+    SLOTS,
+    StockSizes,
+)
+from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide
 from siloseal.federation.sums.session import Domain, RealDomain, Session, Vector
 
-
-class PaillierSumConfig(Section):
-    """Batched Paillier, as BatchCrypt (Zhang et al. 2020) has it.
-
-    BatchCrypt rounds to 16 bits. A model travels here scaled by its silo's share of largest_silo, which costs a silo of
-    500 examples eight bits by default: the shipped job on digits refuses 16. With 24 its weights are off by 4e-4.
-    """
-
-    kind: Literal["paillier"] = Field(
-        description="for comparison: Paillier under a key that all silos hold; one of them and the aggregator read "
-        "all, and so does an aggregator that lies"
-    )
-    precision_bits: PrecisionBits = 24
-    key_bits: Literal[2048, 3072] = Field(default=2048, description="of the modulus: 112 or 128 bits of security")
-
-    def build(self) -> SecureSum:
-        """The scheme."""
-        return FixedPointPaillier(PaillierSum(self.key_bits), self.precision_bits)
-
-
-class StockCkksConfig(Section):
-    """CKKS as TenSEAL's examples use it."""
-
-    kind: Literal["ckks_one_key"] = Field(
-        description="for comparison: CKKS under a key that all silos hold; the aggregator alone can compute that key "
-        "from the sum, and read all"
-    )
-
-    def build(self) -> SecureSum:
-        """The scheme."""
-        return StockCkksSum()
+if TYPE_CHECKING:
+    from siloseal.federation.sums.one_key.paillier import PaillierCipher
+    from siloseal.federation.sums.one_key.stock_ckks import StockCipher
 
 
 class OneKeySum(ABC):
@@ -95,21 +69,25 @@ class OneKeySum(ABC):
         """Part of the session's digest."""
 
     @abstractmethod
+    def sizes(self, domain: Domain, silos: int) -> PaillierSizes | StockSizes:
+        """The cipher's sizes for these sums; `DomainError` where it cannot carry them."""
+
+    @abstractmethod
     def cipher(self, domain: Domain, silos: int) -> Cipher:
-        """For these sums; `DomainError` where it cannot carry them."""
+        """The cipher for these sums. It imports the library that encrypts, which nothing else here needs."""
 
     @abstractmethod
     def grid(self, domain: Domain) -> float:
         """What an entry is uncertain by, at twice."""
 
     @abstractmethod
-    def _sizes(self, domain: Domain, silos: int) -> Mapping[str, str]:
-        """Of the cipher, for the report."""
+    def _sizes_in_words(self, domain: Domain, silos: int) -> Mapping[str, str]:
+        """The cipher's sizes in words, for the report."""
 
     def admit(self, domain: Domain, silos: int) -> None:
         """At least two silos, and room for their sum."""
         self.fewest(silos)
-        self.cipher(domain, silos)
+        self.sizes(domain, silos)
 
     def fewest(self, silos: int) -> int:
         """Any silo opens the sum; but the sum of one would hide nothing."""
@@ -124,7 +102,7 @@ class OneKeySum(ABC):
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
         """What a sum rests on, and what it does not."""
         return {
-            **self._sizes(domain, silos),
+            **self._sizes_in_words(domain, silos),
             "key": "one, drawn by the first silo on the roster; every silo holds all of it",
             "drop-outs": "the first silo must stay until it has drawn the key; after that any may fall silent while "
             "the job's silos.fewest are left",
@@ -157,17 +135,20 @@ class PaillierSum(OneKeySum):
     def name(self) -> str:
         return f"paillier(key_bits={self.key_bits})"
 
-    def cipher(self, domain: Domain, silos: int) -> PaillierCipher:
-        cipher = PaillierCipher(self.key_bits, require_integers(domain, silos), silos, self.largest)
-        cipher.batching  # noqa: B018  lanes that do not fit are refused here
-        return cipher
+    def sizes(self, domain: Domain, silos: int) -> PaillierSizes:
+        return PaillierSizes(self.key_bits, require_integers(domain, silos), silos, self.largest)
+
+    def cipher(self, domain: Domain, silos: int) -> "PaillierCipher":
+        from siloseal.federation.sums.one_key.paillier import PaillierCipher  # imports gmpy2
+
+        return PaillierCipher(self.key_bits, require_integers(domain, silos), silos, self.largest)
 
     def grid(self, domain: Domain) -> float:
         """Integers are exact."""
         return 0.0
 
-    def _sizes(self, domain: Domain, silos: int) -> Mapping[str, str]:
-        batching = self.cipher(domain, silos).batching
+    def _sizes_in_words(self, domain: Domain, silos: int) -> Mapping[str, str]:
+        batching = self.sizes(domain, silos).batching
         return {
             "modulus n": f"{self.key_bits} bits",
             "values a ciphertext": f"{batching.lanes} in lanes of {batching.lane_bits} bits",
@@ -197,19 +178,24 @@ class StockCkksSum(OneKeySum):
     """The aggregator can compute the key from the sum of reals that it is told. See the module's text."""
     name: ClassVar[str] = "ckks_one_key"
 
-    def cipher(self, domain: Domain, silos: int) -> StockCipher:
+    def sizes(self, domain: Domain, silos: int) -> StockSizes:
+        return StockSizes(domain, silos)
+
+    def cipher(self, domain: Domain, silos: int) -> "StockCipher":
+        from siloseal.federation.sums.one_key.stock_ckks import StockCipher  # imports TenSEAL
+
         return StockCipher(domain, silos)
 
     def grid(self, domain: Domain) -> float:
         """Nothing is rounded to a grid; an entry is as uncertain as on one of twice the error of one silo's."""
-        return 2 * StockCipher(domain, 1).noise(1) if isinstance(domain, RealDomain) else 0.0
+        return 2 * self.sizes(domain, 1).noise(1) if isinstance(domain, RealDomain) else 0.0
 
-    def _sizes(self, domain: Domain, silos: int) -> Mapping[str, str]:
+    def _sizes_in_words(self, domain: Domain, silos: int) -> Mapping[str, str]:
         return {
             "degree N": f"{DEGREE:,}",
             "primes": f"{' + '.join(map(str, PRIME_BITS))} bits, within SEAL's limit for 128-bit security",
             "values a ciphertext": f"{SLOTS:,}, at scale 2^{SCALE_BITS}",
-            "error": f"at most {self.cipher(domain, silos).noise(silos):.2g} an entry before integers are rounded, but "
+            "error": f"at most {self.sizes(domain, silos).noise(silos):.2g} an entry before integers are rounded, but "
             f"with probability 2^-{FAILURE_BITS}",
             "an aggregator that does not lie": "can compute the key from the sum that it is told, whose noise shows "
             f"it, and read every upload: shown for {2 * SLOTS:,} reals and more",

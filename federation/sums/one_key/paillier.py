@@ -6,7 +6,6 @@ hold both primes, and compute modulo each. gmpy2's powers take a time that depen
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import gmpy2
 import numpy as np
@@ -15,38 +14,16 @@ from numpy.typing import NDArray
 
 from siloseal.federation.errors import MessageError
 from siloseal.federation.randomness import Randomness
-from siloseal.federation.sums.one_key.batching import Batching
 from siloseal.federation.sums.one_key.cipher import Adder, Key
-from siloseal.federation.sums.session import IntegerDomain, Vector
+from siloseal.federation.sums.one_key.paillier_parameters import PaillierSizes
+from siloseal.federation.sums.session import Vector
 
 _EXPONENT = 65537  # of the RSA key that nobody uses
 _PRIME_TESTS = 25
 
 
-@dataclass(frozen=True)
-class PaillierCipher:
-    """Paillier with a modulus of `key_bits`, for sums of so many silos over this domain."""
-
-    key_bits: int
-    domain: IntegerDomain
-    silos: int
-    largest: int | None = None
-    """The largest entry, where it is known to be below the domain's."""
-
-    @property
-    def batching(self) -> Batching:
-        """A plaintext is below n, which has its highest bit set: one bit less always fits."""
-        return Batching(self.domain.length, self.largest or self.domain.modulus - 1, self.silos, self.key_bits - 1)
-
-    @property
-    def key_bytes(self) -> int:
-        """Two primes of half the length."""
-        return self.key_bits // 8
-
-    @property
-    def ciphertext_bytes(self) -> int:
-        """Ciphertexts are below n^2."""
-        return self.batching.plaintexts * self.key_bits // 4
+class PaillierCipher(PaillierSizes):
+    """Paillier of these sizes."""
 
     def draw_key(self) -> Key:
         numbers = rsa.generate_private_key(_EXPONENT, self.key_bits).private_numbers()

@@ -5,70 +5,30 @@ are approximate, and so are integers until they are rounded.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 import tenseal as ts
 
-from siloseal.federation.errors import DomainError, MessageError, OpeningFailed
+from siloseal.federation.errors import MessageError, OpeningFailed
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.sums.one_key.cipher import Adder, Key
 from siloseal.federation.sums.one_key.stock_parameters import (
     DEGREE,
-    LARGEST_TOTAL_BITS,
+    PART_BYTES,
     PRIME_BITS,
     SCALE_BITS,
     SLOTS,
-    noise_bound,
+    StockSizes,
 )
-from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, Vector
+from siloseal.federation.sums.session import RealDomain, Vector
 from siloseal.federation.transport.wire import stock_ckks_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 
-_PART_BYTES = 2 * (len(PRIME_BITS) - 1) * 8 * DEGREE + 2**10
-_CONTEXT_BYTES = 3 * len(PRIME_BITS) * 8 * DEGREE + 2**12
 
-
-@dataclass(frozen=True)
-class StockCipher:
-    """Stock CKKS for sums of so many silos over this domain."""
-
-    domain: Domain
-    silos: int
-
-    def __post_init__(self) -> None:
-        """`DomainError` where a total would pass the modulus, or an integer could not be told from the next."""
-        if not (self.domain.length >= 1 and 0 < self._largest * self.silos <= 2.0**LARGEST_TOTAL_BITS):
-            raise DomainError(
-                f"stock CKKS cannot carry sums of {self.silos} silos over {self.domain}; there must be an entry, and "
-                f"totals above 0 and up to 2^{LARGEST_TOTAL_BITS}: lower the bound"
-            )
-        if isinstance(self.domain, IntegerDomain) and self.noise(self.silos) >= 0.5:
-            raise DomainError(
-                f"stock CKKS is off by up to {self.noise(self.silos):.2g} in sums of {self.silos} silos over "
-                f"{self.domain}; integers need less than a half: lower the modulus, or take `kind: paillier`"
-            )
-
-    @property
-    def key_bytes(self) -> int:
-        """A context: its parameters, the public and the secret key."""
-        return _CONTEXT_BYTES
-
-    @property
-    def ciphertext_bytes(self) -> int:
-        """Two polynomials for each stretch."""
-        return len(self.stretches) * (_PART_BYTES + 8)
-
-    @property
-    def stretches(self) -> list[int]:
-        """Entries of each ciphertext of a vector."""
-        return [min(SLOTS, self.domain.length - start) for start in range(0, self.domain.length, SLOTS)]
-
-    @property
-    def _largest(self) -> float:
-        return self.domain.bound if isinstance(self.domain, RealDomain) else float(self.domain.modulus - 1)
+class StockCipher(StockSizes):
+    """Stock CKKS of these sizes."""
 
     def draw_key(self) -> Key:
         return StockKey(self, _new_context())
@@ -90,20 +50,13 @@ class StockCipher:
             raise MessageError(f"stock CKKS adds without a key, but one of {len(public)} bytes came")
         return StockAdder(self)
 
-    def error_bound(self, contributors: int) -> float:
-        return self.noise(contributors) if isinstance(self.domain, RealDomain) else 0.0
-
-    def noise(self, contributors: int) -> float:
-        """Of an entry of a sum, before integers are rounded."""
-        return noise_bound(ciphertexts=len(self.stretches), contributors=contributors, largest=self._largest)
-
     def read(self, context: ts.Context, ciphertext: bytes) -> list[ts.CKKSVector]:
         """The stretches of a vector, each with the parameters and the scale of a sum, under whatever key."""
         parts = decode(pb.StockCiphertexts, ciphertext).parts
-        if len(parts) != len(self.stretches) or any(len(part) > _PART_BYTES for part in parts):
+        if len(parts) != len(self.stretches) or any(len(part) > PART_BYTES for part in parts):
             raise MessageError(
                 f"a vector came in {len(parts)} ciphertexts of {len(ciphertext)} bytes, expected "
-                f"{len(self.stretches)} of at most {_PART_BYTES} each"
+                f"{len(self.stretches)} of at most {PART_BYTES} each"
             )
         return [_read_part(context, part, size) for part, size in zip(parts, self.stretches, strict=True)]
 
@@ -139,7 +92,7 @@ class StockKey(Key):
         parts = self._cipher.read(self._context, ciphertext)
         opened = np.concatenate([np.asarray(part.decrypt(), dtype=np.float64) for part in parts])
         domain, silos = self._cipher.domain, self._cipher.silos
-        reach = silos * self._cipher._largest + self._cipher.noise(silos)
+        reach = silos * self._cipher.largest + self._cipher.noise(silos)
         lowest = -reach if isinstance(domain, RealDomain) else -0.5
         if not (np.isfinite(opened).all() and lowest <= opened.min() and opened.max() <= reach):
             raise OpeningFailed(

@@ -9,6 +9,10 @@ probability 2 exp(-L); so |t1 s| is at most sqrt(n) N L. L is such that all entr
 """
 
 import math
+from dataclasses import dataclass
+
+from siloseal.federation.errors import DomainError
+from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain
 
 DEGREE = 8192
 PRIME_BITS = (60, 40, 40)
@@ -20,6 +24,11 @@ LARGEST_TOTAL_BITS = sum(PRIME_BITS[:-1]) - SCALE_BITS - 2
 """A coefficient is at most the largest entry times the scale, and must stay below half of the modulus."""
 
 FAILURE_BITS = 40
+
+PART_BYTES = 2 * (len(PRIME_BITS) - 1) * 8 * DEGREE + 2**10
+"""Bytes of the largest ciphertext of one stretch of a vector."""
+
+_CONTEXT_BYTES = 3 * len(PRIME_BITS) * 8 * DEGREE + 2**12
 
 _LARGEST_ERROR = 21  # SEAL draws errors from a centred binomial distribution
 _DOUBLES = 2.0**-38
@@ -36,3 +45,52 @@ def noise_bound(*, ciphertexts: int, contributors: int, largest: float) -> float
     encoded = DEGREE / 2  # coefficients are rounded, the same in equal vectors: these errors may add up
     noise = (rounded + contributors * (fresh + encoded)) / 2.0**SCALE_BITS
     return noise + contributors * largest * _DOUBLES
+
+
+@dataclass(frozen=True)
+class StockSizes:
+    """Sizes and errors for sums of this many silos over this domain."""
+
+    domain: Domain
+    silos: int
+
+    def __post_init__(self) -> None:
+        """`DomainError` where a total would pass the modulus, or an integer could not be told from the next."""
+        if not (self.domain.length >= 1 and 0 < self.largest * self.silos <= 2.0**LARGEST_TOTAL_BITS):
+            raise DomainError(
+                f"stock CKKS cannot carry sums of {self.silos} silos over {self.domain}; there must be an entry, and "
+                f"totals above 0 and up to 2^{LARGEST_TOTAL_BITS}: lower the bound"
+            )
+        if isinstance(self.domain, IntegerDomain) and self.noise(self.silos) >= 0.5:
+            raise DomainError(
+                f"stock CKKS is off by up to {self.noise(self.silos):.2g} in sums of {self.silos} silos over "
+                f"{self.domain}; integers need less than a half: lower the modulus, or take `kind: paillier`"
+            )
+
+    @property
+    def key_bytes(self) -> int:
+        """A context: its parameters, the public and the secret key."""
+        return _CONTEXT_BYTES
+
+    @property
+    def ciphertext_bytes(self) -> int:
+        """Two polynomials for each stretch."""
+        return len(self.stretches) * (PART_BYTES + 8)
+
+    @property
+    def stretches(self) -> list[int]:
+        """Entries of each ciphertext of a vector."""
+        return [min(SLOTS, self.domain.length - start) for start in range(0, self.domain.length, SLOTS)]
+
+    @property
+    def largest(self) -> float:
+        """The largest entry in magnitude."""
+        return self.domain.bound if isinstance(self.domain, RealDomain) else float(self.domain.modulus - 1)
+
+    def error_bound(self, contributors: int) -> float:
+        """The largest error of an entry of a sum that is told."""
+        return self.noise(contributors) if isinstance(self.domain, RealDomain) else 0.0
+
+    def noise(self, contributors: int) -> float:
+        """The largest error of an entry of a sum, before integers are rounded."""
+        return noise_bound(ciphertexts=len(self.stretches), contributors=contributors, largest=self.largest)

@@ -6,31 +6,18 @@ say so.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
-from siloseal.federation.config.section import Section
 from siloseal.federation.errors import DomainError, QuorumLost, WrongRound
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
-from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
+from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide, Sum
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, Session, Vector
 from siloseal.federation.transport.wire import sums_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, from_array, require_at_most, to_array, unwrap, wrap
 
 _FRAMING_BYTES = 256
-
-
-class PlainSumConfig(Section):
-    """The plain sum: vectors travel in clear, and the aggregator sees each of them."""
-
-    kind: Literal["plain"] = Field(description="no protection of its own: uploads are seen by the aggregator")
-
-    def build(self) -> SecureSum:
-        """The scheme."""
-        return PlainSum()
 
 
 @dataclass(frozen=True)

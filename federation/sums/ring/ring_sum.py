@@ -12,32 +12,14 @@ the silos work one after the other.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from pydantic import Field
-
-from siloseal.federation.config.section import Section
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
-from siloseal.federation.sums.fixed_point import FixedPointSum
 from siloseal.federation.sums.masked.words import require_integers
-from siloseal.federation.sums.precision import PrecisionBits
 from siloseal.federation.sums.ring.sides import RingAggregator, RingSilo, require_ring
-from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide
+from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide
 from siloseal.federation.sums.session import Domain, Session, Vector
-
-
-class RingSumConfig(Section):
-    """A total that goes round."""
-
-    kind: Literal["ring"] = Field(
-        description="a masked total goes from silo to silo; for teaching: the two neighbours of a silo learn its vector"
-    )
-    precision_bits: PrecisionBits = 28
-
-    def build(self) -> SecureSum:
-        """The scheme."""
-        return FixedPointSum(RingSum(), self.precision_bits)
 
 
 @dataclass(frozen=True)

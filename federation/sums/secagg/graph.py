@@ -57,7 +57,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from siloseal.federation.errors import DomainError
 
@@ -164,9 +163,9 @@ def _stays_connected(silos: int, removed: int, degree: int, bits: int) -> bool:
     if degree > removed:
         return True
     log_pairs = math.log(silos * (silos - degree - 1) / 2)
-    log_both_gone = _log_factorial(removed) + _log_factorial(silos - degree)
-    log_both_gone -= _log_factorial(silos) + _log_factorial(removed - degree)
-    return bool(log_pairs + log_both_gone < -bits * math.log(2))
+    log_both_gone = math.lgamma(removed + 1) + math.lgamma(silos - degree + 1)
+    log_both_gone -= math.lgamma(silos + 1) + math.lgamma(removed - degree + 1)
+    return log_pairs + log_both_gone < -bits * math.log(2)
 
 
 def _most_marked(silos: int, marked: int, degree: int, probability: float) -> int:
@@ -176,19 +175,24 @@ def _most_marked(silos: int, marked: int, degree: int, probability: float) -> in
     """
     # The hypergeometric distribution, written out: scipy's takes minutes where n is 100,000.
     count = np.arange(degree + 1)
-    log_mass = _log_choose(marked, count) + _log_choose(silos - marked, degree - count) - _log_choose(silos, degree)
+    log_mass = _log_choose(marked, count) + _log_choose(silos - marked, degree - count)
+    log_mass -= _log_choose(silos, np.array(degree))
     at_least = np.cumsum(np.exp(log_mass)[::-1])[::-1]  # summed from the thin end, where the answer lies
     return int(np.count_nonzero(at_least > probability)) - 1
 
 
-def _log_choose(all_of: int, some: int | NDArray[np.int64]) -> NDArray[np.float64]:
+def _log_choose(all_of: int, some: NDArray[np.int64]) -> NDArray[np.float64]:
     """ln of the binomial coefficient; minus infinity where there are too few to choose from."""
-    return _log_factorial(all_of) - _log_factorial(some) - _log_factorial(all_of - some)
+    log_factorial = _log_factorials(all_of)
+    possible = some <= all_of
+    drawn = np.where(possible, some, 0)
+    return np.where(possible, log_factorial[all_of] - log_factorial[drawn] - log_factorial[all_of - drawn], -np.inf)
 
 
-def _log_factorial(number: int | NDArray[np.int64]) -> NDArray[np.float64]:
-    """ln n!; infinity where n is negative."""
-    return np.asarray(gammaln(np.asarray(number) + 1.0))
+@lru_cache(maxsize=8)
+def _log_factorials(most: int) -> NDArray[np.float64]:
+    """ln n! for every n from 0 to `most`."""
+    return np.array([math.lgamma(number + 1) for number in range(most + 1)])
 
 
 def complete(roster: tuple[str, ...]) -> dict[str, tuple[str, ...]]:

@@ -15,60 +15,21 @@ comes too late stays hidden. SecAgg+ is the same on another graph: neighbours on
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import ClassVar
 
-from pydantic import Field
-
-from siloseal.federation.config.section import Section
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
-from siloseal.federation.sums.fixed_point import FixedPointSum
 from siloseal.federation.sums.masked.words import WordRing, checked_integers, require_integers, ring_for
-from siloseal.federation.sums.precision import PrecisionBits
 from siloseal.federation.sums.secagg.aggregator_side import SecAggAggregator
 from siloseal.federation.sums.secagg.graph import Shape, complete, find_shape, harary, whole_silos
 from siloseal.federation.sums.secagg.plan import Plan
 from siloseal.federation.sums.secagg.silo_side import SecAggSilo
-from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide
+from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide
 from siloseal.federation.sums.session import Domain, Session, Vector
 from siloseal.federation.sums.threshold import recovery_threshold, who_may_pool
 
 FEWEST_FOR_A_RING = 100
 """Below so many silos the ring's degree would be close to all of them, and its statistics mean little."""
-
-
-class SecAggConfig(Section):
-    """Masks between all silos."""
-
-    kind: Literal["secagg"] = Field(description="masks between all silos, which cancel in the sum; silos may drop out")
-    precision_bits: PrecisionBits = 28
-    threshold: int | None = Field(
-        default=None,
-        ge=2,
-        description="silos that stand in for one that dropped out; more than half, two thirds and one if not given",
-    )
-
-    def build(self) -> SecureSum:
-        """The scheme."""
-        return FixedPointSum(SecAggSum(self.threshold), self.precision_bits)
-
-
-class SecAggPlusConfig(Section):
-    """Masks between neighbours on a random ring."""
-
-    kind: Literal["secagg_plus"] = Field(
-        description="masks between neighbours on a random ring, for a hundred silos or more; between all below that"
-    )
-    precision_bits: PrecisionBits = 28
-    security_bits: int = Field(default=40, ge=40, le=128, description="sigma: the ring fails to hide with 2^-this")
-    correctness_bits: int = Field(default=30, ge=10, le=128, description="eta: the sum fails to open with 2^-this")
-    corrupt: float = Field(default=0.05, ge=0, lt=1 / 3, description="gamma: the share of silos that may collude")
-    dropout: float = Field(default=0.05, ge=0, lt=1 / 2, description="delta: the share of silos that may drop out")
-
-    def build(self) -> SecureSum:
-        """The scheme."""
-        ring = RandomRing(self.security_bits, self.correctness_bits, self.corrupt, self.dropout)
-        return FixedPointSum(SecAggSum(ring=ring), self.precision_bits)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from siloseal.experiments.attacks.cheating import SUMS
 from siloseal.experiments.attacks.table import VICTIM, CheatersTable
 from siloseal.federation.sums.config import SumKind
 from siloseal.federation.sums.plain.plain_sum import PlainSum
-from siloseal.federation.sums.secagg.secagg_sum import SecAggConfig
+from siloseal.federation.sums.secagg.config import SecAggConfig
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.transport.wire.codec import to_array, wrap
 

@@ -9,7 +9,7 @@ import pytest
 from siloseal.experiments.attacks.sessions import Reals
 from siloseal.experiments.attacks.uploads import NONCE_BYTES, TAG_BYTES, ReadableSum, read_upload
 from siloseal.federation.sums.ckks import encryption
-from siloseal.federation.sums.ckks.ckks_sum import CkksSumConfig
+from siloseal.federation.sums.ckks.config import CkksSumConfig
 from siloseal.federation.sums.ckks.parameters import Parameters
 from siloseal.federation.sums.config import (
     AdditiveSumConfig,

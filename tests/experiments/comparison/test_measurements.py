@@ -18,7 +18,7 @@ from siloseal.experiments.comparison.rows import Measured, Row
 from siloseal.experiments.sum_table import Table
 from siloseal.federation.job.job import Job
 from siloseal.federation.sums.config import SecureSumConfig
-from siloseal.federation.sums.ring.ring_sum import RingSumConfig
+from siloseal.federation.sums.ring.config import RingSumConfig
 from siloseal.federation.sums.session import RealDomain
 from siloseal.runs.summary import read_run
 

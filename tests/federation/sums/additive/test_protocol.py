@@ -25,7 +25,8 @@ from siloseal.federation.errors import (
 )
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
-from siloseal.federation.sums.additive.additive_sum import AdditiveSum, AdditiveSumConfig
+from siloseal.federation.sums.additive.additive_sum import AdditiveSum
+from siloseal.federation.sums.additive.config import AdditiveSumConfig
 from siloseal.federation.sums.additive.sides import AdditiveSilo, Round, shared_ring
 from siloseal.federation.sums.masked.advertisement import advertise
 from siloseal.federation.sums.sealing import ChannelKey

@@ -7,7 +7,8 @@ import pytest
 
 from siloseal.experiments.sum_table import Table as AnyTable
 from siloseal.federation.errors import DomainError, WrongRound
-from siloseal.federation.sums.ckks.ckks_sum import CkksSum, CkksSumConfig
+from siloseal.federation.sums.ckks.ckks_sum import CkksSum
+from siloseal.federation.sums.ckks.config import CkksSumConfig
 from siloseal.federation.sums.ckks.parameters import derive
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.session import IntegerDomain, RealDomain

@@ -14,7 +14,7 @@ from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.sums.ckks.sampling import expand_uniform
 from siloseal.federation.sums.joint_key.encryption import encrypt
 from siloseal.federation.sums.joint_key.keys import SecretShare
-from siloseal.federation.sums.joint_key.moduli import PRIME_BITS, PRIMES, ring_of
+from siloseal.federation.sums.joint_key.moduli import DIVISORS, PRIME_BITS, PRIMES, ring_of
 from siloseal.federation.sums.joint_key.parameters import WIDEST, Parameters, derive
 from siloseal.federation.sums.joint_key.wire import to_bytes
 from siloseal.federation.sums.seal.values import largest_value
@@ -225,3 +225,8 @@ def test_a_precision_that_no_value_can_carry_is_refused() -> None:
     assert derive(RealDomain(10, 8.0), 4, precision_bits=59, distance_bits=40).width == WIDEST
     with pytest.raises(DomainError, match="lower the precision"):
         derive(RealDomain(10, 8.0), 4, precision_bits=60, distance_bits=40)
+
+
+@pytest.mark.parametrize("degree", PRIMES)
+def test_the_divisor_that_sizes_follow_from_is_seals(degree: int) -> None:
+    assert DIVISORS[degree] == ring_of(degree).divisor

@@ -19,7 +19,7 @@ from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.sums.config import may_collude
 from siloseal.federation.sums.driving import drive
 from siloseal.federation.sums.fixed_point import FixedPoint
-from siloseal.federation.sums.one_key.one_key_sum import PaillierSumConfig, StockCkksConfig
+from siloseal.federation.sums.one_key.config import PaillierSumConfig, StockCkksConfig
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import RealDomain
 from siloseal.models.building import initial_model, load_model

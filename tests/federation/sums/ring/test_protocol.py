@@ -25,7 +25,8 @@ from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.masked.advertisement import advertise
 from siloseal.federation.sums.masked.words import ring_for
-from siloseal.federation.sums.ring.ring_sum import RingSum, RingSumConfig
+from siloseal.federation.sums.ring.config import RingSumConfig
+from siloseal.federation.sums.ring.ring_sum import RingSum
 from siloseal.federation.sums.ring.sides import RingSilo
 from siloseal.federation.sums.rounds import pieces
 from siloseal.federation.sums.sealing import ChannelKey

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from siloseal.federation.errors import DomainError, MessageError, ProtocolError, QuorumLost, WrongRound
+from siloseal.federation.sums.secagg.config import SecAggConfig, SecAggPlusConfig
 from siloseal.federation.sums.secagg.plan import Round
-from siloseal.federation.sums.secagg.secagg_sum import RandomRing, SecAggConfig, SecAggPlusConfig, SecAggSum
+from siloseal.federation.sums.secagg.secagg_sum import RandomRing, SecAggSum
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import IntegerDomain, RealDomain
 from siloseal.federation.transport.wire import masked_pb2, secagg_pb2, sums_pb2

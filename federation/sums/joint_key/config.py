@@ -1,0 +1,31 @@
+"""The config of CKKS under a joint public key."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from siloseal.federation.config.section import Section
+from siloseal.federation.sums.joint_key.joint_key_sum import JointKeySum
+from siloseal.federation.sums.precision import PrecisionBits
+from siloseal.federation.sums.secure_sum import SecureSum
+
+
+class JointKeyConfig(Section):
+    """CKKS under a public key that all silos join, opened by partial decryptions; for comparison."""
+
+    kind: Literal["ckks_joint_key"] = Field(
+        description="encrypted under a key that nobody holds; the silos open the sum only, if all follow the protocol"
+    )
+    precision_bits: PrecisionBits = 28
+    statistical_distance_bits: int = Field(
+        default=40, ge=40, le=60, description="an opening tells more than the sum with probability 2^-this at most"
+    )
+    threshold: int | None = Field(
+        default=None,
+        ge=2,
+        description="silos that recover the key share of a silent one; more than half, two thirds and one if not given",
+    )
+
+    def build(self) -> SecureSum:
+        """The scheme."""
+        return JointKeySum(self.precision_bits, self.statistical_distance_bits, self.threshold)

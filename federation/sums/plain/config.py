@@ -1,0 +1,19 @@
+"""The config of the plain sum."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from siloseal.federation.config.section import Section
+from siloseal.federation.sums.plain.plain_sum import PlainSum
+from siloseal.federation.sums.secure_sum import SecureSum
+
+
+class PlainSumConfig(Section):
+    """The plain sum: vectors travel in clear, and the aggregator sees each of them."""
+
+    kind: Literal["plain"] = Field(description="no protection of its own: uploads are seen by the aggregator")
+
+    def build(self) -> SecureSum:
+        """The scheme."""
+        return PlainSum()
