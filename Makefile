@@ -37,6 +37,7 @@ build/protoc/installed: Makefile
 	touch $@
 
 bench: $(VENV)/installed
+	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/dp_training.py
 	$(BIN)/python benchmarks/meta.py
 	$(BIN)/python benchmarks/ckks.py

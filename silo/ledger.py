@@ -21,7 +21,8 @@ from siloseal.federation.errors import BudgetExceeded, LedgerDamaged, Uncountabl
 from siloseal.federation.job.guarantee import EXAMPLE_AT_SILO, Guarantee, guarantee_of
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.privacy import NoPrivacy
-from siloseal.federation.privacy.accounting import Accountant, epsilon_of, epsilon_text
+from siloseal.federation.privacy.accounting import Accountant, epsilon_of
+from siloseal.federation.privacy.epsilon import epsilon_text
 from siloseal.federation.privacy.events import (
     BinomialRelease,
     DiscreteGaussianRelease,

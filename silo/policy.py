@@ -13,7 +13,8 @@ from siloseal.federation.job.releases import Lengths, releases
 from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
 from siloseal.federation.job.sections.schedule import TwoPhase
 from siloseal.federation.job.sections.warm_start import LeaderStart
-from siloseal.federation.privacy.accounting import epsilon_of, epsilon_text
+from siloseal.federation.privacy.accounting import epsilon_of
+from siloseal.federation.privacy.epsilon import epsilon_text
 from siloseal.federation.privacy.events import Event, exchanged
 from siloseal.silo.config import Policy
 from siloseal.silo.ledger import Budget, Ledger, guarantee_in

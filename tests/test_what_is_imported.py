@@ -1,6 +1,7 @@
 """What a fresh interpreter imports: reading a config needs no library of a scheme, and a command only what it uses."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 from siloseal.federation.sums.config import SumKind
+from siloseal.provisioning.kits import provision
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 HEAVY = {"torch", "tenseal", "gmpy2", "scipy", "sklearn", "matplotlib", "dp_accounting"}
@@ -37,6 +39,15 @@ parse_config(AggregatorConfig, aggregator_yaml(consortium), name="aggregator.yam
 parse_config(OperatorConfig, operator_yaml(consortium), name="operator.yaml")
 for member in consortium.silos:
     parse_config(SiloConfig, silo_yaml(consortium, member), name="silo.yaml")
+"""
+COMMAND = """
+import sys
+from siloseal.cli.app import main
+sys.argv[0] = "siloseal"
+try:
+    main()
+except SystemExit:
+    pass
 """
 
 
@@ -83,3 +94,40 @@ class TestReadingAConfig:
         assert {"tenseal", "gmpy2"} <= imported(
             "import siloseal.federation.sums.seal.ring, siloseal.federation.sums.one_key.paillier"
         )
+
+
+class TestACommand:
+    @pytest.mark.parametrize("command", [["--help"], ["--version"], ["plan", "--help"], ["status", "--help"]], ids=str)
+    def test_says_what_it_is_for_without_any_library(self, command: list[str]) -> None:
+        assert (HEAVY | {"numpy", "grpc", "cryptography"}) & imported(COMMAND, *command) == set()
+
+    @pytest.mark.parametrize("command", ["plan", "run", "analytics"])
+    def test_says_what_is_wrong_with_a_file_before_it_imports_anything_heavy(
+        self, tmp_path: Path, command: str
+    ) -> None:
+        file = tmp_path / "wrong.yaml"
+        file.write_text("name: wrong\nsilos: {count: 0}\n")
+        assert HEAVY & imported(COMMAND, command, str(file)) == set()
+
+    def test_status_imports_nothing_heavy(self, kits: Path) -> None:
+        """Nobody listens there, so that it ends with an error; all that shows an answer is imported by then."""
+        found = imported(COMMAND, "status", "--config", str(kits / "operator" / "operator.yaml"))
+        assert "grpc" in found
+        assert HEAVY & found == set()
+
+    def test_plan_imports_torch_because_it_trains_a_few_steps(self) -> None:
+        found = imported(COMMAND, "plan", str(CONFIGS / "digits-fedavg.yaml"))
+        assert "torch" in found
+        assert "matplotlib" not in found  # which draws figures of comparisons
+
+
+@pytest.fixture
+def kits(tmp_path: Path) -> Path:
+    """Kits of the shipped consortium, whose aggregator is nowhere."""
+    shutil.copytree(CONFIGS, tmp_path / "configs")
+    text = (CONFIGS / "consortium.yaml").read_text()
+    changed = text.replace("# keys: made_by_authority\n", "keys: made_by_authority\n").replace("8443 ", "1 ")
+    assert changed.count("\nkeys: made_by_authority\n") == changed.count("  port: 1 ") == 1
+    (tmp_path / "configs" / "consortium.yaml").write_text(changed)
+    provision(tmp_path / "configs" / "consortium.yaml", tmp_path / "kits")
+    return tmp_path / "kits"

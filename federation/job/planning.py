@@ -7,7 +7,8 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase, training_steps
 from siloseal.federation.job.releases import Lengths, releases
 from siloseal.federation.job.sections.privacy import UnitLevel
-from siloseal.federation.privacy.accounting import epsilon_of, epsilon_text, smallest_noise
+from siloseal.federation.privacy.accounting import epsilon_of, smallest_noise
+from siloseal.federation.privacy.epsilon import epsilon_text
 from siloseal.federation.privacy.events import Event, SampledGaussianSteps
 
 

@@ -44,9 +44,6 @@ RENYI, PLD = "Renyi accounting", "privacy loss distributions"
 WIDEST_EPSILON = 1000.0
 """Above this, a privacy loss distribution takes gigabytes, to sharpen a number that means nothing."""
 
-MEANINGLESS_EPSILON = 20.0
-"""Above this, e^epsilon exceeds 4e8: reports say "no meaningful guarantee", not a number to be trusted."""
-
 
 class Accountant:
     """The Renyi curve of everything added so far; and (epsilon, delta) pairs, for events that have no curve."""
@@ -187,9 +184,3 @@ def smallest_noise(events_at: Callable[[float], Sequence[Event]], *, epsilon: fl
     while epsilon_of(events_at(noise), delta) > epsilon:
         noise *= 1.0005
     return noise
-
-
-def epsilon_text(epsilon: float) -> str:
-    """Epsilon for people: two decimals, two digits where it is small, always rounded up, so that none is too good."""
-    places = 2 if epsilon >= 0.1 or epsilon <= 0 else 1 - math.floor(math.log10(epsilon))
-    return f"{math.ceil(epsilon * 10**places - 1e-9) / 10**places:.{places}f}"

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console as Terminal
-from rich.table import Table
-from rich.text import Text
 
 if TYPE_CHECKING:
+    from rich.console import Console as Terminal
+    from rich.table import Table
+
     from siloseal.federation.analytics.query import Answer, Estimate
     from siloseal.runs.analytics import Answers
 
@@ -24,12 +24,16 @@ def analytics(config: Config, out: Out = None, as_json: Json = False, quiet: Qui
 
     The same command again shows the same answers, and releases nothing more.
     """
-    from siloseal.cli.console import Console
     from siloseal.federation.analytics.config import AnalyticsJob
     from siloseal.federation.config.loading import load_config
+
+    job = load_config(AnalyticsJob, config)  # before anything heavy is imported: a mistake in the file is said at once
+
+    from rich.console import Console as Terminal
+
+    from siloseal.cli.console import Console
     from siloseal.runs.analytics import run_analytics
 
-    job = load_config(AnalyticsJob, config)
     console = Console(quiet=quiet, json=as_json)
     found, folder = run_analytics(job, out, console.say)
     if as_json:
@@ -38,8 +42,10 @@ def analytics(config: Config, out: Out = None, as_json: Json = False, quiet: Qui
         show(found, folder, Terminal(highlight=False))
 
 
-def show(found: "Answers", folder: Path, terminal: Terminal) -> None:
+def show(found: "Answers", folder: Path, terminal: "Terminal") -> None:
     """A table a query, then the guarantee and what the intervals are about."""
+    from rich.text import Text
+
     for answer in found.answers:
         terminal.print(answer_table(answer))
         if answer.remark:
@@ -49,8 +55,11 @@ def show(found: "Answers", folder: Path, terminal: Terminal) -> None:
     terminal.print(Text(f"answers: {folder / 'answers.json'}", style="dim"), soft_wrap=True)
 
 
-def answer_table(answer: "Answer") -> Table:
+def answer_table(answer: "Answer") -> "Table":
     """Figures with their intervals."""
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(title=Text(answer.query), title_justify="left", title_style="bold")
     for column in ("", "estimate", "95 % interval", "note"):
         table.add_column(column, justify="right" if column in ("estimate", "95 % interval") else "left")

@@ -3,8 +3,6 @@
 import json
 import os
 import sys
-from importlib import resources
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -50,6 +48,8 @@ Config = Annotated[Path, typer.Argument(help="A job's YAML file; configs/ has ex
 
 def _show_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         print(f"siloseal {version('siloseal')}")
         raise typer.Exit
 
@@ -69,6 +69,8 @@ def demo(out: Out = None, as_json: Json = False, quiet: Quiet = False) -> None:
 
     An aggregator and four silos run as processes of their own and talk over mutual TLS. About three minutes.
     """
+    from importlib import resources
+
     from siloseal.federation.config.loading import parse_config
     from siloseal.federation.job.job import Job
 
@@ -85,6 +87,8 @@ def run(config: Config, out: Out = None, as_json: Json = False, quiet: Quiet = F
 @app.command()
 def plan(config: Config, as_json: Json = False) -> None:
     """Show what a job would do and cost, before anything runs: steps, epsilon, bytes, memory, time."""
+    job = _load_job(config)  # before torch is imported: a mistake in the file is said at once
+
     import torch
 
     from siloseal.cli.plan_table import print_plan
@@ -94,7 +98,6 @@ def plan(config: Config, as_json: Json = False) -> None:
     from siloseal.runs.simulation import deal
     from siloseal.silo.data.loading import load
 
-    job = _load_job(config)
     torch.set_num_threads(1)  # as in the run: the parallelism is between silos
     train, held_out = load(job.data)
     require_tasks(job, held_out)

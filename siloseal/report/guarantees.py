@@ -10,7 +10,8 @@ from siloseal.federation.job.planning import plan_silo
 from siloseal.federation.job.releases import Content, Lengths, Release, counted
 from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
 from siloseal.federation.job.sections.schedule import TwoPhase
-from siloseal.federation.privacy.accounting import RENYI, epsilon_text, tightest_epsilon
+from siloseal.federation.privacy.accounting import RENYI, tightest_epsilon
+from siloseal.federation.privacy.epsilon import epsilon_text
 from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtAggregator
 from siloseal.federation.sums.config import opens_what_it_is_given
 from siloseal.federation.sums.joint_key.config import JointKeyConfig

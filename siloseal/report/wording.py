@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from siloseal.federation.privacy.accounting import MEANINGLESS_EPSILON, epsilon_text
+from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON, epsilon_text
 from siloseal.runs.summary import SiloSummary
 
 MOST_RUNS = 10  # of classes, beyond which a list of them is no longer read

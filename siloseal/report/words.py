@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from siloseal.federation.privacy.accounting import MEANINGLESS_EPSILON
+from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON
 from siloseal.report import wording
 from siloseal.report.score_table import chance, headline, ways_and_shots
 from siloseal.runs.summary import RunSummary

@@ -15,7 +15,7 @@ from siloseal.federation.analytics.query import Answer
 from siloseal.federation.analytics.releases import planned_epsilon, require_feasible
 from siloseal.federation.config.section import Section
 from siloseal.federation.errors import RunError
-from siloseal.federation.privacy.accounting import MEANINGLESS_EPSILON, epsilon_text
+from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON, epsilon_text
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.storage import locked, write_atomically
 from siloseal.runs.folder import begin_folder

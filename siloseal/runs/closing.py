@@ -8,7 +8,7 @@ from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.few_shot import Episodic
 from siloseal.federation.job.sections.privacy import NoPrivacy
-from siloseal.federation.privacy.accounting import MEANINGLESS_EPSILON
+from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON
 from siloseal.federation.privacy.events import GaussianRelease, SampledGaussianSteps
 from siloseal.report.guarantees import Ledgers, Parts, baseline_warnings, parameters, protection
 from siloseal.report.notes import run_notes

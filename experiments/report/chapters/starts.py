@@ -8,7 +8,7 @@ from siloseal.experiments.report.averages import Mean, accuracy, at, bands, choi
 from siloseal.experiments.report.chapter import Figure, Table
 from siloseal.experiments.report.chapters.draft import Album, Draft, Part
 from siloseal.experiments.report.chapters.words import ACCURACY, doubts, missing, ranked, text_of
-from siloseal.federation.privacy.accounting import epsilon_text
+from siloseal.federation.privacy.epsilon import epsilon_text
 
 LEAD = (
     "The same job from different starts. A start may be a private sum of random features (kernel_mean), a fit to "

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from siloseal.experiments.comparison.rows import Label
 from siloseal.experiments.figures import plain
 from siloseal.experiments.report.averages import Mean
-from siloseal.federation.privacy.accounting import MEANINGLESS_EPSILON, epsilon_text
+from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON, epsilon_text
 
 ACCURACY = "accuracy (share of test images)"
 MOST_TOLD = 5

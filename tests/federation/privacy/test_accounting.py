@@ -18,7 +18,6 @@ from siloseal.federation.privacy.accounting import (
     Accountant,
     composed,
     epsilon_of,
-    epsilon_text,
     smallest_noise,
     tightest_epsilon,
 )
@@ -122,15 +121,6 @@ def test_steps_that_are_no_steps_cannot_be_counted(rate: float, steps: int) -> N
 
 def test_nothing_costs_nothing() -> None:
     assert epsilon_of([], 1e-5) == 0
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "text"),
-    [(9.99972, "10.00"), (1.0213, "1.03"), (10.0, "10.00"), (0.0039995, "0.0040"), (0.0123, "0.013"), (0.0, "0.00")],
-)
-def test_epsilon_is_never_shown_smaller_than_it_is(epsilon: float, text: str) -> None:
-    assert epsilon_text(epsilon) == text
-    assert float(text) >= epsilon
 
 
 ONE_OF_EACH: list[Event] = [

@@ -12,7 +12,7 @@ from siloseal.cli.console import Console
 from siloseal.federation.errors import ConfigError, RunError, SiloSealError
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.weighting import weighted_domain
-from siloseal.federation.privacy.accounting import epsilon_text
+from siloseal.federation.privacy.epsilon import epsilon_text
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.storage import locked

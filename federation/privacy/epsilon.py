@@ -1,0 +1,12 @@
+"""How an epsilon is written for people, and above which it protects nobody. It imports no accountant."""
+
+import math
+
+MEANINGLESS_EPSILON = 20.0
+"""Above this, e^epsilon exceeds 4e8: reports say "no meaningful guarantee", not a number to be trusted."""
+
+
+def epsilon_text(epsilon: float) -> str:
+    """Epsilon for people: two decimals, two digits where it is small, always rounded up, so that none is too good."""
+    places = 2 if epsilon >= 0.1 or epsilon <= 0 else 1 - math.floor(math.log10(epsilon))
+    return f"{math.ceil(epsilon * 10**places - 1e-9) / 10**places:.{places}f}"
