@@ -10,6 +10,7 @@ from siloseal.federation.config.section import Section
 from siloseal.federation.job.sections.data import MOST_CLASSES, DataSource
 from siloseal.federation.job.sections.mechanisms import MechanismKind
 from siloseal.federation.sums.config import SumKind
+from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.transport.config import Host, Metrics, Port, Tls
 
 LARGEST_MESSAGE_MIB = 2047
@@ -29,7 +30,8 @@ class Policy(Section):
     fewest_silos: int = Field(ge=1, description="no sum of fewer silos than this")
     secure_sums: tuple[SumKind, ...] = Field(
         min_length=1,
-        description="sums for the warm start and phase 1; plain shows uploads to the aggregator",
+        description="sums for the warm start and phase 1; under plain the aggregator learns "
+        f"{PlainSum.exposure.aggregator_learns}",
     )
     tuning_sums: tuple[SumKind, ...] = Field(min_length=1, description="sums that may carry the tuning rounds")
     privacy: tuple[Literal["example_level", "task_level", "silo_level", "none"], ...] = Field(

@@ -19,7 +19,7 @@ from siloseal.federation.errors import DomainError
 from siloseal.federation.job.job import Silos
 from siloseal.federation.job.sections.data import ClassFolders, Digits, EmbeddedMnist, IdxFiles, NpzFile
 from siloseal.federation.job.sections.partition import Sizes
-from siloseal.federation.sums.config import SecureSumConfig, may_collude, opens_what_it_is_given
+from siloseal.federation.sums.config import SecureSumConfig
 from siloseal.federation.sums.session import IntegerDomain
 
 
@@ -94,15 +94,16 @@ class AnalyticsJob(Section):
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Self:
         asked, scheme = len(self.silos.names), self.secure_sum.build()
-        if not scheme.hides_contributions:
+        exposure = scheme.exposure
+        if not exposure.hides_contributions:
             raise ValueError(
-                f"secure_sum.kind is {self.secure_sum.kind!r}, which shows each silo's counts with a part of the noise "
-                "only, or lets the aggregator compute them: nothing would be protected; take secagg, ckks or additive"
+                f"secure_sum.kind is {self.secure_sum.kind!r}, under which the aggregator learns "
+                f"{exposure.aggregator_learns}, and each has a part of the noise only; take secagg, ckks or additive"
             )
-        if opens_what_it_is_given(self.secure_sum):
+        if exposure.opens_what_it_is_given:
             raise ValueError(
-                f"secure_sum.kind is {self.secure_sum.kind!r}, under which an aggregator that lies has each silo's "
-                "counts opened, with a part of the noise only; take secagg, ckks or additive"
+                f"secure_sum.kind is {self.secure_sum.kind!r}, which assumes {exposure.assumes}, and each upload has a "
+                "part of the noise only; take secagg, ckks or additive"
             )
         if not scheme.sums_modulo and any(isinstance(query, Distinct) for query in self.queries):
             raise ValueError(
@@ -129,7 +130,7 @@ class AnalyticsJob(Section):
                 f"mechanism.colluding is {colluding}, but only {self.quorum} of {asked} silos must remain: nobody's "
                 "noise would be left to count on; lower it, or raise silos.fewest"
             )
-        if colluding > (most := may_collude(self.secure_sum, asked)):
+        if colluding > (most := self.secure_sum.build().exposure.may_collude(asked)):
             raise ValueError(
                 f"mechanism.colluding is {colluding}, but {self.secure_sum.kind} hides a silo's counts among {asked} "
                 f"silos from the aggregator and at most {most} of the others; lower it, or take another secure_sum"

@@ -13,6 +13,7 @@ is what the ledger is charged with.
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from siloseal.federation.errors import DomainError
 from siloseal.federation.privacy.events import Event, RandomBitsRelease
 from siloseal.federation.randomness import Randomness
+from siloseal.federation.sums.exposure import NoisedBy
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session, Vector
 
@@ -35,6 +37,7 @@ class NoisyBits:
     honest: int
     cells: int = 1
     """So many may one unit move. Their divergences add up, as if a Gaussian release had moved by the root of that."""
+    noised_by: ClassVar[NoisedBy] = NoisedBy.SILOS_TOGETHER
 
     @property
     def name(self) -> str:

@@ -10,6 +10,7 @@ from siloseal.federation.job.sections.mechanisms import GaussianCentral, SplitCo
 from siloseal.federation.job.sections.privacy import ExampleLevel, SiloLevel, TaskLevel
 from siloseal.federation.job.sections.schedule import TwoPhase
 from siloseal.federation.job.sections.warm_start import KernelMeanStart
+from siloseal.federation.sums.exposure import NoisedBy
 
 _NAMES = {"ddg": "discrete Gaussian", "skellam": "Skellam", "binomial": "binomial", "pbm": "Poisson-binomial"}
 
@@ -53,13 +54,14 @@ def _on_sums(job: Job, asked: int) -> str:
             f"the noise of {counted} honest ones of {asked}"
         )
     if isinstance(noise, GaussianCentral):
-        seen = "the exact sum" if _hidden(job) else "each silo's exact contribution"
-        return f"Gaussian noise, added by the aggregator, which sees {seen} and is trusted with it"
+        return f"Gaussian noise, added by the aggregator, which sees {_seen(job)} and is trusted with it"
     return EXAMPLE_AT_SILO.noise
 
 
-def _hidden(job: Job) -> bool:
+def _seen(job: Job) -> str:
+    """What the aggregator, which noises the sums, learns from the one that shows most."""
     sums = [job.secure_sum]
     if isinstance(job.privacy, SiloLevel) and isinstance(job.schedule, TwoPhase) and job.schedule.tuning_rounds:
         sums.append(job.schedule.tuning_sum)
-    return all(config.build().hides_contributions for config in sums)
+    exposures = [config.build().exposure.noised(NoisedBy.AGGREGATOR) for config in sums]
+    return min(exposures, key=lambda exposure: exposure.hides_contributions).aggregator_learns

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from siloseal.federation.privacy.events import Event
 from siloseal.federation.randomness import Randomness
+from siloseal.federation.sums.exposure import NoisedBy
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Domain, RealDomain, Session, Vector
 
@@ -21,6 +22,10 @@ class Mechanism(Protocol):
     @property
     def name(self) -> str:
         """Mechanism and parameters as one string: part of the session's digest."""
+
+    @property
+    def noised_by(self) -> NoisedBy:
+        """Who adds the noise."""
 
     def domain(self, outer: RealDomain, silos: int) -> Domain:
         """What the inner sum must carry so that noised vectors of `outer`, and the total of so many, fit."""

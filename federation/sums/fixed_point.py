@@ -8,6 +8,7 @@ import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from siloseal.federation.errors import DomainError, OpeningFailed, UncountableEv
 from siloseal.federation.privacy.events import Event
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.exposure import Exposure, NoisedBy
 from siloseal.federation.sums.noisy_sum import NoisySum
 from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, Session, Vector
@@ -70,6 +72,7 @@ class FixedPoint:
     """The grid as a mechanism: it rounds and adds no noise."""
 
     precision_bits: int
+    noised_by: ClassVar[NoisedBy] = NoisedBy.NOBODY
 
     @property
     def name(self) -> str:
@@ -127,9 +130,9 @@ class FixedPointSum:
         return self._reals.name
 
     @property
-    def hides_contributions(self) -> bool:
-        """What the integer sum hides."""
-        return self.integers.hides_contributions
+    def exposure(self) -> Exposure:
+        """The integer sum's."""
+        return self.integers.exposure
 
     @property
     def sums_modulo(self) -> bool:

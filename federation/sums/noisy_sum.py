@@ -10,6 +10,7 @@ from siloseal.federation.errors import DomainError
 from siloseal.federation.privacy.mechanism import Mechanism
 from siloseal.federation.randomness import Randomness, SecureRandomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.exposure import Exposure
 from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
 from siloseal.federation.sums.session import Domain, RealDomain, Session, Vector
 
@@ -29,9 +30,9 @@ class NoisySum:
         return f"{self.mechanism.name} over {self.inner.name}"
 
     @property
-    def hides_contributions(self) -> bool:
-        """What the inner sum hides."""
-        return self.inner.hides_contributions
+    def exposure(self) -> Exposure:
+        """The inner sum's, over what is noised by whom."""
+        return self.inner.exposure.noised(self.mechanism.noised_by)
 
     @property
     def sums_modulo(self) -> bool:

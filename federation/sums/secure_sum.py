@@ -12,6 +12,7 @@ from typing import Protocol
 
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.exposure import Exposure
 from siloseal.federation.sums.session import Domain, Session, Vector
 
 
@@ -70,8 +71,8 @@ class SecureSum(Protocol):
         """Scheme and parameters as one string: part of the session's digest."""
 
     @property
-    def hides_contributions(self) -> bool:
-        """Whether the aggregator learns the sum only."""
+    def exposure(self) -> Exposure:
+        """Who learns what, and what a silent silo does."""
 
     @property
     def sums_modulo(self) -> bool:

@@ -1,6 +1,9 @@
-"""How many silos recover what a silent one left, and who may therefore pool what they know."""
+"""How many silos recover what a silent one left, and which silos may therefore collude."""
+
+from collections.abc import Callable
 
 from siloseal.federation.errors import DomainError
+from siloseal.federation.sums.exposure import Exposure
 
 
 def recovery_threshold(silos: int, asked: int | None) -> int:
@@ -16,7 +19,7 @@ def recovery_threshold(silos: int, asked: int | None) -> int:
 
 
 def may_pool(silos: int, threshold: int) -> int:
-    """Number of silos that may pool what they know with an aggregator that lies, and learn the sum only.
+    """Number of silos that may pool what they know with an aggregator that lies, and learn the sum of the others only.
 
     An aggregator that tells two groups different things needs t answers of each; c silos on its side answer both.
     Honest silos answer once, so it gets both only with n - c + 2 c >= 2 t.
@@ -24,6 +27,15 @@ def may_pool(silos: int, threshold: int) -> int:
     return max(min(2 * threshold - silos - 1, silos - 2), 0)
 
 
-def who_may_pool(silos: int, threshold: int) -> str:
-    """The same for people."""
-    return f"the aggregator and {may_pool(silos, threshold)} of the silos, lying or not"
+def threshold_exposure(threshold: Callable[[int], int]) -> Exposure:
+    """The exposure of a sum whose silos reveal once t of them have signed one list."""
+    return Exposure(
+        aggregator_learns="the sum",
+        silo_learns="nothing",
+        colluders="2t - n - 1, and n - 2 at most, lying or not",
+        if_more_collude="an aggregator that lies has two lists of silos opened, and learns single vectors",
+        if_a_silo_is_silent="up to n - t silos may fall silent at any step, as far as the job's silos.fewest lets "
+        "them: before its upload a silo is not in the sum, after it, it is",
+        hides_contributions=True,
+        may_collude=lambda silos: may_pool(silos, threshold(silos)),
+    )

@@ -12,9 +12,7 @@ from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
 from siloseal.federation.job.sections.schedule import TwoPhase
 from siloseal.federation.privacy.accounting import RENYI, tightest_epsilon
 from siloseal.federation.privacy.epsilon import epsilon_text
-from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtAggregator
-from siloseal.federation.sums.config import opens_what_it_is_given
-from siloseal.federation.sums.joint_key.config import JointKeyConfig
+from siloseal.federation.sums.exposure import Exposure, NoisedBy
 from siloseal.models.building import vector_lengths
 from siloseal.runs.metrics import ProtectionMetric, phase_title
 from siloseal.runs.result import RunResult
@@ -29,18 +27,13 @@ Parts = Mapping[str, LabelledImages]
 def baseline_warnings(job: Job) -> list[str]:
     """What the sums that are here to be compared with do not protect from."""
     sums = [job.secure_sum, *([job.schedule.tuning_sum] if isinstance(job.schedule, TwoPhase) else [])]
-    one_key = sorted({config.kind for config in sums if opens_what_it_is_given(config)})
-    warnings = [
-        f"{kind} is a baseline: every silo holds the whole key, one of them and the aggregator read every upload, and "
-        "so does an aggregator that lies."
-        for kind in one_key
+    exposures = {config.kind: config.build().exposure for config in sums}
+    return [
+        f"{kind} is a baseline. The aggregator learns {exposure.aggregator_learns}. It assumes {exposure.assumes}. "
+        f"Silos that may collude with the aggregator: {exposure.colluders}."
+        for kind, exposure in sorted(exposures.items())
+        if exposure.baseline
     ]
-    if any(isinstance(config, JointKeyConfig) for config in sums):
-        warnings.append(
-            "ckks_joint_key is a baseline: it assumes that silos follow the protocol. One that uploads a malformed "
-            "ciphertext and the aggregator together read every upload."
-        )
-    return warnings
 
 
 _MODELS = {
@@ -56,8 +49,8 @@ def protection(job: Job, finished: RunResult) -> list[ProtectionMetric]:
             stage=release.phase,
             what=_uploaded(release),
             scheme=release.scheme.name,
-            hidden_from_aggregator=release.scheme.hides_contributions,
-            note=_exposure(job, release),
+            hidden_from_aggregator=release.scheme.exposure.hides_contributions,
+            note=_note(job, release.scheme.exposure),
         )
         for release, _ in counted(job, _lengths(job, finished))
     ]
@@ -75,16 +68,17 @@ def _uploaded(release: Release) -> str:
             return _MODELS[Phase(release.phase)]
 
 
-def _exposure(job: Job, release: Release) -> str:
-    if release.scheme.hides_contributions:
-        return "the aggregator learns the sum only"
-    if isinstance(release.mechanism, GaussianAtAggregator):
-        return "in clear, and without noise: the aggregator sees each silo's upload, and is trusted to noise their sum"
-    if isinstance(job.privacy, SiloLevel):
-        return "not hidden: the aggregator can read each silo's update, which is differentially private on its own"
-    protected = not isinstance(job.privacy, NoPrivacy)
-    rest = "it is differentially private, sizes aside" if protected else "and nothing else protects it"
-    return f"not hidden: the aggregator can read each silo's upload and size; {rest}"
+def _note(job: Job, exposure: Exposure) -> str:
+    """What the aggregator learns; and what protects uploads without noise that no sum hides, which the job knows."""
+    learns = f"the aggregator learns {exposure.aggregator_learns}"
+    assumes = f"; assumes {exposure.assumes}" if exposure.assumes else ""
+    if exposure.hides_contributions:
+        return f"{learns} only{assumes}"
+    if exposure.noised_by is not NoisedBy.NOBODY:
+        return f"not hidden: {learns}{assumes}"
+    private = not isinstance(job.privacy, NoPrivacy)
+    rest = "each is differentially private, sizes aside" if private else "and nothing else protects it"
+    return f"not hidden: {learns}, and its size; {rest}"
 
 
 def parameters(job: Job, parts: Parts, ledgers: Ledgers, finished: RunResult) -> dict[str, str]:
@@ -135,7 +129,8 @@ def _sums(job: Job, finished: RunResult) -> dict[str, str]:
         scheme, silos = release.scheme, len(release.roster)
         title = f"sum of {phase_title(release.phase).lower()}"
         rows[title] = scheme.name
-        rows |= {f"{title}, {name}": value for name, value in scheme.describe(release.domain, silos).items()}
+        told = {**scheme.describe(release.domain, silos), **scheme.exposure.rows(silos, release.quorum)}
+        rows |= {f"{title}, {name}": value for name, value in told.items()}
         total += count * scheme.statistical_distance(release.domain, silos)
     if total:
         rows["statistical distance of all sums"] = (

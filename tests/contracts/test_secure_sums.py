@@ -245,7 +245,7 @@ class TestEverySecureSum:
             scheme.aggregator(session_of(scheme)).largest  # noqa: B018 (it is a property that refuses)
 
     def test_no_silos_vector_appears_in_what_the_aggregator_hears_but_in_the_plain_sum(self, scheme: SecureSum) -> None:
-        """A sum may hide less than that shows: `hides_contributions` is about what can be computed, too."""
+        """A sum may hide less than that shows: its `exposure` is about what can be computed, too."""
         heard: list[bytes] = []
         drive(scheme, session_of(scheme), heard=heard)
         vectors = [
@@ -253,7 +253,7 @@ class TestEverySecureSum:
         ]
         seen = any(vector[:64] in message for vector in vectors for message in heard)
         assert seen == isinstance(scheme, PlainSum)
-        assert not (seen and scheme.hides_contributions)
+        assert not (seen and scheme.exposure.hides_contributions)
 
     @pytest.mark.parametrize("killed", ROSTER)
     def test_a_silo_that_is_killed_after_every_reply_goes_on_from_its_state(

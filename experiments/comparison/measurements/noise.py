@@ -35,7 +35,7 @@ class NoiseMeasurement(Section):
 
     @model_validator(mode="after")
     def _noise_is_hidden(self) -> Self:
-        if isinstance(self.mechanism, SplitConfig) and not self.secure_sum.build().hides_contributions:
+        if isinstance(self.mechanism, SplitConfig) and not self.secure_sum.build().exposure.hides_contributions:
             raise ValueError(
                 f"mechanism.kind is {self.mechanism.kind}, which splits the noise over the silos, but secure_sum.kind "
                 f"is {self.secure_sum.kind}, which shows the aggregator each silo's part; choose a sum that hides"

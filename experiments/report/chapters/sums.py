@@ -8,9 +8,9 @@ from siloseal.experiments.report.averages import a_silo, at, choices, is_number,
 from siloseal.experiments.report.chapter import Table
 from siloseal.experiments.report.chapters import sums_figures
 from siloseal.experiments.report.chapters.draft import Album, Draft, Part
-from siloseal.experiments.report.chapters.sums_words import KNOWS, NOT_KNOWN
 from siloseal.experiments.report.chapters.words import BYTES, missing, text_of
 from siloseal.report import wording
+from siloseal.report.exposure_table import exposures
 
 LEAD = (
     "The same sum through every scheme: what travels in a whole job, what a single sum costs a silo and the "
@@ -22,6 +22,9 @@ NOTES = (
     "Among more silos than a curve reaches its scheme was not measured.",
     "Who learns what follows from the schemes and is not measured; the dropout columns are.",
 )
+
+NOT_KNOWN = ("not described here",) * 3
+"""The words for a sum that no job can choose."""
 
 MOST_SILOS = 8
 """Of a job, that are told one by one."""
@@ -95,12 +98,14 @@ def seconds(value: float) -> str:
 
 def knowledge(cells: Sequence[Measured]) -> Table:
     """Who learns what, and what was seen to happen without a silo."""
+    exposed = exposures()
     rows = []
     for scheme in choices(cells, "sum"):
-        knows = KNOWS.get(kind_of(at(cells, sum=scheme), "secure_sum"), NOT_KNOWN)
+        known = exposed.get(kind_of(at(cells, sum=scheme), "secure_sum"))
+        words = (known.aggregator_learns, known.colluders, known.assumes or "nothing") if known else NOT_KNOWN
         outcomes = [outcome(cells, scheme, f"dropout_{when}_upload") for when in ("before", "after")]
-        rows.append((text_of(scheme), knows.aggregator, knows.pooled, *outcomes))
-    columns = ("sum", "the aggregator learns", "who may pool what they see and learn no more",
+        rows.append((text_of(scheme), *words, *outcomes))
+    columns = ("sum", "the aggregator learns", "silos that may collude with it", "this assumes",
                "silent before its upload", "silent after it")  # fmt: skip
     return Table("Who learns what, and what a dropout does", columns, tuple(rows))
 

@@ -6,12 +6,7 @@ from siloseal.federation.job.sections.mechanisms import FixedClip, GaussianCentr
 from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
 from siloseal.federation.job.sections.schedule import TwoPhase
 from siloseal.federation.job.sections.warm_start import ColdStart, KernelMeanStart, PublicStart
-from siloseal.federation.sums.config import (
-    SecureSumConfig,
-    may_collude,
-    opens_what_it_is_given,
-    shows_silos_the_exact_sum,
-)
+from siloseal.federation.sums.config import SecureSumConfig
 
 if TYPE_CHECKING:
     from siloseal.federation.job.job import Job
@@ -62,11 +57,11 @@ def require_fitting_noise(job: "Job") -> None:
 def _require_noised_first(job: "Job") -> None:
     """Noise of the aggregator's comes too late where silos have seen the sum."""
     for config in (job.secure_sum, *_tuning_sum(job)):
-        if shows_silos_the_exact_sum(config):
-            who = "in a ring the first silo sees" if config.kind == "ring" else f"with {config.kind} every silo sees"
+        exposure = config.build().exposure
+        if exposure.shows_silos_the_exact_sum:
             raise ValueError(
-                f"mechanism.kind is gaussian_central, which noises the sum at the aggregator, but {who} the sum before "
-                "that; choose another sum"
+                "mechanism.kind is gaussian_central, which noises the sum at the aggregator, but under "
+                f"{config.kind} a silo learns: {exposure.silo_learns}; choose another sum"
             )
 
 
@@ -80,19 +75,20 @@ def _require_hiding_sums(job: "Job", noise: SplitConfig, *, updates: bool) -> No
     if updates and isinstance(job.schedule, TwoPhase) and job.schedule.tuning_rounds:
         sums["schedule.tuning_sum"] = job.schedule.tuning_sum
     for where, config in sums.items():
-        if not config.build().hides_contributions:
-            raise ValueError(
-                f"mechanism.kind is {noise.kind}, which splits the noise over the silos, but {where}.kind is "
-                f"{config.kind}, which shows the aggregator each silo's part, or lets it compute it; choose ckks, "
-                "secagg, additive or ring, or gaussian_local or gaussian_central for the noise"
-            )
-        if opens_what_it_is_given(config):
+        exposure = config.build().exposure
+        if not exposure.hides_contributions:
             raise ValueError(
                 f"mechanism.kind is {noise.kind}, which splits the noise over the silos, but under {where}.kind "
-                f"{config.kind} an aggregator that lies has each silo's part opened; choose ckks, secagg or additive, "
-                "or gaussian_local for the noise"
+                f"{config.kind} the aggregator learns {exposure.aggregator_learns}; choose ckks, secagg, additive or "
+                "ring, or gaussian_local or gaussian_central for the noise"
             )
-        if noise.colluding > (most := may_collude(config, asked if updates else len(job.silos.names))):
+        if exposure.opens_what_it_is_given:
+            raise ValueError(
+                f"mechanism.kind is {noise.kind}, which splits the noise over the silos, but {where}.kind "
+                f"{config.kind} assumes {exposure.assumes}; choose ckks, secagg or additive, or gaussian_local for the "
+                "noise"
+            )
+        if noise.colluding > (most := exposure.may_collude(asked if updates else len(job.silos.names))):
             raise ValueError(
                 f"mechanism.colluding is {noise.colluding}, but {where} hides a silo's part from the aggregator and at "
                 f"most {most} of the other silos; lower it, raise the threshold, or take another sum"

@@ -7,6 +7,7 @@ sum below shows a total before it is reduced, which would tell how many silos' e
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from siloseal.federation.errors import DomainError
 from siloseal.federation.privacy.events import Event
 from siloseal.federation.privacy.mechanisms.integer_noise import IntegerNoise, Move
 from siloseal.federation.randomness import Randomness
+from siloseal.federation.sums.exposure import NoisedBy
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session, Vector
 
@@ -29,6 +31,7 @@ class NoisyCounts:
     move: Move
     """How far one unit moves a silo's counts; its `coordinates` bound how many there are."""
     noise: IntegerNoise
+    noised_by: ClassVar[NoisedBy] = NoisedBy.SILOS_TOGETHER
 
     @property
     def name(self) -> str:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from siloseal.federation.privacy.events import Event, GaussianRelease
 from siloseal.federation.privacy.mechanisms.clipping import clip
 from siloseal.federation.randomness import Randomness
+from siloseal.federation.sums.exposure import NoisedBy
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import RealDomain, Session, Vector
 
@@ -26,6 +28,7 @@ class GaussianAtSilo:
     noise_multiplier: float
     whole: bool = False
     """Whether the unit is the silo's whole vector, which is then clipped; else a part of it, such as one example."""
+    noised_by: ClassVar[NoisedBy] = NoisedBy.EACH_SILO
 
     @property
     def name(self) -> str:
@@ -72,6 +75,7 @@ class GaussianAtAggregator:
     sensitivity: float
     """A little more than that: the sum below rounds entries, which may lengthen a vector."""
     noise_multiplier: float
+    noised_by: ClassVar[NoisedBy] = NoisedBy.AGGREGATOR
 
     @property
     def name(self) -> str:

@@ -8,6 +8,7 @@ whose entry wrapped would show, and it is no function of their total; there entr
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from siloseal.federation.privacy.mechanisms.integer_noise import IntegerNoise, M
 from siloseal.federation.privacy.mechanisms.rotation import padded, rotate, rotate_back
 from siloseal.federation.privacy.mechanisms.rounding import round_freely, round_within, rounded_norm
 from siloseal.federation.randomness import Randomness
+from siloseal.federation.sums.exposure import NoisedBy
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session, Vector
 
@@ -37,6 +39,7 @@ class LatticeNoise:
     noise: IntegerNoise
     wraps: bool = True
     """Whether entries are reduced modulo 2^bits; else they travel in full, shifted to be at least 0."""
+    noised_by: ClassVar[NoisedBy] = NoisedBy.SILOS_TOGETHER
 
     @property
     def name(self) -> str:

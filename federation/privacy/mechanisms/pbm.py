@@ -7,6 +7,7 @@ scalar (a vector of one entry) is its own coefficient.
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from siloseal.federation.privacy.events import Event, PoissonBinomialRelease
 from siloseal.federation.privacy.mechanisms.clipping import clip
 from siloseal.federation.privacy.mechanisms.kashin import LEVEL, analyse, frame_size, synthesise
 from siloseal.federation.randomness import Randomness
+from siloseal.federation.sums.exposure import NoisedBy
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session, Vector
 
@@ -28,6 +30,7 @@ class PoissonBinomial:
     clip_norm: float
     trials: int
     theta: float
+    noised_by: ClassVar[NoisedBy] = NoisedBy.SILOS_TOGETHER
 
     @property
     def name(self) -> str:

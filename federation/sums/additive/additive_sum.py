@@ -17,6 +17,7 @@ from siloseal.federation.errors import DomainError
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.additive.sides import AdditiveAggregator, AdditiveSilo, shared_ring
+from siloseal.federation.sums.exposure import Exposure
 from siloseal.federation.sums.masked.words import require_integers
 from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide
 from siloseal.federation.sums.session import Domain, Session, Vector
@@ -27,7 +28,15 @@ class AdditiveSum:
     """See the module's text."""
 
     name: ClassVar[str] = "additive"
-    hides_contributions: ClassVar[bool] = True
+    exposure: ClassVar[Exposure] = Exposure(
+        aggregator_learns="the sum",
+        silo_learns="nothing",
+        colluders="n - 2, lying or not",
+        if_more_collude="they subtract their own vectors from the sum, which leaves the last silo's",
+        if_a_silo_is_silent="every silo must stay until its last message, or there is an error and no sum",
+        hides_contributions=True,
+        may_collude=lambda silos: max(silos - 2, 0),
+    )
     sums_modulo: ClassVar[bool] = True
 
     def admit(self, domain: Domain, silos: int) -> None:
@@ -54,8 +63,6 @@ class AdditiveSum:
         return {
             "shares": f"{silos} of each vector over Z_2^64; a seed of 32 bytes travels for all but the silo's own, and "
             f"{shared_ring(domain, silos).bits} bits an entry for the silo's part of the sum",
-            "drop-outs": "none: every silo must stay to the end",
-            "who may pool": f"the aggregator and {max(silos - 2, 0)} of the silos",
         }
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:

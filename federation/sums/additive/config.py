@@ -14,7 +14,7 @@ from siloseal.federation.sums.secure_sum import SecureSum
 class AdditiveSumConfig(Section):
     """A share of every vector at every silo."""
 
-    kind: Literal["additive"] = Field(description="each silo holds a share of each vector; all silos must stay")
+    kind: Literal["additive"] = Field(description="each silo holds a share of each vector")
     precision_bits: PrecisionBits = 28
 
     def build(self) -> SecureSum:

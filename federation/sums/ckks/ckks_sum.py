@@ -22,12 +22,13 @@ from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.ckks.parameters import Parameters, derive
 from siloseal.federation.sums.ckks.security import HARDNESS_DEVIATION, HINT_BITS, VARIANCE
 from siloseal.federation.sums.ckks.setting import Setting
+from siloseal.federation.sums.exposure import Exposure
 from siloseal.federation.sums.fixed_point import grid_step
 from siloseal.federation.sums.masked.words import WordRing
 from siloseal.federation.sums.secagg.secagg_sum import SecAggSum
 from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide
 from siloseal.federation.sums.session import Domain, RealDomain, Session, Vector
-from siloseal.federation.sums.threshold import recovery_threshold, who_may_pool
+from siloseal.federation.sums.threshold import recovery_threshold, threshold_exposure
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,12 @@ class CkksSum:
 
     precision_bits: int = 28
     threshold: int | None = None
-    hides_contributions: ClassVar[bool] = True
     sums_modulo: ClassVar[bool] = False
+
+    @property
+    def exposure(self) -> Exposure:
+        """SecAgg's, whose masks hide the key shares: the key of the sum opens nothing else."""
+        return threshold_exposure(self.fewest)
 
     @property
     def name(self) -> str:
@@ -94,10 +99,7 @@ class CkksSum:
             "values a coefficient": f"{sizes.values}, each below {sizes.radix:,}",
             "precision": rounded if isinstance(domain, RealDomain) else "integers, which are exact",
             "masked key": f"{sizes.degree:,} entries modulo 2^{sizes.key_bits}, under SecAgg's masks",
-            "threshold": f"{threshold} of {silos}: {silos - threshold or 'none'} may fall silent at any step, as far "
-            "as the job's silos.fewest lets them",
-            "who may pool": who_may_pool(silos, threshold),
-            "what opens": "the key of the sum; nobody ever holds a key that opens more than the sum",
+            "threshold": f"{threshold} of {silos} silos reveal what removes the masks from the key of the sum",
         }
 
     def fewest(self, silos: int) -> int:

@@ -14,7 +14,7 @@ class JointKeyConfig(Section):
     """CKKS under a public key that all silos join, opened by partial decryptions; for comparison."""
 
     kind: Literal["ckks_joint_key"] = Field(
-        description="encrypted under a key that nobody holds; the silos open the sum only, if all follow the protocol"
+        description="for comparison: encrypted under a public key that all silos join; the silos open the sum"
     )
     precision_bits: PrecisionBits = 28
     statistical_distance_bits: int = Field(

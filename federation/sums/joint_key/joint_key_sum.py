@@ -20,17 +20,18 @@ federation/sums/ckks has no such message.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.exposure import Exposure
 from siloseal.federation.sums.fixed_point import grid_step
 from siloseal.federation.sums.joint_key.moduli import ring_of
 from siloseal.federation.sums.joint_key.parameters import Parameters, derive
 from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide
 from siloseal.federation.sums.session import Domain, RealDomain, Session, Vector
-from siloseal.federation.sums.threshold import may_pool, recovery_threshold
+from siloseal.federation.sums.threshold import recovery_threshold, threshold_exposure
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,18 @@ class JointKeySum:
     precision_bits: int = 28
     statistical_distance_bits: int = 40
     threshold: int | None = None
-    hides_contributions: ClassVar[bool] = True
     sums_modulo: ClassVar[bool] = False
+
+    @property
+    def exposure(self) -> Exposure:
+        """As for the other sums with a threshold, if silos follow the protocol."""
+        return replace(
+            threshold_exposure(self.fewest),
+            colluders="2t - n - 1, and n - 2 at most, if they follow the protocol",
+            assumes="that silos follow the protocol: one that uploads a malformed c1 reads, together with the "
+            "aggregator, every upload",
+            baseline=True,
+        )
 
     @property
     def name(self) -> str:
@@ -103,10 +114,7 @@ class JointKeySum:
             "precision": rounded if isinstance(domain, RealDomain) else "integers, which are exact",
             "flooding": f"uniform in [-2^{sizes.flooding_bits}, 2^{sizes.flooding_bits}), over noise below {noise}",
             "statistical distance": f"2^{sizes.statistical_distance_log2:.1f} over the whole opening",
-            "threshold": f"{threshold} of {silos}: {silos - threshold or 'none'} may go silent once the key is joined, "
-            "as far as the job's silos.fewest lets them",
-            "who may pool": f"the aggregator, lying or not, and {may_pool(silos, threshold)} of the silos, if these "
-            "follow the protocol: one that uploads a malformed c1 reads, together with the aggregator, every upload",
+            "threshold": f"{threshold} of {silos} silos recover the key share of a silent one",
         }
 
     def fewest(self, silos: int) -> int:

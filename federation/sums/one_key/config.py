@@ -17,10 +17,7 @@ class PaillierSumConfig(Section):
     500 examples eight bits by default: the shipped job on digits refuses 16. With 24 its weights are off by 4e-4.
     """
 
-    kind: Literal["paillier"] = Field(
-        description="for comparison: Paillier under a key that all silos hold; one of them and the aggregator read "
-        "all, and so does an aggregator that lies"
-    )
+    kind: Literal["paillier"] = Field(description="for comparison: batched Paillier, under one key that all silos hold")
     precision_bits: PrecisionBits = 24
     key_bits: Literal[2048, 3072] = Field(default=2048, description="of the modulus: 112 or 128 bits of security")
 
@@ -33,8 +30,7 @@ class StockCkksConfig(Section):
     """CKKS as TenSEAL's examples use it."""
 
     kind: Literal["ckks_one_key"] = Field(
-        description="for comparison: CKKS under a key that all silos hold; the aggregator alone can compute that key "
-        "from the sum, and read all"
+        description="for comparison: CKKS as TenSEAL's examples use it, under one key that all silos hold"
     )
 
     def build(self) -> SecureSum:

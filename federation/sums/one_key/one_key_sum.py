@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, ClassVar
 from siloseal.federation.errors import DomainError
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.exposure import Exposure, nobody_may_collude
 from siloseal.federation.sums.fixed_point import FixedPoint, FixedPointSum, largest_point
 from siloseal.federation.sums.masked.words import require_integers
 from siloseal.federation.sums.noisy_sum import NoisySum
@@ -51,14 +52,28 @@ if TYPE_CHECKING:
     from siloseal.federation.sums.one_key.paillier import PaillierCipher
     from siloseal.federation.sums.one_key.stock_ckks import StockCipher
 
+_EXPOSURE = Exposure(
+    aggregator_learns="the sum",
+    silo_learns="the sum, before the aggregator",
+    colluders="none: every silo holds the whole key",
+    if_more_collude="one silo and the aggregator read every upload",
+    if_a_silo_is_silent="the first on the roster must stay until it has drawn the key, and the one that is asked to "
+    "tell the sum until it has; any other may fall silent while the job's silos.fewest are left",
+    assumes="that the aggregator does not lie: one that does has every upload opened as if it were the sum, each by "
+    "another silo, and no silo can tell",
+    hides_contributions=True,
+    may_collude=nobody_may_collude,
+    opens_what_it_is_given=True,
+    shows_silos_the_exact_sum=True,
+    baseline=True,
+)
+
 
 class OneKeySum(ABC):
     """What both have in common. See the module's text."""
 
-    @property
-    @abstractmethod
-    def hides_contributions(self) -> bool:
-        """From the aggregator alone, while it follows the protocol."""
+    exposure: ClassVar[Exposure]
+    """What each of the two shows differs, but not what colluding silos learn, nor what a silent one does."""
 
     sums_modulo: ClassVar[bool] = False
     """Silos decrypt totals that are not reduced yet."""
@@ -104,11 +119,6 @@ class OneKeySum(ABC):
         return {
             **self._sizes_in_words(domain, silos),
             "key": "one, drawn by the first silo on the roster; every silo holds all of it",
-            "drop-outs": "the first silo must stay until it has drawn the key; after that any may fall silent while "
-            "the job's silos.fewest are left",
-            "who may pool": "nobody: one silo that works with the aggregator reads every upload; a baseline",
-            "an aggregator that lies": "has every upload opened as if it were the sum, each by another silo: silos "
-            "cannot check what they open",
         }
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
@@ -124,8 +134,8 @@ class OneKeySum(ABC):
 class PaillierSum(OneKeySum):
     """Integers, which are exact, in lanes of Paillier plaintexts."""
 
-    hides_contributions: ClassVar[bool] = True
-    """What is told is the sum, without any noise."""
+    exposure: ClassVar[Exposure] = _EXPOSURE
+    """What is told is the sum, without any noise that would show the key."""
 
     key_bits: int = 2048
     largest: int | None = None
@@ -174,8 +184,14 @@ class FixedPointPaillier(FixedPointSum):
 class StockCkksSum(OneKeySum):
     """Reals, which are approximate; integers are rounded once they are open."""
 
-    hides_contributions: ClassVar[bool] = False
-    """The aggregator can compute the key from the sum of reals that it is told. See the module's text."""
+    exposure: ClassVar[Exposure] = replace(
+        _EXPOSURE,
+        aggregator_learns="every silo's vector: the sum that it is told carries noise, from which it computes the key",
+        colluders="the aggregator needs nobody",
+        if_more_collude="no more than the aggregator alone",
+        hides_contributions=False,
+    )
+    """Shown for sums of 8,192 reals and more. See the module's text."""
     name: ClassVar[str] = "ckks_one_key"
 
     def sizes(self, domain: Domain, silos: int) -> StockSizes:
@@ -197,6 +213,4 @@ class StockCkksSum(OneKeySum):
             "values a ciphertext": f"{SLOTS:,}, at scale 2^{SCALE_BITS}",
             "error": f"at most {self.sizes(domain, silos).noise(silos):.2g} an entry before integers are rounded, but "
             f"with probability 2^-{FAILURE_BITS}",
-            "an aggregator that does not lie": "can compute the key from the sum that it is told, whose noise shows "
-            f"it, and read every upload: shown for {2 * SLOTS:,} reals and more",
         }

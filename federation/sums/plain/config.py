@@ -10,9 +10,9 @@ from siloseal.federation.sums.secure_sum import SecureSum
 
 
 class PlainSumConfig(Section):
-    """The plain sum: vectors travel in clear, and the aggregator sees each of them."""
+    """The plain sum: vectors travel in clear."""
 
-    kind: Literal["plain"] = Field(description="no protection of its own: uploads are seen by the aggregator")
+    kind: Literal["plain"] = Field(description="every silo sends its vector in clear")
 
     def build(self) -> SecureSum:
         """The scheme."""

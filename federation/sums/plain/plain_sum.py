@@ -6,12 +6,14 @@ say so.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from siloseal.federation.errors import DomainError, QuorumLost, WrongRound
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.exposure import Exposure, nobody_may_collude
 from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide, Sum
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, Session, Vector
 from siloseal.federation.transport.wire import sums_pb2 as pb
@@ -24,9 +26,17 @@ _FRAMING_BYTES = 256
 class PlainSum:
     """See the module's text."""
 
-    name: str = "plain"
-    hides_contributions: bool = False
-    sums_modulo: bool = False
+    name: ClassVar[str] = "plain"
+    exposure: ClassVar[Exposure] = Exposure(
+        aggregator_learns="every silo's vector",
+        silo_learns="nothing",
+        colluders="the aggregator needs nobody",
+        if_more_collude="no more than the aggregator alone",
+        if_a_silo_is_silent="the sum goes on without it while the job's silos.fewest are left",
+        hides_contributions=False,
+        may_collude=nobody_may_collude,
+    )
+    sums_modulo: ClassVar[bool] = False
 
     def admit(self, domain: Domain, silos: int) -> None:
         """Real sums must stay finite; integer sums must fit 64 bits before they are reduced."""

@@ -14,9 +14,7 @@ from siloseal.federation.sums.secure_sum import SecureSum
 class RingSumConfig(Section):
     """A total that goes round."""
 
-    kind: Literal["ring"] = Field(
-        description="a masked total goes from silo to silo; for teaching: the two neighbours of a silo learn its vector"
-    )
+    kind: Literal["ring"] = Field(description="a masked total goes from silo to silo; for teaching")
     precision_bits: PrecisionBits = 28
 
     def build(self) -> SecureSum:

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.exposure import Exposure
 from siloseal.federation.sums.masked.words import require_integers
 from siloseal.federation.sums.ring.sides import RingAggregator, RingSilo, require_ring
 from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide
@@ -27,7 +28,16 @@ class RingSum:
     """See the module's text."""
 
     name: ClassVar[str] = "ring"
-    hides_contributions: ClassVar[bool] = True
+    exposure: ClassVar[Exposure] = Exposure(
+        aggregator_learns="the sum",
+        silo_learns="the first on the roster the sum, before the aggregator; the others nothing",
+        colluders="one",
+        if_more_collude="the two silos around a third learn its vector, and need no aggregator for it",
+        if_a_silo_is_silent="every silo must stay until its last message, or there is an error and no sum",
+        hides_contributions=True,
+        may_collude=lambda silos: 1,
+        shows_silos_the_exact_sum=True,
+    )
     sums_modulo: ClassVar[bool] = True
 
     def admit(self, domain: Domain, silos: int) -> None:
@@ -49,11 +59,8 @@ class RingSum:
         return 0.0
 
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
-        """What a sum rests on."""
-        return {
-            "drop-outs": "none: every silo must stay to the end",
-            "who may pool": "nobody: the two silos around a third learn its vector; a teaching baseline",
-        }
+        """Nothing but what its exposure says."""
+        return {}
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
         """The side of the silo with this identity."""

@@ -14,7 +14,7 @@ from siloseal.federation.sums.secure_sum import SecureSum
 class SecAggConfig(Section):
     """Masks between all silos."""
 
-    kind: Literal["secagg"] = Field(description="masks between all silos, which cancel in the sum; silos may drop out")
+    kind: Literal["secagg"] = Field(description="masks between all silos, which cancel in the sum")
     precision_bits: PrecisionBits = 28
     threshold: int | None = Field(
         default=None,

@@ -13,12 +13,13 @@ comes too late stays hidden. SecAgg+ is the same on another graph: neighbours on
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
 
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.exposure import Exposure
 from siloseal.federation.sums.masked.words import WordRing, checked_integers, require_integers, ring_for
 from siloseal.federation.sums.secagg.aggregator_side import SecAggAggregator
 from siloseal.federation.sums.secagg.graph import Shape, complete, find_shape, harary, whole_silos
@@ -26,7 +27,7 @@ from siloseal.federation.sums.secagg.plan import Plan
 from siloseal.federation.sums.secagg.silo_side import SecAggSilo
 from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide
 from siloseal.federation.sums.session import Domain, Session, Vector
-from siloseal.federation.sums.threshold import recovery_threshold, who_may_pool
+from siloseal.federation.sums.threshold import may_pool, recovery_threshold, threshold_exposure
 
 FEWEST_FOR_A_RING = 100
 """Below so many silos the ring's degree would be close to all of them, and its statistics mean little."""
@@ -60,8 +61,24 @@ class SecAggSum:
 
     threshold: int | None = None
     ring: RandomRing | None = None
-    hides_contributions: ClassVar[bool] = True
     sums_modulo: ClassVar[bool] = True
+
+    @property
+    def exposure(self) -> Exposure:
+        """On the complete graph as the threshold has it; on a ring, what its statistics keep."""
+        complete, ring = threshold_exposure(self._threshold_among), self.ring
+        if ring is None:
+            return complete
+        return replace(
+            complete,
+            colluders=f"a share of {ring.corrupt:g}, lying or not, picked before the ring is known, but with "
+            f"probability 2^-{ring.security_bits}; below {FEWEST_FOR_A_RING} silos {complete.colluders}",
+            if_more_collude=f"{complete.if_more_collude}; from {FEWEST_FOR_A_RING} silos on, so do silos that surround "
+            "another on the ring",
+            if_a_silo_is_silent=f"{complete.if_a_silo_is_silent}; from {FEWEST_FOR_A_RING} silos on, these are a "
+            f"share of {ring.dropout:g}, and the sum fails to open with probability 2^-{ring.correctness_bits}",
+            may_collude=self._may_collude,
+        )
 
     @property
     def name(self) -> str:
@@ -85,7 +102,7 @@ class SecAggSum:
         """The threshold; on a ring all but the share that may drop out."""
         if (ring := self._on_ring(silos)) is not None:
             return silos - whole_silos(ring.dropout, silos)
-        return recovery_threshold(silos, self.threshold)
+        return self._threshold_among(silos)
 
     def grid(self, domain: Domain) -> float:
         """Integers are exact."""
@@ -100,19 +117,10 @@ class SecAggSum:
         """What a sum rests on, and what it costs a silo on the wire."""
         ring, shape, words = self._on_ring(silos), self._shape(silos), ring_for(domain, silos)
         around = "its neighbours on a random ring" if ring else "everyone else"
-        rows = {
+        return {
             "modulus": f"2^{words.bits}: {words.bits} bits an entry travel",
             "masks a silo": f"{shape.degree} with {around}, and one of its own; AES-256 in counter mode",
             "threshold": f"{shape.threshold} of {shape.degree + (ring is None)} shares open one secret of a silo",
-            "drop-outs": f"{silos - self.fewest(silos)} of {silos} silos may fall silent at any step, or as few as the "
-            "job's silos.fewest lets them",
-        }
-        if ring is None:
-            return {**rows, "who may pool": who_may_pool(silos, shape.threshold)}
-        return {
-            **rows,
-            "who may pool": f"the aggregator and {whole_silos(ring.corrupt, silos)} of the silos, picked before the "
-            f"ring is known, but with probability 2^-{ring.security_bits}",
         }
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
@@ -127,12 +135,20 @@ class SecAggSum:
         """The same for everyone who computes it; over the session's domain, or over other words that it adds up."""
         return _plan(self, session, ring or ring_for(session.domain, len(session.roster)))
 
+    def _may_collude(self, silos: int) -> int:
+        if (ring := self._on_ring(silos)) is not None:
+            return whole_silos(ring.corrupt, silos)
+        return may_pool(silos, self._threshold_among(silos))
+
+    def _threshold_among(self, silos: int) -> int:
+        return recovery_threshold(silos, self.threshold)
+
     def _on_ring(self, silos: int) -> RandomRing | None:
         return self.ring if silos >= FEWEST_FOR_A_RING else None
 
     def _shape(self, silos: int) -> Shape:
         ring = self._on_ring(silos)
-        return Shape(silos - 1, recovery_threshold(silos, self.threshold)) if ring is None else ring.shape(silos)
+        return Shape(silos - 1, self._threshold_among(silos)) if ring is None else ring.shape(silos)
 
 
 @lru_cache(maxsize=8)

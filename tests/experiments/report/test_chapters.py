@@ -13,6 +13,8 @@ from siloseal.experiments.comparison.rows import Label, Measured, Row
 from siloseal.experiments.report.chapter import Chapter, ChapterKind
 from siloseal.experiments.report.chapters import draw
 from siloseal.federation.errors import DataError
+from siloseal.federation.sums.one_key.one_key_sum import PaillierSum
+from siloseal.federation.sums.plain.plain_sum import PlainSum
 
 CellsOf = Callable[[ChapterKind], list[Measured]]
 FolderOf = Callable[[str], Path]
@@ -144,10 +146,10 @@ def test_sigmas_that_protect_nobody_say_so_over_their_panel(chapters: dict[Chapt
 def test_sums_name_who_learns_what_and_what_a_dropout_did(chapters: dict[ChapterKind, Chapter]) -> None:
     knowledge = chapters["sums"].tables[-1]
     rows = {row[0]: row for row in knowledge.rows}
-    assert rows["plain"][1] == "every vector"
-    assert "every silo holds the whole key" in rows["Paillier"][2]
-    assert rows["SecAgg"][3:] == ("the sum comes out", "the sum comes out")
-    assert rows["ring"][3:] == ("no sum, an error", "no sum, an error")
+    assert rows["plain"][1] == PlainSum.exposure.aggregator_learns
+    assert rows["Paillier"][2:4] == (PaillierSum.exposure.colluders, PaillierSum.exposure.assumes)
+    assert rows["SecAgg"][4:] == ("the sum comes out", "the sum comes out")
+    assert rows["ring"][4:] == ("no sum, an error", "no sum, an error")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,6 +12,7 @@ from siloseal.experiments.report.chapters import (
     sums,
 )
 from siloseal.experiments.report.chapters.draft import Album
+from siloseal.federation.sums.plain.plain_sum import PlainSum
 
 
 def cell(*rows: Row, seed: int = 0, **labels: Label) -> Measured:
@@ -88,7 +89,7 @@ def test_the_bytes_of_each_silo_are_told() -> None:
 
 def test_who_learns_what_goes_by_the_scheme_and_not_by_its_label() -> None:
     liar = cell(sum="SecAgg").model_copy(update={"kinds": {"secure_sum": "plain"}})
-    assert sums.knowledge([liar]).rows[0][:2] == ("SecAgg", "every vector")
+    assert sums.knowledge([liar]).rows[0][:2] == ("SecAgg", PlainSum.exposure.aggregator_learns)
     other = cell(sum="SecAgg", seed=1).model_copy(update={"kinds": {"secure_sum": "secagg"}})
     assert sums.knowledge([liar, other]).rows[0][:2] == ("SecAgg", "not described here")
     central = cell(noise="DDG").model_copy(update={"kinds": {"mechanism": "gaussian_central"}})

@@ -292,8 +292,8 @@ class TestASumThatCarriesBoth:
         assert rows["shares"].startswith("3 of each vector")
 
     def test_hides_and_needs_what_the_integer_sum_does(self) -> None:
-        assert FixedPointSum(AdditiveSum(), 20).hides_contributions
-        assert not FixedPointSum(PlainSum(), 20).hides_contributions
+        assert FixedPointSum(AdditiveSum(), 20).exposure == AdditiveSum.exposure
+        assert FixedPointSum(PlainSum(), 20).exposure == PlainSum.exposure
         assert FixedPointSum(AdditiveSum(), 20).fewest(5) == 5
         assert FixedPointSum(PlainSum(), 20).fewest(5) == 1
 

@@ -88,17 +88,16 @@ def test_a_job_runs_from_start_to_report(
 
 RESTS_ON = {
     "ckks": {"degree N": "", "log q": "", "key and errors": "variance 44", "values a coefficient": "",
-             "precision": "28 bits", "masked key": "SecAgg", "threshold": "3 of 3",
-             "who may pool": "and 1 of the silos", "what opens": "the key of the sum"},
+             "precision": "28 bits", "masked key": "SecAgg", "threshold": "3 of 3", "who may collude": "1 of 3 silos"},
     "ckks_joint_key": {"degree N": "", "log q": "", "values a coefficient": "", "precision": "28 bits", "flooding": "",
-                       "statistical distance": "", "threshold": "3 of 3", "who may pool": "malformed c1"},
+                       "statistical distance": "", "threshold": "3 of 3", "assumes": "malformed c1"},
     "secagg": {"precision": "28 bits", "modulus": "2^31", "masks a silo": "2 with everyone else", "threshold": "2 of 3",
-               "drop-outs": "1 of 3", "who may pool": "and 0 of the silos"},
+               "a silent silo": "1 of 3", "who may collude": "0 of 3 silos"},
     "secagg_plus": {"precision": "28 bits", "modulus": "2^31", "masks a silo": "2 with everyone else",
-                    "threshold": "3 of 3", "drop-outs": "0 of 3", "who may pool": "and 1 of the silos"},
-    "additive": {"precision": "28 bits", "shares": "3 of each vector over Z_2^64", "drop-outs": "none",
-                 "who may pool": "and 1 of the silos"},
-    "ring": {"precision": "28 bits", "drop-outs": "none", "who may pool": "nobody"},
+                    "threshold": "3 of 3", "a silent silo": "none of 3", "who may collude": "1 of 3 silos"},
+    "additive": {"precision": "28 bits", "shares": "3 of each vector over Z_2^64", "a silent silo": "none of 3",
+                 "who may collude": "1 of 3 silos"},
+    "ring": {"precision": "28 bits", "a silent silo": "none of 3", "if more collude": "around a third"},
 }  # fmt: skip
 """What the report says of each sum of three silos, and a part of what it says there."""
 NAMES_OF_SUMS = {

@@ -126,9 +126,3 @@ def test_a_job_may_choose_precision_and_threshold() -> None:
     assert scheme.grid(RealDomain(1, 1.0)) == pytest.approx(2.0**-20, rel=1e-4)
     with pytest.raises(DomainError):
         scheme.admit(RealDomain(10, 1.0), 8)
-
-
-def test_the_report_says_who_may_pool_and_what_opens() -> None:
-    rows = CkksSum().describe(RealDomain(1000, 1.0), 10)
-    assert rows["what opens"] == "the key of the sum; nobody ever holds a key that opens more than the sum"
-    assert "3 of the silos" in rows["who may pool"]

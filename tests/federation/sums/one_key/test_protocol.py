@@ -174,19 +174,6 @@ class TestUnderBothCiphers:
         with pytest.raises(MessageError):
             Table(scheme).run(tell=at(Round.OPEN, "north", lambda body: body[:-1]))
 
-    def test_the_report_names_both_weaknesses(self, scheme: OneKeySum) -> None:
-        rows = scheme.describe(DOMAIN, 4)
-        assert rows["who may pool"].startswith("nobody: one silo that works with the aggregator reads every upload")
-        assert rows["an aggregator that lies"].startswith("has every upload opened as if it were the sum")
-
-
-def test_the_report_says_that_stock_ckks_hides_nothing_from_the_aggregator() -> None:
-    assert PAILLIER.hides_contributions
-    assert not CKKS.hides_contributions
-    words = "an aggregator that does not lie"
-    assert "can compute the key from the sum that it is told" in CKKS.describe(DOMAIN, 4)[words]
-    assert words not in PAILLIER.describe(DOMAIN, 4)
-
 
 class TestASilentSilo:
     @pytest.mark.parametrize("silo", NAMES)

@@ -489,12 +489,6 @@ class TestAfterACrash:
         assert memory == masked_pb2.MaskedSiloState(answered=3 if silo == "east" else 2)
 
 
-def test_the_report_warns_of_the_neighbours() -> None:
-    assert SCHEME.describe(DOMAIN, 4)["who may pool"].startswith(
-        "nobody: the two silos around a third learn its vector"
-    )
-
-
 def test_the_config_builds_it_with_its_precision() -> None:
     built = RingSumConfig(kind="ring", precision_bits=20).build()
     assert built.name == "fixed_point(precision_bits=20) over ring"

@@ -1,0 +1,99 @@
+"""docs/sums.md: who learns what under each secure sum, printed from the schemes.
+
+`python -m siloseal.report.exposure_table > docs/sums.md` writes it anew.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import get_args
+
+from pydantic import TypeAdapter
+
+from siloseal.federation.sums.config import SecureSumConfig, SumKind
+from siloseal.federation.sums.exposure import Exposure, NoisedBy
+
+INTRODUCTION = """# Who learns what
+
+This page is written by `python -m siloseal.report.exposure_table` from the schemes themselves (`exposure` in
+`federation/sums/`), which reports and error messages print too.
+
+A job names a sum by `secure_sum.kind`, and by `schedule.tuning_sum.kind` for phase 2. Everyone learns who takes part,
+and what the aggregator passes on of the result. n is the number of silos that a sum asks. t is its threshold,
+`threshold` in the job: above half of them, and two thirds and one if not given. A baseline is here to be compared with.
+Under every sum a silo that cheats can falsify the total.
+"""
+COLLUSION = """
+## If silos help the aggregator
+
+Silos that *may collude* may tell the aggregator all they know, and together they learn the sum of the other silos and
+nothing else.
+"""
+SILENCE = """
+## If a silo falls silent
+"""
+NOISE = """
+## If noise is added
+
+What the aggregator learns where a mechanism (`mechanism.kind`) noises the sum, by who adds the noise. It is each silo
+under `gaussian_local`; the silos together, a part each, under `ddg`, `skellam`, `binomial` and `pbm`; and the
+aggregator under `gaussian_central`.
+"""
+NOISES = tuple(by for by in NoisedBy if by is not NoisedBy.NOBODY)
+
+
+def exposure_markdown() -> str:
+    """The page."""
+    found = exposures()
+    parts = [
+        INTRODUCTION,
+        _table(
+            ("`kind`", "the aggregator learns", "a silo learns", "this assumes"),
+            [
+                (_kind(kind, one), one.aggregator_learns, one.silo_learns, one.assumes or "nothing")
+                for kind, one in found.items()
+            ],
+        ),
+        COLLUSION,
+        _table(
+            ("`kind`", "silos that may collude", "of 10", "if more collude"),
+            [
+                (_kind(kind, one), one.colluders, str(one.may_collude(10)), one.if_more_collude)
+                for kind, one in found.items()
+            ],
+        ),
+        SILENCE,
+        _table(
+            ("`kind`", "what becomes of the sum"),
+            [(_kind(kind, one), one.if_a_silo_is_silent) for kind, one in found.items()],
+        ),
+        NOISE,
+        _table(
+            ("noised by", "under a sum that hides", "under `plain`", "this assumes"),
+            [_noised(by, found["secagg"], found["plain"]) for by in NOISES],
+        ),
+    ]
+    return "\n".join(part.strip("\n") + "\n" for part in parts)
+
+
+def exposures() -> dict[str, Exposure]:
+    """The exposure of each sum, with the settings that a job has if it names none."""
+    config = TypeAdapter[SecureSumConfig](SecureSumConfig)
+    return {kind: config.validate_python({"kind": kind}).build().exposure for kind in get_args(SumKind)}
+
+
+def _noised(by: NoisedBy, hiding: Exposure, plain: Exposure) -> tuple[str, ...]:
+    hidden, shown = hiding.noised(by), plain.noised(by)
+    return by.value, hidden.aggregator_learns, shown.aggregator_learns, hidden.assumes or "nothing"
+
+
+def _kind(kind: str, exposure: Exposure) -> str:
+    return f"`{kind}`, a baseline" if exposure.baseline else f"`{kind}`"
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = (columns, ["---"] * len(columns), *rows)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(exposure_markdown())

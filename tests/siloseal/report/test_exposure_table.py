@@ -1,0 +1,31 @@
+"""docs/sums.md is what the schemes say, and no config says it in other words."""
+
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from siloseal.federation.sums.config import SumKind
+from siloseal.report.exposure_table import exposure_markdown, exposures
+
+ROOT = Path(__file__).parents[3]
+SAYS_IT_AGAIN = re.compile(r"aggregator (learns|sees|reads)|read every upload|sees? its vector|holds? the whole key")
+
+
+def test_the_page_is_current() -> None:
+    assert (ROOT / "docs" / "sums.md").read_text() == exposure_markdown(), (
+        "docs/sums.md is old; write it anew with `python -m siloseal.report.exposure_table > docs/sums.md`"
+    )
+
+
+@pytest.mark.parametrize("kind", get_args(SumKind))
+def test_the_page_has_every_sum_in_every_table(kind: SumKind) -> None:
+    assert exposure_markdown().count(f"\n| `{kind}`") == 3
+    assert exposures()[kind].aggregator_learns in exposure_markdown()
+
+
+def test_no_shipped_config_says_who_learns_what() -> None:
+    found = [path.name for path in (ROOT / "configs").glob("*.yaml") if SAYS_IT_AGAIN.search(path.read_text())]
+    assert found == []
+    assert SAYS_IT_AGAIN.search("# any of them and the aggregator together read every upload")
