@@ -20,6 +20,7 @@ from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.engine import Engine
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, printable, require_at_most
+from siloseal.federation.transport.wire.error_codes import error_of
 
 ANSWERS = {"enrol": "enrolled", "begin": "begun", "nonces": "ready", "kernel_mean": "prepared", "train": "prepared",
            "query": "prepared", "sum": "sum", "finish": "finished"}  # fmt: skip
@@ -92,7 +93,7 @@ class Dispatcher:
         def accept(silo: str, data: bytes) -> None:
             reply = self._read(silo, digests[silo], data, largest)
             if reply.WhichOneof("body") == "refusal":
-                self._observer.refused(self.number, silo, reply.refusal.error)
+                self._observer.refused(self.number, silo, error_of(reply.refusal.code).__name__)
                 raise SiloRefused(f"{silo} refused: {printable(reply.refusal.message[:LONGEST_REFUSAL])}")
             try:
                 check(silo, reply)

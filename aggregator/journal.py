@@ -30,9 +30,10 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        if isinstance(error, sqlite3.IntegrityError) or "locked" in str(error):
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary one, without what SQLite adds to it
+        if isinstance(error, sqlite3.IntegrityError) or code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise RunError(f"{path} is in use by another process; a run goes on in one process at a time") from error
-        if "not a database" in str(error) or "malformed" in str(error):
+        if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
             raise RunError(f"{path} is damaged ({error}); restore it from a backup, or begin another run") from error
         raise CannotWrite(f"{path}: {error}; free some space or mend access, and the run goes on") from error
 

@@ -12,17 +12,11 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
 from siloseal.aggregator.admission import Admission
 from siloseal.aggregator.request_queue import RequestQueue
-from siloseal.federation.errors import (
-    CannotWrite,
-    CertificateError,
-    ProtocolError,
-    RunError,
-    SiloSealError,
-    WrongRound,
-)
+from siloseal.federation.errors import CannotWrite, RunError, SiloSealError, WrongRound
 from siloseal.federation.records.audit import LONGEST_TEXT
 from siloseal.federation.records.witness import Witness
 from siloseal.federation.transport.chunks import only_message, to_chunks
+from siloseal.federation.transport.rpc_errors import abort
 from siloseal.federation.transport.tls import SERVER_OPTIONS, Credentials
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.federation.transport.wire import consortium_pb2_grpc as pb_grpc
@@ -30,12 +24,10 @@ from siloseal.federation.transport.wire import consortium_pb2_grpc as pb_grpc
 _LONGEST_REPLY = "no right reply to the request under way is longer; both sides must run the same version"
 SPARE_THREADS = 8
 GRACE_SECONDS = 5.0
-LONGEST_WORDS = 2000
-"""They travel in a header, whose size gRPC limits, and may quote what the caller sent."""
 
 
 class ConsortiumService(pb_grpc.ConsortiumServicer):
-    """Errors leave as a status with their name and words; the process goes on."""
+    """Errors leave as a code with their words; the process goes on."""
 
     def __init__(
         self,
@@ -127,7 +119,7 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
             self._witness.record("turned_away", **facts)
         except OSError:  # a full disk must not take the place of what is wrong
             self._witness.show("turned_away", **facts)
-        _abort(context, error)
+        abort(context, error)
 
 
 class _Health(health.HealthServicer):  # type: ignore[misc]  # no types
@@ -160,22 +152,6 @@ class _Health(health.HealthServicer):  # type: ignore[misc]  # no types
         if (send := send_response_callback) is None:
             raise RunError("this version of gRPC gives watchers no callback; install the one in constraints.txt")
         super().Watch(request, context, lambda response: self._sender.submit(send, response))
-
-
-def _abort(context: grpc.ServicerContext, error: SiloSealError) -> NoReturn:
-    match error:
-        case CertificateError():
-            code = grpc.StatusCode.UNAUTHENTICATED
-        case WrongRound():
-            code = grpc.StatusCode.FAILED_PRECONDITION
-        case ProtocolError():
-            code = grpc.StatusCode.INVALID_ARGUMENT
-        case RunError():  # a full disk, another process of the same name: it may pass
-            code = grpc.StatusCode.UNAVAILABLE
-        case _:
-            code = grpc.StatusCode.INTERNAL
-    context.abort(code, f"{type(error).__name__}: {error}"[:LONGEST_WORDS])
-    raise AssertionError("abort raises")
 
 
 @contextmanager

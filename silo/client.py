@@ -6,11 +6,9 @@ from contextlib import contextmanager
 
 import grpc
 
-from siloseal.federation import errors
-from siloseal.federation.errors import CertificateError, MessageError, RunError, Unreachable, WrongRound
 from siloseal.federation.transport.chunks import from_chunks, to_chunks
-from siloseal.federation.transport.diagnosis import diagnose
 from siloseal.federation.transport.pki.certificates import Role
+from siloseal.federation.transport.rpc_errors import explained
 from siloseal.federation.transport.tls import CLIENT_OPTIONS, read_credentials
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.federation.transport.wire import consortium_pb2_grpc as pb_grpc
@@ -35,19 +33,19 @@ class AggregatorClient:
 
     def offer(self) -> pb.JobOffer:
         """The job that is under way."""
-        with self._explained():
+        with self._with_typed_errors():
             offer: pb.JobOffer = self._stub.Offer(pb.OfferRequest(), timeout=CALL_SECONDS)
             return offer
 
     def requests(self, run_id: bytes) -> Iterator[bytes]:
         """The aggregator's requests, as they come; it ends when the aggregator sends everyone home."""
-        with self._explained():
+        with self._with_typed_errors():
             chunks = self._stub.Attend(pb.Attendance(run_id=run_id, instance=self._instance))
             yield from from_chunks(chunks, limit=self._config.limits.message_bytes, why=_LIMIT)
 
     def deliver(self, reply: bytes) -> None:
         """A reply; when this returns, the aggregator has it on its disk."""
-        with self._explained():
+        with self._with_typed_errors():
             seconds = CALL_SECONDS + len(reply) / SLOWEST_BYTES_A_SECOND
             self._stub.Deliver(to_chunks(reply), timeout=seconds)
 
@@ -56,30 +54,12 @@ class AggregatorClient:
         self._channel.close()
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _with_typed_errors(self) -> Iterator[None]:
         try:
             yield
         except grpc.RpcError as error:
-            words = error.details() or error.code().name
-            match error.code():
-                case grpc.StatusCode.UNAUTHENTICATED | grpc.StatusCode.PERMISSION_DENIED:
-                    raise CertificateError(f"the aggregator turns this silo away: {words}") from error
-                case grpc.StatusCode.FAILED_PRECONDITION:
-                    raise WrongRound(f"the aggregator is elsewhere: {words}") from error
-                case grpc.StatusCode.INVALID_ARGUMENT:
-                    raise MessageError(f"the aggregator refuses what this silo sent: {words}") from error
-                case grpc.StatusCode.UNAVAILABLE if _is_a_run_error(words.partition(":")[0]):  # and not gRPC's own
-                    raise Unreachable(f"the aggregator answers: {words}") from error
-                case grpc.StatusCode.UNAVAILABLE | grpc.StatusCode.CANCELLED | grpc.StatusCode.DEADLINE_EXCEEDED:
-                    address = self._config.aggregator
-                    raise diagnose(address.host, address.port, self._config.tls, words) from error
-                case code:
-                    raise RunError(f"the aggregator answered with {code.name}: {words}; see its log") from error
-
-
-def _is_a_run_error(name: str) -> bool:
-    found = getattr(errors, name, None)
-    return isinstance(found, type) and issubclass(found, RunError)
+            address = self._config.aggregator
+            raise explained(error, address.host, address.port, self._config.tls) from error
 
 
 def clocks_differ(offer: pb.JobOffer) -> str:

@@ -20,6 +20,7 @@ from siloseal.federation.records.storage import make_folder, write_atomically
 from siloseal.federation.transport.wire import consortium_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
+from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 from siloseal.models.building import vector_lengths
 from siloseal.silo.config import SiloConfig
 from siloseal.silo.data.labelled_images import LabelledImages
@@ -48,7 +49,7 @@ class Participation:
         message = decode(pb.Request, request)
         if self._silo is None or message.run_id.hex() != self._run.name:
             other = pb.Refusal(
-                error=SessionMismatch.__name__, message="the request belongs to another run than the offer"
+                code=ErrorCode.SESSION_MISMATCH, message="the request belongs to another run than the offer"
             )
             refused = self._refused if self._silo is None else other
             digest = hashlib.sha256(request).digest()

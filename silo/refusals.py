@@ -5,6 +5,7 @@ from pathlib import Path
 
 from siloseal.federation.errors import MessageError, PolicyRefused, SessionMismatch, WrongRound
 from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.error_codes import code_of
 
 
 def refusal(error: Exception, log: Path, details: str = "") -> pb.Refusal:
@@ -13,4 +14,4 @@ def refusal(error: Exception, log: Path, details: str = "") -> pb.Refusal:
         file.write(f"{details or f'{type(error).__name__}: {error}'}\n")
     harmless = isinstance(error, MessageError | SessionMismatch | WrongRound | PolicyRefused)
     words = str(error) if harmless else f"{type(error).__name__}; the reason is in the silo's own refusals.log"
-    return pb.Refusal(error=type(error).__name__, message=words)
+    return pb.Refusal(code=code_of(error), message=words)

@@ -35,7 +35,7 @@ def diagnose(host: str, port: int, tls: Tls, words: str) -> SiloSealError:
         return Unreachable(f"no aggregator listens at {where}, or it hung up; is it running?")
     except ssl.SSLError as error:
         reason = (error.reason or str(error)).replace("_", " ").lower()
-        if "alert" in reason:
+        if "ALERT" in (error.reason or ""):  # OpenSSL's name of what came in, such as TLSV1_ALERT_UNKNOWN_CA
             return _refused(where, tls, reason)
         return Unreachable(f"what listens at {where} does not speak TLS ({reason}); is it the aggregator's port?")
     except TimeoutError:

@@ -13,10 +13,9 @@ from rich.text import Text
 
 from siloseal.federation.config.loading import load_config
 from siloseal.federation.config.section import placed
-from siloseal.federation.errors import CertificateError
 from siloseal.federation.transport.config import Tls
-from siloseal.federation.transport.diagnosis import diagnose
 from siloseal.federation.transport.pki.certificates import Role
+from siloseal.federation.transport.rpc_errors import explained
 from siloseal.federation.transport.tls import CLIENT_OPTIONS, read_credentials
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.federation.transport.wire import consortium_pb2_grpc as pb_grpc
@@ -39,9 +38,7 @@ def ask_status(path: Path) -> pb.StatusReport:
         try:
             report: pb.StatusReport = stub.Status(pb.StatusRequest(), timeout=CALL_SECONDS)
         except grpc.RpcError as error:
-            if error.code() is grpc.StatusCode.UNAUTHENTICATED:
-                raise CertificateError(f"the aggregator turns you away: {error.details()}") from error
-            raise diagnose(address.host, address.port, tls, error.details() or error.code().name) from error
+            raise explained(error, address.host, address.port, tls) from error
     return report
 
 

@@ -14,13 +14,16 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from siloseal.federation.config.loading import load_config
 from siloseal.federation.config.section import placed
+from siloseal.federation.errors import SiloSealError
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.roster import read_roster
 from siloseal.federation.transport.chunks import from_chunks, to_chunks
+from siloseal.federation.transport.rpc_errors import received_code
 from siloseal.federation.transport.tls import CLIENT_OPTIONS
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.federation.transport.wire import consortium_pb2_grpc as pb_grpc
+from siloseal.federation.transport.wire.error_codes import error_of
 from siloseal.silo.config import SiloConfig
 from siloseal.silo.data.loading import load
 from siloseal.silo.participation import Participation, take_part
@@ -157,8 +160,18 @@ class Hand(Caller):
         self._part.close()
 
 
-def refused(call: Callable[[], object]) -> tuple[grpc.StatusCode, str]:
-    """The status and the words that a call ends with."""
+def refused(call: Callable[[], object]) -> tuple[type[SiloSealError], str]:
+    """The error and the words with which the aggregator ends a call."""
     with pytest.raises(grpc.RpcError) as error:
         call()
-    return error.value.code(), error.value.details() or ""
+    code = received_code(error.value)
+    assert code is not None, error.value
+    return error_of(code), error.value.details() or ""
+
+
+def broken(call: Callable[[], object]) -> grpc.StatusCode:
+    """The status with which gRPC itself ends a call."""
+    with pytest.raises(grpc.RpcError) as error:
+        call()
+    assert received_code(error.value) is None, error.value
+    return error.value.code()

@@ -9,19 +9,20 @@ import grpc
 import pytest
 
 from siloseal.aggregator.dispatcher import SMALL_BYTES
+from siloseal.federation.errors import MessageError, MessageTooLarge, WrongRound
 from siloseal.federation.records.audit import verify_audit
 from siloseal.federation.transport.chunks import CHUNK_BYTES, to_chunks
+from siloseal.federation.transport.rpc_errors import received_code
 from siloseal.federation.transport.wire import consortium_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
+from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 
-from .client import ONE_STEP, Attending, Caller, Hand, Pair, refused
+from .client import ONE_STEP, Attending, Caller, Hand, Pair, broken, refused
 from .conftest import Consortium
 from .evidence import audit_lines
 from .parties import PATIENCE_SECONDS
 
-INVALID, FAILED = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED_PRECONDITION
-UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 HUGE = 900_000_000
 Lie = Callable[[bytes], list[consortium_pb2.Chunk]]
 
@@ -192,13 +193,11 @@ LIES: list[tuple[Lie, str]] = [
 def test_a_reply_that_cannot_be_right_is_refused_by_name_shown_in_the_status_and_written_down(
     consortium: Consortium, north: Hand, request_to_north: bytes, operator: Caller, lie: Lie, words: str
 ) -> None:
-    code, said = refused(lambda: north.deliver_chunks(lie(north.reply(request_to_north))))
-    assert code is INVALID
-    kind = "MessageTooLarge" if (lie, words) in TOO_LARGE else "MessageError"
-    assert said.startswith(f"{kind}: ")
+    error, said = refused(lambda: north.deliver_chunks(lie(north.reply(request_to_north))))
+    assert error is (MessageTooLarge if (lie, words) in TOO_LARGE else MessageError)
     assert words in said
-    assert operator.trouble("north") == said[:500]
-    assert turned_away(consortium, words) == kind
+    assert operator.trouble("north") == f"{error.__name__}: {said}"[:500]
+    assert turned_away(consortium, words) == error.__name__
 
 
 def test_a_delivery_that_no_request_needs_takes_no_memory_and_is_not_read_on(
@@ -215,8 +214,7 @@ def test_a_delivery_that_no_request_needs_takes_no_memory_and_is_not_read_on(
             yield consortium_pb2.Chunk(size=0 if sent else HUGE, data=data, digest=digest.digest())
             sent += CHUNK_BYTES
 
-    code, said = refused(lambda: north.deliver_chunks(endless()))
-    assert (code, said.split(":")[0]) == (INVALID, "MessageTooLarge")
+    assert refused(lambda: north.deliver_chunks(endless()))[0] is MessageTooLarge
     assert sent < HUGE / 10, "gRPC's own buffers take some chunks before the refusal reaches the sender"
     assert peak_bytes(consortium) - before < HUGE / 10
 
@@ -226,28 +224,28 @@ def test_a_reply_to_the_same_request_of_another_run_is_refused(north: Hand, requ
     other.run_id = bytes(32)
     reply = decode(pb.Reply, north.reply(request_to_north))
     reply.request_digest = decode(pb.Reply, north.reply(other.SerializeToString())).request_digest
-    code, said = refused(lambda: north.deliver(reply.SerializeToString()))
-    assert code is INVALID
+    error, said = refused(lambda: north.deliver(reply.SerializeToString()))
+    assert error is MessageError
     assert "or another one of that number" in said
 
 
 def test_one_grpc_message_above_a_chunks_size_is_not_even_read(north: Hand) -> None:
     chunk = consortium_pb2.Chunk(size=1, data=bytes(CHUNK_BYTES + 2**17), digest=bytes(32))
-    assert refused(lambda: north.deliver_chunks([chunk]))[0] is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert broken(lambda: north.deliver_chunks([chunk])) is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
 def test_what_is_no_chunk_at_all_ends_its_own_call_only(north: Hand) -> None:
-    assert refused(lambda: north.deliver_raw(b"\xff\xff\xff"))[0] is grpc.StatusCode.INTERNAL
+    assert broken(lambda: north.deliver_raw(b"\xff\xff\xff")) is grpc.StatusCode.INTERNAL
 
 
 def test_a_delivery_that_is_broken_off_counts_for_nothing(
     north: Hand, request_to_north: bytes, operator: Caller
 ) -> None:
-    def broken() -> Iterator[consortium_pb2.Chunk]:
+    def half() -> Iterator[consortium_pb2.Chunk]:
         yield from cut_short(north.reply(request_to_north))
         raise ValueError("the line is cut here")
 
-    assert refused(lambda: north.deliver_chunks(broken()))[0] is grpc.StatusCode.UNKNOWN
+    assert broken(lambda: north.deliver_chunks(half())) is grpc.StatusCode.UNKNOWN
     assert not next(one.answered for one in operator.status().silos if one.silo == "north")
 
 
@@ -269,18 +267,15 @@ def test_deliveries_that_say_nothing_take_nobody_elses_place(
     assert operator.status().request == 1
     with Caller(consortium, Pair.of(consortium.kits / "east")) as east:
         assert east.offer().run_id == north.run_id
-    code, said = refused(lambda: north.deliver_chunks(garbage(b"")))
-    assert (code, said.split(":")[0]) == (INVALID, "MessageError")
+    assert refused(lambda: north.deliver_chunks(garbage(b"")))[0] is MessageError
     codes = [call.exception(PATIENCE_SECONDS).code() for call in ended]
     assert set(codes) == {grpc.StatusCode.CANCELLED}
     over.set()
 
 
 def test_an_attendance_of_another_run_or_of_no_process_is_refused(consortium: Consortium, north: Hand) -> None:
-    code, said = refused(lambda: north.attend(bytes(32)).next())
-    assert (code, said.split(":")[0]) == (FAILED, "WrongRound")
-    code, said = refused(lambda: north.attend(north.run_id, b"").next())
-    assert (code, said.split(":")[0]) == (INVALID, "MessageError")
+    assert refused(lambda: north.attend(bytes(32)).next())[0] is WrongRound
+    assert refused(lambda: north.attend(north.run_id, b"").next())[0] is MessageError
     assert turned_away(consortium, "without its process's number") == "MessageError"
 
 
@@ -288,11 +283,10 @@ def test_a_reply_counts_once_however_often_it_comes(consortium: Consortium, oper
     with Hand(consortium, "south", attends=True) as south:
         reply = south.step()
         for _ in range(2):
-            code, said = refused(lambda: south.deliver(reply))
-            assert (code, said.split(":")[0]) == (FAILED, "WrongRound")
+            assert refused(lambda: south.deliver(reply))[0] is WrongRound
         over = threading.Event()
         late = south.begin_delivery(iter(over.wait, True)).exception(PATIENCE_SECONDS / 4)
-        assert late.code() is FAILED, "before it has said anything"
+        assert received_code(late) == ErrorCode.WRONG_ROUND, "before it has said anything"
         over.set()
     lines = audit_lines(consortium, "aggregator", "accepts")
     assert [line["silo"] for line in lines] == ["south"]

@@ -5,6 +5,15 @@ from dataclasses import dataclass
 
 import pytest
 
+from siloseal.federation.errors import (
+    CommitmentBroken,
+    MessageError,
+    SessionMismatch,
+    SignatureInvalid,
+    SiloSealError,
+    WrongContributors,
+    WrongRound,
+)
 from siloseal.federation.job.agreement import Agreement
 from siloseal.federation.job.beacon import commit
 from siloseal.federation.job.job import Job
@@ -14,6 +23,7 @@ from siloseal.federation.transport.chunks import to_chunks
 from siloseal.federation.transport.wire import consortium_pb2, sums_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import to_array
+from siloseal.federation.transport.wire.error_codes import error_of
 from siloseal.models.building import initial_model
 
 from .client import ONE_STEP
@@ -99,9 +109,9 @@ def train(job: Job) -> pb.Train:
     return pb.Train(phase="phase_1", model=to_array(initial_model(job, IMAGES, CLASSES)))
 
 
-def refusal(reply: pb.Reply) -> tuple[str, str]:
+def refusal(reply: pb.Reply) -> tuple[type[SiloSealError], str]:
     assert reply.WhichOneof("body") == "refusal", reply
-    return reply.refusal.error, reply.refusal.message
+    return error_of(reply.refusal.code), reply.refusal.message
 
 
 def test_work_before_everyone_agreed_is_refused_however_it_is_asked_for(
@@ -109,15 +119,15 @@ def test_work_before_everyone_agreed_is_refused_however_it_is_asked_for(
 ) -> None:
     job = consortium.job
     error, words = refusal(liar.ask(1, train=train(job)))
-    assert (error, "has no memory of this run" in words) == ("WrongRound", True)
+    assert (error, "has no memory of this run" in words) == (WrongRound, True)
     run.enrol(liar)
     for work in ({"train": train(job)}, {"kernel_mean": pb.KernelMean()}, {"finish": pb.Finish()}, {"sum": pb.Sum()}):
-        assert refusal(liar.ask(2, **work)) == ("WrongRound", EARLY)
+        assert refusal(liar.ask(2, **work)) == (WrongRound, EARLY)
     lacking = run.everyone("north", "east")
-    assert refusal(liar.ask(2, begin=lacking)) == ("WrongContributors", f"WrongContributors; {HIDDEN}")
+    assert refusal(liar.ask(2, begin=lacking)) == (WrongContributors, f"WrongContributors; {HIDDEN}")
     forged = run.everyone("north", "east", south=Identity.create("south"))
-    assert refusal(liar.ask(2, begin=forged)) == ("SignatureInvalid", f"SignatureInvalid; {HIDDEN}")
-    assert refusal(liar.ask(2, train=train(job))) == ("WrongRound", EARLY)
+    assert refusal(liar.ask(2, begin=forged)) == (SignatureInvalid, f"SignatureInvalid; {HIDDEN}")
+    assert refusal(liar.ask(2, train=train(job))) == (WrongRound, EARLY)
     assert liar.ask(2, begin=run.everyone(*NAMES)).WhichOneof("body") == "begun"
 
 
@@ -128,24 +138,24 @@ def test_a_silo_reveals_and_hears_no_nonces_but_those_that_everyone_is_bound_to_
     run.enrol(liar)
     everyone = run.everyone(*NAMES)
     swapped = pb.Begin(agreements=everyone.agreements, commitments=run.everyone(*NAMES, east=bytes(32)).commitments)
-    assert refusal(liar.ask(2, begin=swapped))[0] == "SignatureInvalid"
+    assert refusal(liar.ask(2, begin=swapped))[0] is SignatureInvalid
     left_out = pb.Begin(agreements=everyone.agreements, commitments=everyone.commitments[:2])
-    assert refusal(liar.ask(2, begin=left_out))[0] == "WrongContributors"
+    assert refusal(liar.ask(2, begin=left_out))[0] is WrongContributors
     nonce = liar.ask(2, begin=everyone).begun.nonce
     assert commit(run.agreement, "north", nonce) == run.north
     north.restart()
     liar.wait_for_attendance(2)
     assert liar.ask(2, begin=everyone).begun.nonce == nonce
-    assert refusal(liar.ask(2, begin=run.everyone(*NAMES, east=bytes(32))))[0] == "WrongRound"
+    assert refusal(liar.ask(2, begin=run.everyone(*NAMES, east=bytes(32))))[0] is WrongRound
     nonces = {"north": nonce, "east": NONCE, "south": NONCE}
     for lie in ({"east": bytes(32)}, {"south": bytes(32)}, {"north": bytes(32)}):
         told = pb.Nonces(nonces=pieces(nonces | lie))
-        assert refusal(liar.ask(3, nonces=told)) == ("CommitmentBroken", f"CommitmentBroken; {HIDDEN}")
+        assert refusal(liar.ask(3, nonces=told)) == (CommitmentBroken, f"CommitmentBroken; {HIDDEN}")
     lacking = {silo: data for silo, data in nonces.items() if silo != "south"}
-    assert refusal(liar.ask(3, nonces=pb.Nonces(nonces=pieces(lacking))))[0] == "WrongContributors"
+    assert refusal(liar.ask(3, nonces=pb.Nonces(nonces=pieces(lacking))))[0] is WrongContributors
     for number in (3, 4):
         for work in ({"train": train(consortium.job)}, {"sum": pb.Sum()}):
-            assert refusal(liar.ask(number, **work)) == ("WrongRound", EARLY)
+            assert refusal(liar.ask(number, **work)) == (WrongRound, EARLY)
     assert liar.ask(3, nonces=pb.Nonces(nonces=pieces(nonces))).WhichOneof("body") == "ready"
 
 
@@ -153,15 +163,15 @@ def test_no_numbers_and_no_earlier_run_lead_past_the_agreement_of_all(
     consortium: Consortium, liar: Liar, north: Party, run: Run
 ) -> None:
     job = consortium.job
-    assert refusal(liar.ask(5, enrol=pb.Enrol()))[0] == "WrongRound"
+    assert refusal(liar.ask(5, enrol=pb.Enrol()))[0] is WrongRound
     earlier = bytes(32)
     error, words = refusal(liar.ask(1, run_id=earlier, enrol=pb.Enrol()))
-    assert (error, words) == ("SessionMismatch", "the request belongs to another run than the offer")
+    assert (error, words) == (SessionMismatch, "the request belongs to another run than the offer")
     run.enrol(liar)
-    assert refusal(liar.ask(2, enrol=pb.Enrol()))[0] == "WrongRound"
+    assert refusal(liar.ask(2, enrol=pb.Enrol()))[0] is WrongRound
     for number in (2, 3, 9):
-        assert refusal(liar.ask(number, train=train(job)))[0] == "WrongRound"
-    assert refusal(liar.ask(3, begin=run.everyone(*NAMES)))[0] == "WrongRound"
+        assert refusal(liar.ask(number, train=train(job)))[0] is WrongRound
+    assert refusal(liar.ask(3, begin=run.everyone(*NAMES)))[0] is WrongRound
     assert liar.ask(2, begin=run.everyone(*NAMES)).WhichOneof("body") == "begun"
 
 
@@ -171,16 +181,16 @@ def test_another_job_under_the_same_run_is_refused_at_once_and_after_a_restart(
     run.enrol(liar)
     other = consortium.job.model_copy(update={"seed": consortium.job.seed + 1})
     error, words = refusal(liar.ask(2, job=other, begin=run.everyone(*NAMES)))
-    assert (error, words) == ("SessionMismatch", "the request belongs to another job than the one this silo agreed to")
+    assert (error, words) == (SessionMismatch, "the request belongs to another job than the one this silo agreed to")
     error, words = refusal(liar.ask(2, run_id=bytes(32), begin=pb.Begin()))
-    assert (error, words) == ("SessionMismatch", "the request belongs to another run than the offer")
+    assert (error, words) == (SessionMismatch, "the request belongs to another run than the offer")
     liar.offer.job = other.model_dump_json()
     north.restart()
     liar.wait_for_attendance(2)
     assert (
         "the aggregator offers another job than the one that this silo agreed to" in north.wait_for("refuses")["words"]
     )
-    assert refusal(liar.ask(2, job=other, enrol=pb.Enrol()))[0] == "SessionMismatch"
+    assert refusal(liar.ask(2, job=other, enrol=pb.Enrol()))[0] is SessionMismatch
 
 
 def test_messages_that_cannot_be_right_are_refused_one_after_the_other(
@@ -201,7 +211,7 @@ def test_messages_that_cannot_be_right_are_refused_one_after_the_other(
         assert words in north.wait_for("waiting", count=number)["reason"]
     liar.wait_for_attendance(len(lies) + 1)
     assert refusal(liar.ask(1)) == (
-        "MessageError", "the request holds nothing this version knows; update the silo",
+        MessageError, "the request holds nothing this version knows; update the silo",
     )  # fmt: skip
     assert liar.ask(1, enrol=pb.Enrol()).WhichOneof("body") == "enrolled"
 

@@ -39,7 +39,7 @@ def test_without_room_for_a_reply_silos_hear_so_and_the_run_ends_well_when_there
         silo.start()
     for silo in consortium.silos.values():
         reason = silo.wait_for("waiting")["reason"]
-        assert reason.startswith("Unreachable: the aggregator answers: CannotWrite: ")
+        assert reason.startswith("CannotWrite: the aggregator answers: ")
         assert "free some space or mend access" in reason
     assert not aggregator.said("accepts")
     aggregator.wait_for("turned_away", error="CannotWrite")

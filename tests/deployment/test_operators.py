@@ -20,7 +20,7 @@ from siloseal.federation.transport.pki.authority import Authority
 from siloseal.federation.transport.pki.certificates import bearer_of
 from siloseal.runs.status import ask_status
 
-from .client import ONE_STEP, Caller, Pair, refused
+from .client import ONE_STEP, Caller, Pair, broken
 from .conftest import NAMES, Consortium, free_port
 from .evidence import audit_lines, digests
 from .parties import Party
@@ -115,7 +115,7 @@ class TestStatus:
         (waiting.kits / "aggregator" / "revoked.pem").write_bytes(authority.crl())
         code, out, err = siloseal("status", "--config", waiting.kits / "south" / "silo.yaml")
         assert (code, out) == (1, "")
-        assert "the aggregator turns you away" in err
+        assert "the aggregator answers: " in err
         assert "the certificate of the silo south of three was revoked on" in " ".join(err.split())
 
     def test_explains_a_mistake_in_a_silos_file_as_that_of_a_silos_file(
@@ -153,7 +153,7 @@ class TestHealth:
 
     def test_is_nothing_for_others(self, waiting: Consortium) -> None:
         with Caller(waiting, Pair()) as caller:
-            assert refused(caller.health)[0] is grpc.StatusCode.UNAVAILABLE
+            assert broken(caller.health) is grpc.StatusCode.UNAVAILABLE
 
 
 class TestNumbers:

@@ -15,6 +15,7 @@ from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.wire import joint_key_pb2, masked_pb2, ring_pb2, sums_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
+from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 
 Bench = Any  # of conftest.py
 ASKED = {"ckks": range(5), "ckks_joint_key": range(5), "secagg": range(5), "additive": range(3), "ring": (0, 1, 4)}
@@ -139,10 +140,10 @@ def test_a_damaged_count_of_replies_is_noticed(table: Table, content: bytes | No
 def test_a_session_that_ended_with_a_refusal_stays_ended_after_a_restart(table: Table, round: int) -> None:
     right = table.run(table.answer, until=round)["north"]
     refused = decode(pb.Reply, table.bench.silo.answer(table.request(round, lie(table.kind, round, right))))
-    assert refused.refusal.error in ("QuorumLost", "WrongContributors", "SealBroken")
+    assert refused.refusal.code in (ErrorCode.QUORUM_LOST, ErrorCode.WRONG_CONTRIBUTORS, ErrorCode.SEAL_BROKEN)
     table.bench.restart()
     again = decode(pb.Reply, table.bench.silo.answer(table.request(round, right)))
-    assert again.refusal.error == "WrongRound"
+    assert again.refusal.code == ErrorCode.WRONG_ROUND
 
 
 def lie(kind: str, round: int, message: bytes) -> bytes:

@@ -14,6 +14,7 @@ from siloseal.federation.sums.session import RealDomain, Session
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, from_array, unwrap
+from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 
 Bench = Any  # of conftest.py
 SKETCH = {"kind": "kernel_mean", "epsilon": 3, "frequencies": 50, "length_scale": 1.0}
@@ -45,7 +46,7 @@ def test_nothing_is_noised_before_it_is_charged(bench: Bench) -> None:
     bench.silo.ledger.charge(GaussianRelease(0.56), phase="phase_1")
     drawn = bench.silo._randomness._draws
     reply = decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2)))
-    assert reply.refusal.error == "BudgetExceeded"
+    assert reply.refusal.code == ErrorCode.BUDGET_EXCEEDED
     assert bench.silo._randomness._draws == drawn
 
 
@@ -65,10 +66,12 @@ def test_it_leaves_once_whatever_the_aggregator_tries(bench: Bench) -> None:
     assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2))).sum
     for _ in range(2):
         again = decode(pb.Reply, bench.silo.answer(bench.sketch_sum(3)))
-        assert again.refusal.error == "WrongRound"
+        assert again.refusal.code == ErrorCode.WRONG_ROUND
         bench.restart()
-    assert bench.ask(4, kernel_mean=pb.KernelMean()).refusal.error == "WrongRound"
-    assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(5, b"\1" * 32))).refusal.error == "SessionMismatch"
+    assert bench.ask(4, kernel_mean=pb.KernelMean()).refusal.code == ErrorCode.WRONG_ROUND
+    assert (
+        decode(pb.Reply, bench.silo.answer(bench.sketch_sum(5, b"\1" * 32))).refusal.code == ErrorCode.SESSION_MISMATCH
+    )
     assert len(bench.silo.ledger.charges) == 1
 
 

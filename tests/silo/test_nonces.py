@@ -10,6 +10,7 @@ from siloseal.federation.job.releases import sum_id
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode
+from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 from siloseal.silo.state import SiloState
 
 Bench = Any  # of conftest.py
@@ -70,7 +71,7 @@ def test_the_nonce_survives_kills_between_all_steps(fresh: Bench) -> None:
     fresh.restart()
     assert fresh.ask(-1, begin=fresh.everyone()).begun.nonce == fresh.nonce
     fresh.restart()
-    assert fresh.ask(0, nonces=fresh.nonces(east=OTHER)).refusal.error == "CommitmentBroken"
+    assert fresh.ask(0, nonces=fresh.nonces(east=OTHER)).refusal.code == ErrorCode.COMMITMENT_BROKEN
     assert fresh.ask(0, nonces=fresh.nonces()).WhichOneof("body") == "ready"
     fresh.restart()
     assert fresh.train(1).WhichOneof("body") == "prepared"
@@ -95,7 +96,7 @@ def test_a_commitment_that_its_silo_did_not_sign_gets_no_nonce(fresh: Bench, sil
         if piece.silo == silo:
             piece.data = commit(fresh.agreement, silo, OTHER)
     reply = fresh.ask(-1, begin=everyone)
-    assert (reply.refusal.error, reply.begun.nonce) == ("SignatureInvalid", b"")
+    assert (reply.refusal.code, reply.begun.nonce) == (ErrorCode.SIGNATURE_INVALID, b"")
     assert fresh.ask(-1, begin=fresh.everyone()).begun.nonce
 
 
@@ -111,42 +112,42 @@ def test_an_older_commitment_of_the_silo_itself_gets_no_nonce(fresh: Bench) -> N
                 piece.data = data
     fresh.agreement.check(everyone.agreements, everyone.commitments)
     reply = fresh.ask(-1, begin=everyone)
-    assert (reply.refusal.error, reply.begun.nonce) == ("CommitmentBroken", b"")
+    assert (reply.refusal.code, reply.begun.nonce) == (ErrorCode.COMMITMENT_BROKEN, b"")
     assert fresh.ask(-1, begin=fresh.everyone()).begun.nonce
 
 
 def test_a_silo_that_is_left_out_of_the_commitments_gets_no_nonce(fresh: Bench) -> None:
     everyone = fresh.everyone()
     left = pb.Begin(agreements=everyone.agreements, commitments=without(everyone.commitments, "east"))
-    assert fresh.ask(-1, begin=left).refusal.error == "WrongContributors"
+    assert fresh.ask(-1, begin=left).refusal.code == ErrorCode.WRONG_CONTRIBUTORS
 
 
 def test_the_nonce_is_revealed_for_one_set_of_commitments_only(begun: Bench) -> None:
     """East works for the aggregator and signs a second commitment, once it knows everyone's nonce."""
-    assert begun.ask(-1, begin=begun.everyone(east=OTHER)).refusal.error == "WrongRound"
-    assert begun.ask(0, nonces=begun.nonces(east=OTHER)).refusal.error == "CommitmentBroken"
+    assert begun.ask(-1, begin=begun.everyone(east=OTHER)).refusal.code == ErrorCode.WRONG_ROUND
+    assert begun.ask(0, nonces=begun.nonces(east=OTHER)).refusal.code == ErrorCode.COMMITMENT_BROKEN
     begun.restart()
-    assert begun.ask(0, nonces=begun.nonces(east=OTHER)).refusal.error == "CommitmentBroken"
+    assert begun.ask(0, nonces=begun.nonces(east=OTHER)).refusal.code == ErrorCode.COMMITMENT_BROKEN
     assert begun.ask(0, nonces=begun.nonces()).WhichOneof("body") == "ready"
 
 
 @pytest.mark.parametrize("silo", ["north", "east", "south"])
 def test_a_false_nonce_of_anyone_is_refused_and_the_right_ones_are_heard_after_it(begun: Bench, silo: str) -> None:
-    assert begun.ask(0, nonces=begun.nonces(**{silo: OTHER})).refusal.error == "CommitmentBroken"
+    assert begun.ask(0, nonces=begun.nonces(**{silo: OTHER})).refusal.code == ErrorCode.COMMITMENT_BROKEN
     assert begun.ask(0, nonces=begun.nonces()).WhichOneof("body") == "ready"
 
 
 def test_nonces_without_those_of_a_silo_or_with_those_of_a_stranger_are_refused(begun: Bench) -> None:
     for said in (without(begun.nonces().nonces, "south"), begun.nonces(west=OTHER).nonces, []):
-        assert begun.ask(0, nonces=pb.Nonces(nonces=said)).refusal.error == "WrongContributors"
+        assert begun.ask(0, nonces=pb.Nonces(nonces=said)).refusal.code == ErrorCode.WRONG_CONTRIBUTORS
 
 
 def test_nothing_is_prepared_or_summed_before_the_nonces_are_known(begun: Bench) -> None:
     session = begun.session()
     for number in (0, 1, 2):
-        assert begun.train(number).refusal.error == "WrongRound"
-        assert begun.ask(number, kernel_mean=pb.KernelMean()).refusal.error == "WrongRound"
-        assert begun.sum(number, session).refusal.error == "WrongRound"
+        assert begun.train(number).refusal.code == ErrorCode.WRONG_ROUND
+        assert begun.ask(number, kernel_mean=pb.KernelMean()).refusal.code == ErrorCode.WRONG_ROUND
+        assert begun.sum(number, session).refusal.code == ErrorCode.WRONG_ROUND
     assert begun.silo.ledger.charges == []
 
 
@@ -157,7 +158,7 @@ def test_a_sum_under_another_beacon_is_refused(begun: Bench, silo: str) -> None:
     assert begun.train(1).WhichOneof("body") == "prepared"
     mine = begun.session()
     assert begun.session(id=id_under(begun)) == mine
-    assert begun.sum(2, begun.session(id=id_under(begun, **{silo: OTHER}))).refusal.error == "SessionMismatch"
+    assert begun.sum(2, begun.session(id=id_under(begun, **{silo: OTHER}))).refusal.code == ErrorCode.SESSION_MISMATCH
     assert begun.sum(2, mine).sum
 
 

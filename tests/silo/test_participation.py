@@ -21,6 +21,7 @@ from siloseal.federation.records.identity import Identity
 from siloseal.federation.transport.wire import consortium_pb2, masked_pb2, sums_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, to_array
+from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 from siloseal.models.building import initial_model
 from siloseal.silo.config import SiloConfig
 from siloseal.silo.data.labelled_images import LabelledImages
@@ -186,7 +187,10 @@ class TestARefusal:
             reply = decode(pb.Reply, part.answer(message))
             assert reply.request_digest == hashlib.sha256(message).digest()
             assert (reply.silo, reply.number) == ("north", decode(pb.Request, message).number)
-            assert (reply.refusal.error, f"PolicyRefused: {reply.refusal.message}") == ("PolicyRefused", part.refused)
+            assert (reply.refusal.code, f"PolicyRefused: {reply.refusal.message}") == (
+                ErrorCode.POLICY_REFUSED,
+                part.refused,
+            )
         assert "policy.largest_epsilon is 9" in (desk.state / "refusals.log").read_text()
         assert not desk.folder().exists()
         assert part.epsilon is None
@@ -216,7 +220,7 @@ class TestARefusal:
             part = desk.offered(junk)
             assert part.refused.startswith("MessageError: the offered job is not one for this version")
             reply = decode(pb.Reply, part.answer(request(desk.job())))
-            assert reply.refusal.error == "MessageError"
+            assert reply.refusal.code == ErrorCode.MESSAGE_ERROR
 
     def test_of_public_data_that_are_the_silos_own(self, desk: Desk) -> None:
         part = desk.offered(desk.job(warm_start={"kind": "public", "data": {"kind": "digits"}}))
@@ -279,7 +283,10 @@ def test_what_everyone_agreed_to_in_another_run_does_not_count_in_this(desk: Des
     desk.train(part, job)
     part = desk.offered(job, SECOND_RUN, policy={"largest_epsilon": 20})
     refusal = decode(pb.Reply, part.answer(request(job, 1, RUN))).refusal
-    assert (refusal.error, refusal.message) == ("SessionMismatch", "the request belongs to another run than the offer")
+    assert (refusal.code, refusal.message) == (
+        ErrorCode.SESSION_MISMATCH,
+        "the request belongs to another run than the offer",
+    )
     assert not (desk.folder(SECOND_RUN) / "reply.bin").exists()
 
 
@@ -361,7 +368,7 @@ class TestTheEndOfARun:
         part = desk.offered(job, policy={**policy, "largest_epsilon": 40, "largest_delta": 1e-3})
         assert decode(pb.Reply, part.answer(advertise)).WhichOneof("body") == "sum", "what has left may leave again"
         share = request(job, 6, sum=pb.Sum(session=session.to_wire(), message=message))
-        assert decode(pb.Reply, part.answer(share)).refusal.error == "WrongRound"
+        assert decode(pb.Reply, part.answer(share)).refusal.code == ErrorCode.WRONG_ROUND
 
 
 def test_a_run_whose_number_is_no_runs_number_is_not_even_refused(desk: Desk) -> None:

@@ -18,6 +18,7 @@ from siloseal.federation.sums.session import RealDomain
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, from_array, to_array, unwrap
+from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 from siloseal.silo.opening import open_training_silo
 
 Bench = Any  # of conftest.py
@@ -40,7 +41,7 @@ def test_a_second_different_request_of_the_same_number_is_refused(bench: Bench) 
     first = bench.train(1)
     assert first.WhichOneof("body") == "prepared"
     again = bench.train(1, round=1)
-    assert again.refusal.error == "WrongRound"
+    assert again.refusal.code == ErrorCode.WRONG_ROUND
     assert bench.train(1) == first
 
 
@@ -73,7 +74,7 @@ def test_a_sum_that_is_not_the_jobs_is_refused(bench: Bench, changes: dict[str, 
     if "roster" in changes:
         roster = changes["roster"]
         changes = {"quorum": len(roster), "identities": tuple(bench.keys[silo] for silo in roster), **changes}
-    assert bench.sum(2, bench.session(**changes)).refusal.error == "SessionMismatch"
+    assert bench.sum(2, bench.session(**changes)).refusal.code == ErrorCode.SESSION_MISMATCH
 
 
 def test_silos_that_were_given_different_models_to_train_are_in_no_sum_together(bench: Bench) -> None:
@@ -91,9 +92,9 @@ def test_what_was_prepared_is_summed_once(bench: Bench) -> None:
     bench.train(1)
     assert bench.sum(2, bench.session()).sum
     for second in (bench.session(), bench.session("phase_2", 1), bench.session(id=b"\1" * 32)):
-        assert bench.sum(3, second).refusal.error in ("WrongRound", "SessionMismatch")
+        assert bench.sum(3, second).refusal.code in (ErrorCode.WRONG_ROUND, ErrorCode.SESSION_MISMATCH)
         bench.restart()
-        assert bench.sum(3, second).refusal.error in ("WrongRound", "SessionMismatch")
+        assert bench.sum(3, second).refusal.code in (ErrorCode.WRONG_ROUND, ErrorCode.SESSION_MISMATCH)
 
 
 def test_each_sum_has_a_session_of_its_own_so_that_nothing_of_an_earlier_one_fits(bench: Bench) -> None:
@@ -108,14 +109,14 @@ def test_each_sum_has_a_session_of_its_own_so_that_nothing_of_an_earlier_one_fit
 
 
 def test_nothing_is_summed_before_something_is_prepared(bench: Bench) -> None:
-    assert bench.sum(1, bench.session()).refusal.error == "WrongRound"
+    assert bench.sum(1, bench.session()).refusal.code == ErrorCode.WRONG_ROUND
 
 
 @pytest.mark.parametrize(
     ("phase", "round"), [("phase_1", 1), ("phase_2", 0), ("phase_2", 3), ("warm_start", 0), ("fedavg", 1), ("other", 0)]
 )
 def test_training_that_the_job_does_not_have_is_refused_and_not_charged(bench: Bench, phase: str, round: int) -> None:
-    assert bench.train(1, phase, round).refusal.error == "WrongRound"
+    assert bench.train(1, phase, round).refusal.code == ErrorCode.WRONG_ROUND
     assert bench.silo.ledger is not None
     assert bench.silo.ledger.charges == []
 
@@ -128,7 +129,7 @@ def test_no_round_is_trained_a_second_time_or_after_a_later_one(bench: Bench, ph
     assert bench.silo.ledger is not None
     spent = bench.silo.ledger.charges[:]
     for _ in range(2):
-        assert bench.train(3, phase, round).refusal.error == "WrongRound"
+        assert bench.train(3, phase, round).refusal.code == ErrorCode.WRONG_ROUND
         bench.restart()
     assert bench.silo.ledger.charges == spent
 
@@ -142,20 +143,20 @@ def test_rounds_may_be_left_out(bench_of: Callable[..., Bench]) -> None:
 
 def test_a_request_of_another_job_is_refused(bench: Bench, small_job: Callable[..., Job]) -> None:
     other = pb.Request(number=2, job_digest=small_job(seed=4).digest, enrol=pb.Enrol()).SerializeToString()
-    assert decode(pb.Reply, bench.silo.answer(other)).refusal.error == "SessionMismatch"
+    assert decode(pb.Reply, bench.silo.answer(other)).refusal.code == ErrorCode.SESSION_MISMATCH
 
 
 def test_an_older_request_is_refused(bench: Bench) -> None:
     bench.train(5)
     refusal = bench.train(4).refusal
-    assert refusal.error == "WrongRound"
+    assert refusal.code == ErrorCode.WRONG_ROUND
     assert "request 7 came after request 8" in refusal.message
 
 
 @pytest.mark.parametrize("kind", ["enrol", "begin", "nonces"])
 def test_a_run_is_enrolled_in_and_begun_once(bench: Bench, kind: str) -> None:
     body = {"enrol": pb.Enrol(), "begin": bench.everyone(), "nonces": bench.nonces()}[kind]
-    assert bench.ask(1, **{kind: body}).refusal.error == "WrongRound"
+    assert bench.ask(1, **{kind: body}).refusal.code == ErrorCode.WRONG_ROUND
 
 
 @pytest.mark.parametrize("enrolments", [(5,), (1, 2), (2,), (1, 3)], ids=str)
@@ -166,18 +167,18 @@ def test_no_numbers_lead_past_the_agreement_of_all(bench: Bench, tmp_path: Path,
     for number in enrolments:
         bench.ask(number - 3, enrol=pb.Enrol())
     for number in range(2, 8):
-        assert bench.train(number - 3).refusal.error == "WrongRound"
+        assert bench.train(number - 3).refusal.code == ErrorCode.WRONG_ROUND
     assert bench.silo.ledger is not None
     assert bench.silo.ledger.charges == []
 
 
 def test_an_empty_request_is_refused(bench: Bench) -> None:
-    assert bench.ask(1).refusal.error == "MessageError"
+    assert bench.ask(1).refusal.code == ErrorCode.MESSAGE_ERROR
 
 
 def test_a_model_of_the_wrong_size_is_refused(bench: Bench) -> None:
     bench.model = bench.model[:-1]
-    assert bench.train(1).refusal.error == "MessageError"
+    assert bench.train(1).refusal.code == ErrorCode.MESSAGE_ERROR
 
 
 def test_enrolment_tells_the_shape_and_not_the_size(bench: Bench) -> None:
@@ -244,7 +245,7 @@ def test_what_a_silo_says_of_its_data_stays_in_the_silo(bench: Bench) -> None:
         for parameter in bench.silo.work._learner.shared_model.parameters():
             parameter.fill_(7e8)
     refusal = bench.sum(2, bench.session()).refusal
-    assert refusal.error == "DomainError"
+    assert refusal.code == ErrorCode.DOMAIN_ERROR
     assert "refusals.log" in refusal.message
     assert "e+0" not in refusal.message
     assert "DomainError: a contribution reaches" in (bench.folder / "refusals.log").read_text()
@@ -253,7 +254,7 @@ def test_what_a_silo_says_of_its_data_stays_in_the_silo(bench: Bench) -> None:
 
 def test_a_model_with_huge_weights_is_refused(bench: Bench) -> None:
     bench.model = bench.model * 1e10
-    assert bench.train(1).refusal.error == "MessageError"
+    assert bench.train(1).refusal.code == ErrorCode.MESSAGE_ERROR
 
 
 def test_a_class_that_a_silo_holds_but_does_not_declare_is_refused(bench: Bench, tmp_path: Path) -> None:
@@ -272,9 +273,9 @@ def test_a_class_that_a_silo_holds_but_does_not_declare_is_refused(bench: Bench,
 
 
 def test_bytes_that_are_no_request_get_a_refusal(bench: Bench) -> None:
-    assert decode(pb.Reply, bench.silo.answer(b"\xff\xff\xff")).refusal.error == "MessageError"
+    assert decode(pb.Reply, bench.silo.answer(b"\xff\xff\xff")).refusal.code == ErrorCode.MESSAGE_ERROR
     zero = bench.request(-3, enrol=pb.Enrol())
-    assert decode(pb.Reply, bench.silo.answer(zero)).refusal.error == "WrongRound"
+    assert decode(pb.Reply, bench.silo.answer(zero)).refusal.code == ErrorCode.WRONG_ROUND
 
 
 def test_a_ledger_that_lost_its_last_lines_is_noticed(bench: Bench) -> None:
@@ -290,7 +291,7 @@ def test_a_request_that_comes_again_with_other_training_is_refused(bench_of: Cal
     """Else the model of phase 1 would go into the leader's sum of one."""
     bench = bench_of(warm_start={"kind": "leader", "silo": "north", "steps": 3})
     bench.killed_before_the_reply(bench.train_request(1, "warm_start"))
-    assert bench.train(1, "phase_1").refusal.error == "WrongRound"
+    assert bench.train(1, "phase_1").refusal.code == ErrorCode.WRONG_ROUND
     assert bench.train(1, "warm_start").WhichOneof("body") == "prepared"
     assert bench.silo.at.steps_done == 3
 

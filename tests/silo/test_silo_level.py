@@ -13,6 +13,7 @@ from siloseal.federation.job.releases import Lengths, release_of
 from siloseal.federation.privacy.events import GaussianRelease
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, to_array, wrap
+from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 from siloseal.silo.ledger import Ledger
 from siloseal.silo.state import Checkpoint, SiloState
 from tests.silo.conftest import ROSTER, Bench, Killed
@@ -97,7 +98,7 @@ def test_nothing_leaves_when_the_budget_is_spent(bench: Bench) -> None:
     bench.train(1)
     bench.silo.ledger.charge(GaussianRelease(0.62), phase="phase_1")
     reply = decode(pb.Reply, bench.silo.answer(noised_sum(bench, 1, "phase_1")))
-    assert reply.refusal.error == "BudgetExceeded"
+    assert reply.refusal.code == ErrorCode.BUDGET_EXCEEDED
 
 
 def test_training_itself_costs_nothing_and_adds_no_noise(bench: Bench) -> None:
@@ -118,7 +119,7 @@ def test_training_itself_costs_nothing_and_adds_no_noise(bench: Bench) -> None:
 def test_a_sum_with_less_noise_or_fewer_silos_is_refused(bench: Bench, changes: dict[str, Any]) -> None:
     bench.train(1)
     reply = decode(pb.Reply, bench.silo.answer(noised_sum(bench, 1, "phase_1", **changes)))
-    assert reply.refusal.error == "SessionMismatch"
+    assert reply.refusal.code == ErrorCode.SESSION_MISMATCH
     assert bench.silo.ledger.charges == []
 
 
@@ -128,12 +129,12 @@ def train_with(bench: Bench, norm: float) -> pb.Reply:
 
 
 def test_a_clip_norm_that_the_job_does_not_move_is_refused(bench: Bench) -> None:
-    assert train_with(bench, 2.0).refusal.error == "MessageError"
+    assert train_with(bench, 2.0).refusal.code == ErrorCode.MESSAGE_ERROR
 
 
 @pytest.mark.parametrize("norm", [-1.0, math.nan, math.inf, 1e7, 1e-9])
 def test_a_clip_norm_that_is_no_length_is_refused(bench_of: Callable[..., Bench], norm: float) -> None:
-    assert train_with(bench_of(privacy=SILO_LEVEL, mechanism=QUANTILE), norm).refusal.error == "MessageError"
+    assert train_with(bench_of(privacy=SILO_LEVEL, mechanism=QUANTILE), norm).refusal.code == ErrorCode.MESSAGE_ERROR
 
 
 def test_a_silo_remembers_its_start_and_its_clip_norm(bench_of: Callable[..., Bench]) -> None:

@@ -1,3 +1,4 @@
+from siloseal.federation.transport.wire import errors_pb2 as _errors_pb2
 from siloseal.federation.transport.wire import sums_pb2 as _sums_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -158,12 +159,12 @@ class Finished(_message.Message):
     def __init__(self) -> None: ...
 
 class Refusal(_message.Message):
-    __slots__ = ("error", "message")
-    ERROR_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("code", "message")
+    CODE_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
-    error: str
+    code: _errors_pb2.ErrorCode
     message: str
-    def __init__(self, error: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
+    def __init__(self, code: _Optional[_Union[_errors_pb2.ErrorCode, str]] = ..., message: _Optional[str] = ...) -> None: ...
 
 class LastReply(_message.Message):
     __slots__ = ("number", "request_digest", "reply", "run_id", "session_digest", "side", "draw")
