@@ -28,6 +28,7 @@ from siloseal.federation.transport.patience import Backoff
 from siloseal.federation.transport.pki.certificates import Revocations, Role
 from siloseal.federation.transport.tls import read_credentials
 from siloseal.federation.transport.wire import consortium_pb2 as pb
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.models.building import load_model, model_file
 
 OUTCOME_FILE = "outcome.json"
@@ -97,7 +98,7 @@ class DeployedAggregator:
     @contextmanager
     def _serving(self) -> Iterator[None]:
         config, run_id = self._config, self._journal.run_id
-        offer = pb.JobOffer(run_id=run_id, job=self.job.model_dump_json())
+        offer = pb.JobOffer(run_id=run_id, job=self.job.model_dump_json(), protocol_version=PROTOCOL_VERSION)
         service = ConsortiumService(offer, self._queue, self._admission, self.status.report, self._witness)
         host = f"[{config.host}]" if ":" in config.host else config.host
         address, silos = f"{host}:{config.port}", self.job.silos.names

@@ -21,6 +21,7 @@ from siloseal.federation.transport.engine import Engine
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, printable, require_at_most
 from siloseal.federation.transport.wire.error_codes import error_of
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION, require_version
 
 ANSWERS = {"enrol": "enrolled", "begin": "begun", "nonces": "ready", "kernel_mean": "prepared", "train": "prepared",
            "query": "prepared", "sum": "sum", "finish": "finished"}  # fmt: skip
@@ -182,12 +183,14 @@ class Dispatcher:
         for body in bodies.values():
             if id(body) not in encoded:
                 body.number, body.job_digest, body.run_id = self.number, self._job.digest, self.run_id
+                body.protocol_version = PROTOCOL_VERSION
                 encoded[id(body)] = body.SerializeToString(deterministic=True)
         return {silo: encoded[id(body)] for silo, body in bodies.items()}
 
     def _read(self, silo: str, request_digest: bytes, data: bytes, largest: int) -> pb.Reply:
         require_at_most(largest, silo, data)
         reply = decode(pb.Reply, data)
+        require_version(reply.protocol_version, here="the aggregator", there=f"silo {silo}")
         if len(data) > len(reply.sum) + SMALL_BYTES:
             raise MessageError(f"{silo} answered with {len(data)} bytes, of which {len(reply.sum)} belong to the sum")
         if reply.silo == silo and 0 < reply.number < self.number:

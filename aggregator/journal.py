@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from siloseal.federation.errors import CannotWrite, RunError
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION, require_version_of_file
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS job (digest BLOB NOT NULL, run_id BLOB NOT NULL);
@@ -54,12 +55,18 @@ class Journal:
             row = self._database.execute("SELECT digest, run_id FROM job").fetchone()
             if row is None:
                 row = (job_digest, os.urandom(32))
+                self._database.execute(f"PRAGMA user_version = {PROTOCOL_VERSION}")
                 self._database.execute("INSERT INTO job VALUES (?, ?)", row)
-        if row[0] != job_digest:
+            (version,) = self._database.execute("PRAGMA user_version").fetchone()
+        try:
+            require_version_of_file(version, path)
+            if row[0] != job_digest:
+                raise RunError(
+                    f"{path.parent} was begun with another job; run the same config again, or choose another folder"
+                )
+        except RunError:
             self.close()
-            raise RunError(
-                f"{path.parent} was begun with another job; run the same config again, or choose another folder"
-            )
+            raise
         self.run_id: bytes = row[1]
 
     def replies(self, number: int, requests: Mapping[str, bytes]) -> dict[str, bytes]:

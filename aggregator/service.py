@@ -20,6 +20,7 @@ from siloseal.federation.transport.rpc_errors import abort
 from siloseal.federation.transport.tls import SERVER_OPTIONS, Credentials
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.federation.transport.wire import consortium_pb2_grpc as pb_grpc
+from siloseal.federation.transport.wire.version import require_version
 
 _LONGEST_REPLY = "no right reply to the request under way is longer; both sides must run the same version"
 SPARE_THREADS = 8
@@ -45,7 +46,7 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
     def Offer(self, request: pb.OfferRequest, context: grpc.ServicerContext) -> pb.JobOffer:  # noqa: N802 (gRPC's name)
         """Which job this is."""
         with self._answering(context):
-            self._queue.see(self._admission.silo(context))
+            self._queue.see(self._silo(context, request.protocol_version))
             offer = pb.JobOffer()
             offer.CopyFrom(self._offer)
             offer.time = time.time()
@@ -54,7 +55,7 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
     def Attend(self, request: pb.Attendance, context: grpc.ServicerContext) -> Iterator[pb.Chunk]:  # noqa: N802
         """Requests for the calling silo."""
         with self._answering(context):
-            silo = self._admission.silo(context)
+            silo = self._silo(context, request.protocol_version)
             if request.run_id != self._offer.run_id:
                 raise WrongRound(f"{silo} attends another run than the one that is under way here; ask for the offer")
             context.add_callback(self._queue.wake)
@@ -78,13 +79,21 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
 
     def Status(self, request: pb.StatusRequest, context: grpc.ServicerContext) -> pb.StatusReport:  # noqa: N802
         """How far the run is, for everyone with a certificate."""
-        self.require_known(context)
+        with self._answering(context):
+            bearer = self._admission.bearer(context)
+            require_version(request.protocol_version, here="the aggregator", there=str(bearer))
         return self._report()
 
     def require_known(self, context: grpc.ServicerContext) -> None:
         """Whoever has no valid certificate of the consortium gets nothing."""
         with self._answering(context):
             self._admission.bearer(context)
+
+    def _silo(self, context: grpc.ServicerContext, version: int) -> str:
+        """The calling silo's name, if it takes part in the job and speaks this version of the protocol."""
+        silo = self._admission.silo(context)
+        require_version(version, here="the aggregator", there=f"silo {silo}")
+        return silo
 
     @contextmanager
     def _only_delivery(self, silo: str, context: grpc.ServicerContext) -> Iterator[None]:

@@ -10,6 +10,7 @@ from siloseal.aggregator.request_queue import RequestQueue
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.schedule import FedAvg
 from siloseal.federation.transport.wire import consortium_pb2 as pb
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 
 MOST_NOTES = 100
 
@@ -30,6 +31,7 @@ class Status:
         coordinator, schedule = self._coordinator(), self._job.schedule
         talk = coordinator.dispatcher
         return pb.StatusReport(
+            protocol_version=PROTOCOL_VERSION,
             job=self._job.name,
             run_id=talk.run_id,
             job_digest=self._job.digest,

@@ -48,6 +48,7 @@ from siloseal.federation.sums.secure_sum import SecureSum, SiloSide, Sum
 from siloseal.federation.sums.session import RealDomain, Session, Vector
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 
 Result = dict[str, float]
 Seconds = defaultdict[str, list[float]]  # of everything that was timed, by name
@@ -156,14 +157,21 @@ def time_protocol(setting: Setting, scheme: SecureSum, name: str, seconds: Secon
 def request_bytes(session: sums_pb2.SumSession, message: bytes) -> int:
     """Size of a request that carries one message of a sum."""
     request = pb.Request(
-        number=10, job_digest=bytes(32), run_id=bytes(32), sum=pb.Sum(session=session, message=message)
+        number=10,
+        job_digest=bytes(32),
+        run_id=bytes(32),
+        protocol_version=PROTOCOL_VERSION,
+        sum=pb.Sum(session=session, message=message),
     )
     return len(request.SerializeToString())
 
 
 def reply_bytes(message: bytes) -> int:
     """Size of a reply that carries one message of a sum."""
-    return len(pb.Reply(number=10, silo="silo0000", request_digest=bytes(32), sum=message).SerializeToString())
+    reply = pb.Reply(
+        number=10, silo="silo0000", request_digest=bytes(32), protocol_version=PROTOCOL_VERSION, sum=message
+    )
+    return len(reply.SerializeToString())
 
 
 def measure(setting: Setting, repeats: int, *, stock: bool) -> Result:

@@ -45,6 +45,7 @@ from siloseal.federation.transport.chunks import CHUNK_BYTES
 from siloseal.federation.transport.pki.certificates import Revocations, Role
 from siloseal.federation.transport.tls import read_credentials
 from siloseal.federation.transport.wire import consortium_pb2 as pb
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.provisioning.kits import provision
 from siloseal.runs.deployment import run_aggregator
 from siloseal.silo.client import AggregatorClient
@@ -111,7 +112,8 @@ def serve_both(kits: Path, mib: int, out: Connection) -> None:
     revocations = Revocations(config.revoked, credentials.authority, remembered=config.state / "newest_revoked.json")
     admission = Admission("transport", ("silo-0",), revocations)
     payload, request_queue = bytes(mib * MIB), RequestQueue(("silo-0",), Unseen())
-    service = ConsortiumService(pb.JobOffer(run_id=RUN), request_queue, admission, pb.StatusReport, Unseen())
+    offer = pb.JobOffer(run_id=RUN, protocol_version=PROTOCOL_VERSION)
+    service = ConsortiumService(offer, request_queue, admission, pb.StatusReport, Unseen())
 
     def ask_forever() -> None:
         while True:

@@ -7,6 +7,7 @@
     ├── ProtocolError           a message or a state that a protocol does not allow
     │   ├── MessageError        bytes that do not decode, or decode to something out of range
     │   │   └── MessageTooLarge     a message longer than any right one can be, refused before it is read
+    │   ├── VersionMismatch     a peer that speaks another version of the protocol
     │   ├── SessionMismatch     a message of another session
     │   ├── WrongRound          a message that is not the next one
     │   ├── DomainError         a contribution outside the agreed domain, or a domain that a scheme cannot carry
@@ -63,6 +64,10 @@ class MessageError(ProtocolError):
 
 class MessageTooLarge(MessageError):
     """A message longer than any right one can be; it is refused before it is read, or at least before it is decoded."""
+
+
+class VersionMismatch(ProtocolError):
+    """A peer that speaks another version of the protocol; one side must be upgraded."""
 
 
 class SessionMismatch(ProtocolError):

@@ -12,6 +12,7 @@ from siloseal.federation.transport.rpc_errors import explained
 from siloseal.federation.transport.tls import CLIENT_OPTIONS, read_credentials
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.federation.transport.wire import consortium_pb2_grpc as pb_grpc
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION, require_version
 from siloseal.silo.config import SiloConfig
 
 CALL_SECONDS = 30.0
@@ -34,13 +35,16 @@ class AggregatorClient:
     def offer(self) -> pb.JobOffer:
         """The job that is under way."""
         with self._with_typed_errors():
-            offer: pb.JobOffer = self._stub.Offer(pb.OfferRequest(), timeout=CALL_SECONDS)
-            return offer
+            request = pb.OfferRequest(protocol_version=PROTOCOL_VERSION)
+            offer: pb.JobOffer = self._stub.Offer(request, timeout=CALL_SECONDS)
+        require_version(offer.protocol_version, here=f"silo {self._config.name}", there="the aggregator")
+        return offer
 
     def requests(self, run_id: bytes) -> Iterator[bytes]:
         """The aggregator's requests, as they come; it ends when the aggregator sends everyone home."""
         with self._with_typed_errors():
-            chunks = self._stub.Attend(pb.Attendance(run_id=run_id, instance=self._instance))
+            attendance = pb.Attendance(run_id=run_id, instance=self._instance, protocol_version=PROTOCOL_VERSION)
+            chunks = self._stub.Attend(attendance)
             yield from from_chunks(chunks, limit=self._config.limits.message_bytes, why=_LIMIT)
 
     def deliver(self, reply: bytes) -> None:

@@ -16,12 +16,11 @@ from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.roster import read_roster
 from siloseal.federation.records.witness import Witness
 from siloseal.federation.transport.patience import Backoff
-from siloseal.federation.transport.wire import consortium_pb2
-from siloseal.federation.transport.wire import messages_pb2 as pb
-from siloseal.federation.transport.wire.codec import decode
+from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.silo.client import AggregatorClient, clocks_differ
 from siloseal.silo.config import SiloConfig
 from siloseal.silo.data.loading import load
+from siloseal.silo.messages import ReceivedRequest
 from siloseal.silo.participation import Participation, require_kept, take_part, unended
 from siloseal.silo.training.trainer import TrainingProgress
 
@@ -111,8 +110,8 @@ class DeployedSilo:
             offer = client.offer()
             run = self._participation(offer)
             self.standing = replace(self.standing, connected=True)
-            for request in client.requests(offer.run_id):
-                self._answer(client, run, request)
+            for data in client.requests(offer.run_id):
+                self._answer(client, run, ReceivedRequest.read(data, silo=self._config.name))
                 backoff.reset()
                 if run.finished:
                     return ""
@@ -121,7 +120,7 @@ class DeployedSilo:
             client.close()
         return "" if run.finished else "the aggregator has hung up; it will be back if the run is not over"
 
-    def _participation(self, offer: consortium_pb2.JobOffer) -> Participation:
+    def _participation(self, offer: pb.JobOffer) -> Participation:
         if self._run is not None and self._run[0] == offer.run_id and not self._run[1].refused:
             return self._run[1]
         self._drop_run()
@@ -155,10 +154,9 @@ class DeployedSilo:
         self.close()
         self._run = None
 
-    def _answer(self, client: AggregatorClient, run: Participation, request: bytes) -> None:
-        message = decode(pb.Request, request)
-        what = message.WhichOneof("body") or "nothing"
-        self._witness.show("asked", number=message.number, what=what, size=len(request))
+    def _answer(self, client: AggregatorClient, run: Participation, request: ReceivedRequest) -> None:
+        number, what = request.message.number, request.kind
+        self._witness.show("asked", number=number, what=what, size=request.size)
         try:
             with _in_touch(client):
                 reply = run.answer(request)
@@ -168,23 +166,23 @@ class DeployedSilo:
         self._delivered = False
         self._witness.record(
             "answers",
-            number=message.number,
+            number=number,
             what=what,
-            answer=decode(pb.Reply, reply).WhichOneof("body"),
-            request=hashlib.sha256(request).hexdigest(),
-            request_bytes=len(request),
-            reply=hashlib.sha256(reply).hexdigest(),
-            reply_bytes=len(reply),
+            answer=reply.kind,
+            request=request.digest.hex(),
+            request_bytes=request.size,
+            reply=hashlib.sha256(reply.data).hexdigest(),
+            reply_bytes=len(reply.data),
             epsilon=run.epsilon,
         )
-        self.standing = replace(self.standing, number=message.number, epsilon=run.epsilon or 0.0)
+        self.standing = replace(self.standing, number=number, epsilon=run.epsilon or 0.0)
         try:
-            client.deliver(reply)
+            client.deliver(reply.data)
         except WrongRound as error:  # it came too late, or came before: the next request tells how the run goes on
-            self._witness.record("not_needed", number=message.number, words=str(error)[:LONGEST_TEXT])
+            self._witness.record("not_needed", number=number, words=str(error)[:LONGEST_TEXT])
         else:
             self._delivered = True
-            self._witness.show("delivered", number=message.number)
+            self._witness.show("delivered", number=number)
 
     def _show(self, silo: str, progress: TrainingProgress) -> None:
         self.standing = replace(self.standing, steps_done=progress.steps_done, steps=progress.steps)

@@ -3,7 +3,6 @@
 What is kept in the run's folder decides after a restart: another job under the same run is refused.
 """
 
-import hashlib
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -21,9 +20,11 @@ from siloseal.federation.transport.wire import consortium_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.models.building import vector_lengths
 from siloseal.silo.config import SiloConfig
 from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.messages import GivenReply, ReceivedRequest
 from siloseal.silo.opening import open_training_silo
 from siloseal.silo.policy import JOB_FILE, check_policy, spent_in
 from siloseal.silo.public_start import require_not_own
@@ -44,23 +45,27 @@ class Participation:
         """Why the silo takes no part, in full; empty if it does."""
         self.finished = silo is not None and has_finished(run)
 
-    def answer(self, request: bytes) -> bytes:
+    def answer(self, request: ReceivedRequest) -> GivenReply:
         """The reply to one request. Agreements of another run, which everyone may have signed, do not count in this."""
-        message = decode(pb.Request, request)
+        message = request.message
         if self._silo is None or message.run_id.hex() != self._run.name:
             other = pb.Refusal(
                 code=ErrorCode.SESSION_MISMATCH, message="the request belongs to another run than the offer"
             )
             refused = self._refused if self._silo is None else other
-            digest = hashlib.sha256(request).digest()
-            reply = pb.Reply(silo=self._name, number=message.number, request_digest=digest, refusal=refused)
-            return reply.SerializeToString(deterministic=True)
-        answer = self._silo.answer(request)
-        kind = decode(pb.Reply, answer).WhichOneof("body")
-        if kind == "begun":  # everyone is in this run now: no sum of an earlier one goes on
+            reply = pb.Reply(
+                silo=self._name,
+                number=message.number,
+                request_digest=request.digest,
+                protocol_version=PROTOCOL_VERSION,
+                refusal=refused,
+            )
+            return GivenReply.encode(reply)
+        answer = self._silo.reply(request)
+        if answer.kind == "begun":  # everyone is in this run now: no sum of an earlier one goes on
             for run in _others(self._run):
                 SiloState(run).abandon()
-        self.finished = kind == "finished"
+        self.finished = answer.kind == "finished"
         return answer
 
     @property

@@ -20,10 +20,11 @@ from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.secure_sum import SiloSide
 from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.wire import messages_pb2 as pb
-from siloseal.federation.transport.wire.codec import decode
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.silo.agreed_session import require_agreed
 from siloseal.silo.enrolment import begin, enrol, hear_nonces
 from siloseal.silo.ledger import Ledger
+from siloseal.silo.messages import GivenReply, ReceivedRequest
 from siloseal.silo.order import require_next
 from siloseal.silo.refusals import refusal
 from siloseal.silo.state import Checkpoint, SiloState
@@ -59,7 +60,15 @@ class Silo:
         self.work.load_state(self.at.tensors)
         self._interrupted = False
 
-    def answer(self, request: bytes) -> bytes:
+    def answer(self, data: bytes) -> bytes:
+        """The reply to one request, as bytes. What cannot be read is refused like what is not allowed."""
+        try:
+            request = ReceivedRequest.read(data, silo=self.name)
+        except SiloSealError as error:
+            return self._refuse(error, self._reply_to(0, hashlib.sha256(data).digest())).data
+        return self.reply(request).data
+
+    def reply(self, request: ReceivedRequest) -> GivenReply:
         """The reply to one request. What the silo refuses is a reply too, with the reason in words."""
         with self._one_at_a_time:
             if self._interrupted:
@@ -70,28 +79,32 @@ class Silo:
                 self._side, self._interrupted = None, True
                 raise
 
-    def _answer(self, request: bytes) -> bytes:
-        digest = hashlib.sha256(request).digest()
-        body = pb.Reply(silo=self.name, request_digest=digest)
+    def _answer(self, request: ReceivedRequest) -> GivenReply:
+        message, digest = request.message, request.digest
+        body = self._reply_to(message.number, digest)
         try:
-            message = decode(pb.Request, request)
-            body.number = message.number
             last = self._state.load_reply()
             if (message.number, digest) == (last.number, last.request_digest):
                 self._state.mark_answered(last.number)
-                return last.reply
+                return GivenReply.again(last.reply)
             require_next(message, last, silo=self.name, job_digest=self._job.digest)
             self._randomness.begin(f"request {message.number}")
             self._handle(message, body, last)
         except SiloSealError as error:
             self._keep_side()
-            body.refusal.CopyFrom(refusal(error, self._folder / "refusals.log"))
-            return body.SerializeToString(deterministic=True)
-        reply = body.SerializeToString(deterministic=True)
-        kept = pb.LastReply(number=message.number, request_digest=digest, reply=reply, run_id=message.run_id)
+            return self._refuse(error, body)
+        reply = GivenReply.encode(body)
+        kept = pb.LastReply(number=message.number, request_digest=digest, reply=reply.data, run_id=message.run_id)
         kept.draw.CopyFrom(last.draw)
         self._state.save_reply(self._with_side(kept))
         return reply
+
+    def _reply_to(self, number: int, digest: bytes) -> pb.Reply:
+        return pb.Reply(silo=self.name, number=number, request_digest=digest, protocol_version=PROTOCOL_VERSION)
+
+    def _refuse(self, error: SiloSealError, reply: pb.Reply) -> GivenReply:
+        reply.refusal.CopyFrom(refusal(error, self._folder / "refusals.log"))
+        return GivenReply.encode(reply)
 
     def _with_side(self, last: pb.LastReply) -> pb.LastReply:
         if self._side is not None:

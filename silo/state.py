@@ -15,6 +15,7 @@ from siloseal.federation.errors import LedgerDamaged, MessageError, RunError
 from siloseal.federation.records.storage import make_folder, sync_folder, write_atomically
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION, require_version_of_file
 
 _PRIVATE = 0o600
 _START = "start_model"
@@ -146,6 +147,7 @@ class SiloState:
 
     def save_reply(self, last: pb.LastReply) -> None:
         """Keep a reply before it leaves, and with it, or not at all, the state in which it leaves the sum under way."""
+        last.protocol_version = PROTOCOL_VERSION
         content = last.SerializeToString(deterministic=True)
         write_atomically(self._reply, hashlib.sha256(content).digest() + content, mode=_PRIVATE)
         self.mark_answered(last.number)
@@ -164,7 +166,7 @@ class SiloState:
                 last.side = b""
                 self.save_reply(last)
         except (RunError, MessageError):
-            self._reply.unlink()  # it is damaged, and may hold a key all the same
+            self._reply.unlink()  # it cannot be read, and may hold a key all the same
         self.leave()
 
     def load_reply(self) -> pb.LastReply:
@@ -176,7 +178,9 @@ class SiloState:
             raise RunError(
                 f"{self._reply} is damaged; begin another run (an older copy of it would make the silo answer twice)"
             )
-        return decode(pb.LastReply, content)
+        last = decode(pb.LastReply, content)
+        require_version_of_file(last.protocol_version, self._reply)
+        return last
 
 
 def _digest(tensors: dict[str, Tensor]) -> str:

@@ -19,6 +19,7 @@ from siloseal.federation.transport.rpc_errors import explained
 from siloseal.federation.transport.tls import CLIENT_OPTIONS, read_credentials
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.federation.transport.wire import consortium_pb2_grpc as pb_grpc
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION, require_version
 from siloseal.provisioning.consortium import OperatorConfig
 from siloseal.report import wording
 from siloseal.runs.metrics import phase_title
@@ -36,9 +37,11 @@ def ask_status(path: Path) -> pb.StatusReport:
     with grpc.secure_channel(str(address), credentials.for_client(), options=CLIENT_OPTIONS) as channel:
         stub = pb_grpc.ConsortiumStub(channel)  # type: ignore[no-untyped-call]
         try:
-            report: pb.StatusReport = stub.Status(pb.StatusRequest(), timeout=CALL_SECONDS)
+            request = pb.StatusRequest(protocol_version=PROTOCOL_VERSION)
+            report: pb.StatusReport = stub.Status(request, timeout=CALL_SECONDS)
         except grpc.RpcError as error:
             raise explained(error, address.host, address.port, tls) from error
+    require_version(report.protocol_version, here="this machine", there="the aggregator")
     return report
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from siloseal.federation.transport.engine import Accept, LocalEngine
 from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 
 
 class Answering:
@@ -27,4 +28,6 @@ class Answering:
 
 def reply_to(request: pb.Request, silo: str, **body: Any) -> bytes:
     digest = hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
-    return pb.Reply(number=request.number, silo=silo, request_digest=digest, **body).SerializeToString()
+    return pb.Reply(
+        number=request.number, silo=silo, request_digest=digest, protocol_version=PROTOCOL_VERSION, **body
+    ).SerializeToString()

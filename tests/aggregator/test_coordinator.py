@@ -14,6 +14,7 @@ from siloseal.federation.errors import DomainError, MessageError, RunError, Silo
 from siloseal.federation.job.job import Job
 from siloseal.federation.transport.engine import Accept, Engine
 from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 
 from .answering import Answering, reply_to
 
@@ -104,7 +105,13 @@ def test_a_refusal_ends_the_run_in_the_silos_own_words_and_is_asked_again(
 
 
 @pytest.mark.parametrize(
-    "reply", [pb.Reply(number=1, silo="south"), pb.Reply(number=2, silo="north"), pb.Reply()], ids=str
+    "reply",
+    [
+        pb.Reply(number=1, silo="south", protocol_version=PROTOCOL_VERSION),
+        pb.Reply(number=2, silo="north", protocol_version=PROTOCOL_VERSION),
+        pb.Reply(protocol_version=PROTOCOL_VERSION),
+    ],
+    ids=str,
 )
 def test_a_reply_of_another_silo_or_to_another_request_is_refused(
     small_job: Callable[..., Job], tmp_path: Path, reply: pb.Reply

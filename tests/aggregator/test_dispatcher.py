@@ -16,6 +16,7 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.records.audit import AuditLog, entries
 from siloseal.federation.transport.engine import Accept
 from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 
 BEGIN = dict.fromkeys(("north", "east", "south"), pb.Request(begin=pb.Begin()))
 
@@ -52,7 +53,13 @@ class TwiceEach:
         self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, largest: int, accept: Accept
     ) -> None:
         for silo, request in requests.items():
-            reply = pb.Reply(number=1, silo=silo, request_digest=hashlib.sha256(request).digest(), begun=pb.Begun())
+            reply = pb.Reply(
+                protocol_version=PROTOCOL_VERSION,
+                number=1,
+                silo=silo,
+                request_digest=hashlib.sha256(request).digest(),
+                begun=pb.Begun(),
+            )
             with files_up_to(self._observer.path.stat().st_size + 20), pytest.raises(OSError, match="only a part"):
                 accept(silo, reply.SerializeToString())
             reply.begun.CopyFrom(self._second)

@@ -7,6 +7,7 @@ import pytest
 
 from siloseal.aggregator.journal import Journal
 from siloseal.federation.errors import CannotWrite, RunError
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 
 JOB = b"job".ljust(32)
 
@@ -54,3 +55,12 @@ def test_a_file_that_another_process_holds_is_a_run_error(path: Path) -> None:
     assert type(error.value) is RunError
     other.close()
     journal.close()
+
+
+@pytest.mark.parametrize("version", [0, PROTOCOL_VERSION + 1])
+def test_a_file_of_another_version_of_the_protocol_is_a_run_error(path: Path, version: int) -> None:
+    journal = Journal(path, JOB)
+    journal._database.execute(f"PRAGMA user_version = {version}")
+    journal.close()
+    with pytest.raises(RunError, match=f"version {version} of the protocol"):
+        Journal(path, JOB)

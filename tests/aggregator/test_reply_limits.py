@@ -22,6 +22,7 @@ from siloseal.federation.sums.session import RealDomain, Session
 from siloseal.federation.transport.engine import Accept
 from siloseal.federation.transport.wire import consortium_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 
 IDENTITIES = {name: Identity.create(name) for name in ("north", "east", "south")}
 NAMES = tuple(IDENTITIES)
@@ -47,7 +48,12 @@ class Silos:
 
     def _reply(self, silo: str, data: bytes) -> bytes:
         request = pb.Request.FromString(data)
-        reply = pb.Reply(number=request.number, silo=silo, request_digest=hashlib.sha256(data).digest())
+        reply = pb.Reply(
+            protocol_version=PROTOCOL_VERSION,
+            number=request.number,
+            silo=silo,
+            request_digest=hashlib.sha256(data).digest(),
+        )
         if request.WhichOneof("body") == "begin":
             reply.begun.SetInParent()
         else:

@@ -24,8 +24,10 @@ from siloseal.federation.transport.tls import CLIENT_OPTIONS
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.federation.transport.wire import consortium_pb2_grpc as pb_grpc
 from siloseal.federation.transport.wire.error_codes import error_of
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.silo.config import SiloConfig
 from siloseal.silo.data.loading import load
+from siloseal.silo.messages import ReceivedRequest
 from siloseal.silo.participation import Participation, take_part
 
 from .conftest import Consortium
@@ -53,6 +55,9 @@ class Pair:
 class Caller:
     """One connection to an aggregator."""
 
+    version = PROTOCOL_VERSION
+    """That it says it speaks."""
+
     def __init__(self, consortium: Consortium, pair: Pair) -> None:
         authority = (consortium.kits / "authority" / "ca.crt").read_bytes()
         credentials = grpc.ssl_channel_credentials(authority, pair.key, pair.certificate)
@@ -60,12 +65,13 @@ class Caller:
         self._stub = pb_grpc.ConsortiumStub(self.channel)
 
     def offer(self) -> pb.JobOffer:
-        return self._stub.Offer(pb.OfferRequest(), timeout=CALL_SECONDS)
+        return self._stub.Offer(pb.OfferRequest(protocol_version=self.version), timeout=CALL_SECONDS)
 
     def attend(
         self, run_id: bytes, instance: bytes = b"a bare client", *, timeout: float | None = CALL_SECONDS
     ) -> "Attending":
-        return Attending(self._stub.Attend(pb.Attendance(run_id=run_id, instance=instance), timeout=timeout))
+        attendance = pb.Attendance(run_id=run_id, instance=instance, protocol_version=self.version)
+        return Attending(self._stub.Attend(attendance, timeout=timeout))
 
     def deliver(self, message: bytes) -> None:
         self.deliver_chunks(to_chunks(message))
@@ -82,7 +88,7 @@ class Caller:
         self.channel.stream_unary("/siloseal.Consortium/Deliver")(iter(messages), timeout=CALL_SECONDS)
 
     def status(self) -> pb.StatusReport:
-        return self._stub.Status(pb.StatusRequest(), timeout=CALL_SECONDS)
+        return self._stub.Status(pb.StatusRequest(protocol_version=self.version), timeout=CALL_SECONDS)
 
     def trouble(self, silo: str) -> str:
         """What the status says of a silo."""
@@ -148,7 +154,7 @@ class Hand(Caller):
 
     def reply(self, request: bytes) -> bytes:
         """The honest one."""
-        return self._part.answer(request)
+        return self._part.answer(ReceivedRequest.read(request, silo=self.name)).data
 
     def step(self) -> bytes:
         """Answer the next request; the reply that was delivered."""

@@ -17,6 +17,7 @@ from siloseal.federation.transport.wire import consortium_pb2
 from siloseal.federation.transport.wire import consortium_pb2_grpc as pb_grpc
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 
 from .client import Pair
 from .conftest import Consortium
@@ -31,7 +32,9 @@ class Liar(pb_grpc.ConsortiumServicer):
 
     def __init__(self, consortium: Consortium, pair: Pair | None = None) -> None:
         self.consortium, pair = consortium, pair or Pair.of(consortium.kits / "aggregator")
-        self.offer = consortium_pb2.JobOffer(run_id=RUN, job=consortium.job.model_dump_json(), time=time.time())
+        self.offer = consortium_pb2.JobOffer(
+            run_id=RUN, job=consortium.job.model_dump_json(), time=time.time(), protocol_version=PROTOCOL_VERSION
+        )
         self._words: deque[list[consortium_pb2.Chunk] | None] = deque()
         self._attendances = self._offers = 0
         self._changed = threading.Condition()
@@ -102,7 +105,8 @@ class Liar(pb_grpc.ConsortiumServicer):
     def ask(self, number: int, *, run_id: bytes = RUN, job: Job | None = None, **body: Any) -> pb.Reply:
         """A request, and the silo's reply."""
         digest = (job or self.consortium.job).digest
-        self.say(pb.Request(number=number, job_digest=digest, run_id=run_id, **body).SerializeToString())
+        request = pb.Request(number=number, job_digest=digest, run_id=run_id, protocol_version=PROTOCOL_VERSION, **body)
+        self.say(request.SerializeToString())
         return self._replies.get(timeout=PATIENCE_SECONDS)
 
     def __enter__(self) -> Self:

@@ -17,6 +17,7 @@ from siloseal.federation.transport.wire import consortium_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 
 from .client import ONE_STEP, Attending, Caller, Hand, Pair, broken, refused
 from .conftest import Consortium
@@ -122,7 +123,7 @@ def garbage(reply: bytes) -> list[consortium_pb2.Chunk]:
 
 def an_empty_reply(reply: bytes) -> list[consortium_pb2.Chunk]:
     """A message of zero bytes, which is a Reply without anything in it, cannot travel; this one has a name only."""
-    return list(to_chunks(pb.Reply(silo="north").SerializeToString()))
+    return list(to_chunks(pb.Reply(silo="north", protocol_version=PROTOCOL_VERSION).SerializeToString()))
 
 
 def of_east(reply: bytes) -> list[consortium_pb2.Chunk]:

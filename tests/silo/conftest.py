@@ -25,6 +25,7 @@ from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, to_array, wrap
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.models.building import feature_map, initial_model
 from siloseal.models.kernel_mean import FeatureMap
 from siloseal.silo.data.labelled_images import LabelledImages
@@ -110,7 +111,9 @@ class Bench:
 
     def request(self, number: int, **body: Any) -> bytes:
         """Tests number what follows enrolment, beginning and nonces, which have numbers 1 to 3 on the wire."""
-        return pb.Request(number=number + 3, job_digest=self.job.digest, run_id=RUN, **body).SerializeToString()
+        return pb.Request(
+            number=number + 3, job_digest=self.job.digest, run_id=RUN, protocol_version=PROTOCOL_VERSION, **body
+        ).SerializeToString()
 
     def train(self, number: int, phase: str = "phase_1", round: int = 0) -> pb.Reply:
         return decode(pb.Reply, self.silo.answer(self.train_request(number, phase, round)))

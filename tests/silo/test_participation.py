@@ -1,6 +1,5 @@
 """A silo's part in one run: the job as it was offered, checked, agreed to, and kept."""
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,9 +21,11 @@ from siloseal.federation.transport.wire import consortium_pb2, masked_pb2, sums_
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, to_array
 from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.models.building import initial_model
 from siloseal.silo.config import SiloConfig
 from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.messages import ReceivedRequest
 from siloseal.silo.participation import Participation, require_kept, take_part, unended
 from siloseal.silo.state import SiloState
 
@@ -95,7 +96,7 @@ class Desk:
         model = to_array(initial_model(job, self.data.image_shape, self.data.classes))
 
         def ask(number: int, **body: Any) -> pb.Reply:
-            reply = decode(pb.Reply, part.answer(request(job, number, run, **body)))
+            reply = reply_of(part, request(job, number, run, **body))
             assert reply.WhichOneof("body") != "refusal", reply.refusal
             return reply
 
@@ -121,16 +122,26 @@ def pieces(said: dict[str, bytes]) -> list[sums_pb2.Piece]:
     return [sums_pb2.Piece(silo=silo, data=data) for silo, data in said.items()]
 
 
-def request(job: Job, number: int = 1, run: bytes = RUN, **body: Any) -> bytes:
-    message = pb.Request(number=number, job_digest=job.digest, run_id=run, **(body or {"enrol": pb.Enrol()}))
-    return message.SerializeToString(deterministic=True)
+def request(job: Job, number: int = 1, run: bytes = RUN, **body: Any) -> ReceivedRequest:
+    message = pb.Request(
+        number=number,
+        job_digest=job.digest,
+        run_id=run,
+        protocol_version=PROTOCOL_VERSION,
+        **(body or {"enrol": pb.Enrol()}),
+    )
+    return ReceivedRequest.read(message.SerializeToString(deterministic=True), silo="north")
+
+
+def reply_of(part: Participation, asked: ReceivedRequest) -> pb.Reply:
+    return decode(pb.Reply, part.answer(asked).data)
 
 
 class TestAJobWithinThePolicy:
     def test_is_agreed_to_signed_and_kept_in_the_runs_folder(self, desk: Desk) -> None:
         part = desk.offered(job := desk.job())
         assert part.refused == ""
-        enrolled = decode(pb.Reply, part.answer(request(job))).enrolled
+        enrolled = reply_of(part, request(job)).enrolled
         assert enrolled.agreement == Agreement(RUN, job.digest, ROSTER).sign(SILOS["north"], enrolled.commitment)
         assert Job.model_validate(yaml.safe_load((desk.folder() / "job.yaml").read_text())) == job
         assert (desk.folder() / "job.yaml").stat().st_mode & 0o777 == 0o600
@@ -160,7 +171,7 @@ class TestAFewShotJob:
         part = desk.offered(job := desk.job(**TASKS), policy=TASKS_ALLOWED)
         assert part.refused == ""
         assert "one training task with every image in it" in part.statement
-        assert decode(pb.Reply, part.answer(request(job))).enrolled.classes == 1  # which ones is nobody's business
+        assert reply_of(part, request(job)).enrolled.classes == 1  # which ones is nobody's business
 
     def test_is_refused_where_the_policy_names_other_learners_or_units(self, desk: Desk) -> None:
         part = desk.offered(desk.job(**TASKS))
@@ -184,9 +195,9 @@ class TestARefusal:
         part = desk.offered(job := desk.job(), policy={"largest_epsilon": 9})
         assert part.refused.startswith("PolicyRefused: north's policy does not allow the job small: privacy.epsilon")
         for message in (request(job), request(job, 7, train=pb.Train(phase="phase_1"))):
-            reply = decode(pb.Reply, part.answer(message))
-            assert reply.request_digest == hashlib.sha256(message).digest()
-            assert (reply.silo, reply.number) == ("north", decode(pb.Request, message).number)
+            reply = reply_of(part, message)
+            assert reply.request_digest == message.digest
+            assert (reply.silo, reply.number) == ("north", message.message.number)
             assert (reply.refusal.code, f"PolicyRefused: {reply.refusal.message}") == (
                 ErrorCode.POLICY_REFUSED,
                 part.refused,
@@ -219,7 +230,7 @@ class TestARefusal:
         for junk in ("", "{", '{"epsilon": 3}', "\0", "&a [*a, *a]"):
             part = desk.offered(junk)
             assert part.refused.startswith("MessageError: the offered job is not one for this version")
-            reply = decode(pb.Reply, part.answer(request(desk.job())))
+            reply = reply_of(part, request(desk.job()))
             assert reply.refusal.code == ErrorCode.MESSAGE_ERROR
 
     def test_of_public_data_that_are_the_silos_own(self, desk: Desk) -> None:
@@ -229,7 +240,7 @@ class TestARefusal:
     def test_for_classes_that_the_silo_has_and_does_not_declare_stays_in_the_silo(self, desk: Desk) -> None:
         part = desk.offered(job := desk.job(), classes=[0, 1, 2])
         assert "holds classes [3, 4, 5, 6, 7, 8, 9] that it does not declare" in part.refused
-        reply = decode(pb.Reply, part.answer(request(job)))
+        reply = reply_of(part, request(job))
         assert reply.refusal.message == "DataError; the reason is in the silo's own refusals.log"
 
     @pytest.mark.parametrize(
@@ -256,7 +267,7 @@ class TestARefusal:
 
         monkeypatch.setattr("siloseal.silo.participation.vector_lengths", fail)
         part = desk.offered(job := desk.job())
-        refusal = decode(pb.Reply, part.answer(request(job))).refusal
+        refusal = reply_of(part, request(job)).refusal
         assert refusal.message == part.refused == "RuntimeError; the reason is in the silo's own refusals.log"
         log = (desk.state / "refusals.log").read_text()
         assert "cannot allocate memory for 9 of my examples" in log
@@ -282,7 +293,7 @@ def test_what_everyone_agreed_to_in_another_run_does_not_count_in_this(desk: Des
     part = desk.offered(job := desk.job())
     desk.train(part, job)
     part = desk.offered(job, SECOND_RUN, policy={"largest_epsilon": 20})
-    refusal = decode(pb.Reply, part.answer(request(job, 1, RUN))).refusal
+    refusal = reply_of(part, request(job, 1, RUN)).refusal
     assert (refusal.code, refusal.message) == (
         ErrorCode.SESSION_MISMATCH,
         "the request belongs to another run than the offer",
@@ -304,7 +315,7 @@ class TestTheEndOfARun:
         desk.train(part, job, run)
         model = to_array(initial_model(job, desk.data.image_shape, desk.data.classes))
         assert not part.finished
-        reply = decode(pb.Reply, part.answer(request(job, 5, run, finish=pb.Finish(model=model))))
+        reply = reply_of(part, request(job, 5, run, finish=pb.Finish(model=model)))
         assert reply.WhichOneof("body") == "finished"
 
     def test_is_remembered_after_a_kill_until_the_process_has_ended_by_itself(self, desk: Desk) -> None:
@@ -359,16 +370,16 @@ class TestTheEndOfARun:
         session = release.session(Run(desk.beacon, ROSTER), start_of(pb.Train(model=to_array(model))))
         (message,) = set(release.scheme.aggregator(session).open().values())
         advertise = request(job, 5, sum=pb.Sum(session=session.to_wire(), message=message))
-        assert decode(pb.Reply, part.answer(advertise)).WhichOneof("body") == "sum"
+        assert reply_of(part, advertise).WhichOneof("body") == "sum"
         seed = decode(masked_pb2.MaskedSiloState, SiloState(desk.folder()).load_reply().side).seed
         part = desk.offered(job, SECOND_RUN, policy=policy)
         assert seed in (desk.folder() / "reply.bin").read_bytes()
         desk.train(part, job, SECOND_RUN)
         assert not any(seed in path.read_bytes() for path in desk.state.rglob("*") if path.is_file())
         part = desk.offered(job, policy={**policy, "largest_epsilon": 40, "largest_delta": 1e-3})
-        assert decode(pb.Reply, part.answer(advertise)).WhichOneof("body") == "sum", "what has left may leave again"
+        assert reply_of(part, advertise).WhichOneof("body") == "sum", "what has left may leave again"
         share = request(job, 6, sum=pb.Sum(session=session.to_wire(), message=message))
-        assert decode(pb.Reply, part.answer(share)).refusal.code == ErrorCode.WRONG_ROUND
+        assert reply_of(part, share).refusal.code == ErrorCode.WRONG_ROUND
 
 
 def test_a_run_whose_number_is_no_runs_number_is_not_even_refused(desk: Desk) -> None:

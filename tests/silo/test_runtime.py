@@ -19,6 +19,7 @@ from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, from_array, to_array, unwrap
 from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.silo.opening import open_training_silo
 
 Bench = Any  # of conftest.py
@@ -142,7 +143,9 @@ def test_rounds_may_be_left_out(bench_of: Callable[..., Bench]) -> None:
 
 
 def test_a_request_of_another_job_is_refused(bench: Bench, small_job: Callable[..., Job]) -> None:
-    other = pb.Request(number=2, job_digest=small_job(seed=4).digest, enrol=pb.Enrol()).SerializeToString()
+    other = pb.Request(
+        number=2, job_digest=small_job(seed=4).digest, protocol_version=PROTOCOL_VERSION, enrol=pb.Enrol()
+    ).SerializeToString()
     assert decode(pb.Reply, bench.silo.answer(other)).refusal.code == ErrorCode.SESSION_MISMATCH
 
 
@@ -316,6 +319,25 @@ def test_a_damaged_reply_is_noticed_at_once(bench: Bench) -> None:
     (bench.folder / "reply.bin").write_bytes(content)
     with pytest.raises(RunError, match=r"reply\.bin is damaged"):
         bench.start()
+
+
+def test_a_reply_kept_under_another_version_of_the_protocol_ends_the_run(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as older:
+        older.setattr("siloseal.silo.state.PROTOCOL_VERSION", PROTOCOL_VERSION - 1)
+        bench.train(1)
+    bench.silo.close()
+    with pytest.raises(RunError, match=r"reply\.bin was written under version"):
+        bench.start()
+
+
+def test_a_request_of_another_version_of_the_protocol_is_refused(bench: Bench) -> None:
+    for version in (0, PROTOCOL_VERSION + 1):
+        request = decode(pb.Request, bench.train_request(1, "phase_1"))
+        request.protocol_version = version
+        reply = decode(pb.Reply, bench.silo.answer(request.SerializeToString()))
+        assert reply.refusal.code == ErrorCode.VERSION_MISMATCH
 
 
 def test_a_flipped_bit_in_the_checkpoint_is_noticed(bench: Bench) -> None:

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n3siloseal/federation/transport/wire/consortium.proto\x12\x08siloseal\"\x0e\n\x0cOfferRequest\"5\n\x08JobOffer\x12\x0e\n\x06run_id\x18\x01 \x01(\x0c\x12\x0b\n\x03job\x18\x02 \x01(\t\x12\x0c\n\x04time\x18\x03 \x01(\x01\".\n\nAttendance\x12\x0e\n\x06run_id\x18\x01 \x01(\x0c\x12\x10\n\x08instance\x18\x02 \x01(\x0c\"3\n\x05\x43hunk\x12\x0c\n\x04size\x18\x01 \x01(\x04\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\x12\x0e\n\x06\x64igest\x18\x03 \x01(\x0c\"\t\n\x07Receipt\"\x0f\n\rStatusRequest\"\xd2\x01\n\x0cStatusReport\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\x0c\x12\x12\n\njob_digest\x18\x03 \x01(\x0c\x12\r\n\x05phase\x18\x04 \x01(\t\x12\x0f\n\x07request\x18\x05 \x01(\x04\x12\r\n\x05\x61sked\x18\x06 \x01(\t\x12\r\n\x05round\x18\x07 \x01(\r\x12\x0e\n\x06rounds\x18\x08 \x01(\r\x12\x0f\n\x07seconds\x18\t \x01(\x01\x12#\n\x05silos\x18\n \x03(\x0b\x32\x14.siloseal.SiloStatus\x12\r\n\x05notes\x18\x0b \x03(\t\"\xa6\x01\n\nSiloStatus\x12\x0c\n\x04silo\x18\x01 \x01(\t\x12\x11\n\tattending\x18\x02 \x01(\x08\x12\x11\n\tlast_seen\x18\x03 \x01(\x01\x12\x10\n\x08\x61nswered\x18\x04 \x01(\x08\x12\x12\n\nsent_bytes\x18\x05 \x01(\x04\x12\x16\n\x0ereceived_bytes\x18\x06 \x01(\x04\x12\x15\n\repsilon_spent\x18\x07 \x01(\x01\x12\x0f\n\x07trouble\x18\x08 \x01(\t2\xe0\x01\n\nConsortium\x12\x33\n\x05Offer\x12\x16.siloseal.OfferRequest\x1a\x12.siloseal.JobOffer\x12\x31\n\x06\x41ttend\x12\x14.siloseal.Attendance\x1a\x0f.siloseal.Chunk0\x01\x12/\n\x07\x44\x65liver\x12\x0f.siloseal.Chunk\x1a\x11.siloseal.Receipt(\x01\x12\x39\n\x06Status\x12\x17.siloseal.StatusRequest\x1a\x16.siloseal.StatusReportb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n3siloseal/federation/transport/wire/consortium.proto\x12\x08siloseal\"(\n\x0cOfferRequest\x12\x18\n\x10protocol_version\x18\x01 \x01(\r\"O\n\x08JobOffer\x12\x0e\n\x06run_id\x18\x01 \x01(\x0c\x12\x0b\n\x03job\x18\x02 \x01(\t\x12\x0c\n\x04time\x18\x03 \x01(\x01\x12\x18\n\x10protocol_version\x18\x04 \x01(\r\"H\n\nAttendance\x12\x0e\n\x06run_id\x18\x01 \x01(\x0c\x12\x10\n\x08instance\x18\x02 \x01(\x0c\x12\x18\n\x10protocol_version\x18\x03 \x01(\r\"3\n\x05\x43hunk\x12\x0c\n\x04size\x18\x01 \x01(\x04\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\x12\x0e\n\x06\x64igest\x18\x03 \x01(\x0c\"\t\n\x07Receipt\")\n\rStatusRequest\x12\x18\n\x10protocol_version\x18\x01 \x01(\r\"\xec\x01\n\x0cStatusReport\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\x0c\x12\x12\n\njob_digest\x18\x03 \x01(\x0c\x12\r\n\x05phase\x18\x04 \x01(\t\x12\x0f\n\x07request\x18\x05 \x01(\x04\x12\r\n\x05\x61sked\x18\x06 \x01(\t\x12\r\n\x05round\x18\x07 \x01(\r\x12\x0e\n\x06rounds\x18\x08 \x01(\r\x12\x0f\n\x07seconds\x18\t \x01(\x01\x12#\n\x05silos\x18\n \x03(\x0b\x32\x14.siloseal.SiloStatus\x12\r\n\x05notes\x18\x0b \x03(\t\x12\x18\n\x10protocol_version\x18\x0c \x01(\r\"\xa6\x01\n\nSiloStatus\x12\x0c\n\x04silo\x18\x01 \x01(\t\x12\x11\n\tattending\x18\x02 \x01(\x08\x12\x11\n\tlast_seen\x18\x03 \x01(\x01\x12\x10\n\x08\x61nswered\x18\x04 \x01(\x08\x12\x12\n\nsent_bytes\x18\x05 \x01(\x04\x12\x16\n\x0ereceived_bytes\x18\x06 \x01(\x04\x12\x15\n\repsilon_spent\x18\x07 \x01(\x01\x12\x0f\n\x07trouble\x18\x08 \x01(\t2\xe0\x01\n\nConsortium\x12\x33\n\x05Offer\x12\x16.siloseal.OfferRequest\x1a\x12.siloseal.JobOffer\x12\x31\n\x06\x41ttend\x12\x14.siloseal.Attendance\x1a\x0f.siloseal.Chunk0\x01\x12/\n\x07\x44\x65liver\x12\x0f.siloseal.Chunk\x1a\x11.siloseal.Receipt(\x01\x12\x39\n\x06Status\x12\x17.siloseal.StatusRequest\x1a\x16.siloseal.StatusReportb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,21 +32,21 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'siloseal.federation.transpo
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_OFFERREQUEST']._serialized_start=65
-  _globals['_OFFERREQUEST']._serialized_end=79
-  _globals['_JOBOFFER']._serialized_start=81
-  _globals['_JOBOFFER']._serialized_end=134
-  _globals['_ATTENDANCE']._serialized_start=136
-  _globals['_ATTENDANCE']._serialized_end=182
-  _globals['_CHUNK']._serialized_start=184
-  _globals['_CHUNK']._serialized_end=235
-  _globals['_RECEIPT']._serialized_start=237
-  _globals['_RECEIPT']._serialized_end=246
-  _globals['_STATUSREQUEST']._serialized_start=248
-  _globals['_STATUSREQUEST']._serialized_end=263
-  _globals['_STATUSREPORT']._serialized_start=266
-  _globals['_STATUSREPORT']._serialized_end=476
-  _globals['_SILOSTATUS']._serialized_start=479
-  _globals['_SILOSTATUS']._serialized_end=645
-  _globals['_CONSORTIUM']._serialized_start=648
-  _globals['_CONSORTIUM']._serialized_end=872
+  _globals['_OFFERREQUEST']._serialized_end=105
+  _globals['_JOBOFFER']._serialized_start=107
+  _globals['_JOBOFFER']._serialized_end=186
+  _globals['_ATTENDANCE']._serialized_start=188
+  _globals['_ATTENDANCE']._serialized_end=260
+  _globals['_CHUNK']._serialized_start=262
+  _globals['_CHUNK']._serialized_end=313
+  _globals['_RECEIPT']._serialized_start=315
+  _globals['_RECEIPT']._serialized_end=324
+  _globals['_STATUSREQUEST']._serialized_start=326
+  _globals['_STATUSREQUEST']._serialized_end=367
+  _globals['_STATUSREPORT']._serialized_start=370
+  _globals['_STATUSREPORT']._serialized_end=606
+  _globals['_SILOSTATUS']._serialized_start=609
+  _globals['_SILOSTATUS']._serialized_end=775
+  _globals['_CONSORTIUM']._serialized_start=778
+  _globals['_CONSORTIUM']._serialized_end=1002
 # @@protoc_insertion_point(module_scope)

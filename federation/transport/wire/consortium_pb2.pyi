@@ -7,26 +7,32 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class OfferRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("protocol_version",)
+    PROTOCOL_VERSION_FIELD_NUMBER: _ClassVar[int]
+    protocol_version: int
+    def __init__(self, protocol_version: _Optional[int] = ...) -> None: ...
 
 class JobOffer(_message.Message):
-    __slots__ = ("run_id", "job", "time")
+    __slots__ = ("run_id", "job", "time", "protocol_version")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     JOB_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOL_VERSION_FIELD_NUMBER: _ClassVar[int]
     run_id: bytes
     job: str
     time: float
-    def __init__(self, run_id: _Optional[bytes] = ..., job: _Optional[str] = ..., time: _Optional[float] = ...) -> None: ...
+    protocol_version: int
+    def __init__(self, run_id: _Optional[bytes] = ..., job: _Optional[str] = ..., time: _Optional[float] = ..., protocol_version: _Optional[int] = ...) -> None: ...
 
 class Attendance(_message.Message):
-    __slots__ = ("run_id", "instance")
+    __slots__ = ("run_id", "instance", "protocol_version")
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOL_VERSION_FIELD_NUMBER: _ClassVar[int]
     run_id: bytes
     instance: bytes
-    def __init__(self, run_id: _Optional[bytes] = ..., instance: _Optional[bytes] = ...) -> None: ...
+    protocol_version: int
+    def __init__(self, run_id: _Optional[bytes] = ..., instance: _Optional[bytes] = ..., protocol_version: _Optional[int] = ...) -> None: ...
 
 class Chunk(_message.Message):
     __slots__ = ("size", "data", "digest")
@@ -43,11 +49,13 @@ class Receipt(_message.Message):
     def __init__(self) -> None: ...
 
 class StatusRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("protocol_version",)
+    PROTOCOL_VERSION_FIELD_NUMBER: _ClassVar[int]
+    protocol_version: int
+    def __init__(self, protocol_version: _Optional[int] = ...) -> None: ...
 
 class StatusReport(_message.Message):
-    __slots__ = ("job", "run_id", "job_digest", "phase", "request", "asked", "round", "rounds", "seconds", "silos", "notes")
+    __slots__ = ("job", "run_id", "job_digest", "phase", "request", "asked", "round", "rounds", "seconds", "silos", "notes", "protocol_version")
     JOB_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
     JOB_DIGEST_FIELD_NUMBER: _ClassVar[int]
@@ -59,6 +67,7 @@ class StatusReport(_message.Message):
     SECONDS_FIELD_NUMBER: _ClassVar[int]
     SILOS_FIELD_NUMBER: _ClassVar[int]
     NOTES_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOL_VERSION_FIELD_NUMBER: _ClassVar[int]
     job: str
     run_id: bytes
     job_digest: bytes
@@ -70,7 +79,8 @@ class StatusReport(_message.Message):
     seconds: float
     silos: _containers.RepeatedCompositeFieldContainer[SiloStatus]
     notes: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, job: _Optional[str] = ..., run_id: _Optional[bytes] = ..., job_digest: _Optional[bytes] = ..., phase: _Optional[str] = ..., request: _Optional[int] = ..., asked: _Optional[str] = ..., round: _Optional[int] = ..., rounds: _Optional[int] = ..., seconds: _Optional[float] = ..., silos: _Optional[_Iterable[_Union[SiloStatus, _Mapping]]] = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
+    protocol_version: int
+    def __init__(self, job: _Optional[str] = ..., run_id: _Optional[bytes] = ..., job_digest: _Optional[bytes] = ..., phase: _Optional[str] = ..., request: _Optional[int] = ..., asked: _Optional[str] = ..., round: _Optional[int] = ..., rounds: _Optional[int] = ..., seconds: _Optional[float] = ..., silos: _Optional[_Iterable[_Union[SiloStatus, _Mapping]]] = ..., notes: _Optional[_Iterable[str]] = ..., protocol_version: _Optional[int] = ...) -> None: ...
 
 class SiloStatus(_message.Message):
     __slots__ = ("silo", "attending", "last_seen", "answered", "sent_bytes", "received_bytes", "epsilon_spent", "trouble")

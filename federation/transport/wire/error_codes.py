@@ -14,6 +14,7 @@ CODES: dict[type[errors.SiloSealError], ErrorCode] = {
     errors.ProtocolError: ErrorCode.PROTOCOL_ERROR,
     errors.MessageError: ErrorCode.MESSAGE_ERROR,
     errors.MessageTooLarge: ErrorCode.MESSAGE_TOO_LARGE,
+    errors.VersionMismatch: ErrorCode.VERSION_MISMATCH,
     errors.SessionMismatch: ErrorCode.SESSION_MISMATCH,
     errors.WrongRound: ErrorCode.WRONG_ROUND,
     errors.DomainError: ErrorCode.DOMAIN_ERROR,

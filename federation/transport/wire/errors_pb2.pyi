@@ -38,6 +38,7 @@ class ErrorCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SILO_REFUSED: _ClassVar[ErrorCode]
     CANNOT_WRITE: _ClassVar[ErrorCode]
     UNREACHABLE: _ClassVar[ErrorCode]
+    VERSION_MISMATCH: _ClassVar[ErrorCode]
 OTHER_ERROR: ErrorCode
 CONFIG_ERROR: ErrorCode
 DATA_ERROR: ErrorCode
@@ -70,3 +71,4 @@ RUN_ERROR: ErrorCode
 SILO_REFUSED: ErrorCode
 CANNOT_WRITE: ErrorCode
 UNREACHABLE: ErrorCode
+VERSION_MISMATCH: ErrorCode

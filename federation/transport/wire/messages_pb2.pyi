@@ -9,10 +9,11 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Request(_message.Message):
-    __slots__ = ("number", "job_digest", "run_id", "enrol", "begin", "nonces", "kernel_mean", "train", "query", "sum", "finish")
+    __slots__ = ("number", "job_digest", "run_id", "protocol_version", "enrol", "begin", "nonces", "kernel_mean", "train", "query", "sum", "finish")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     JOB_DIGEST_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOL_VERSION_FIELD_NUMBER: _ClassVar[int]
     ENROL_FIELD_NUMBER: _ClassVar[int]
     BEGIN_FIELD_NUMBER: _ClassVar[int]
     NONCES_FIELD_NUMBER: _ClassVar[int]
@@ -24,6 +25,7 @@ class Request(_message.Message):
     number: int
     job_digest: bytes
     run_id: bytes
+    protocol_version: int
     enrol: Enrol
     begin: Begin
     nonces: Nonces
@@ -32,7 +34,7 @@ class Request(_message.Message):
     query: Query
     sum: Sum
     finish: Finish
-    def __init__(self, number: _Optional[int] = ..., job_digest: _Optional[bytes] = ..., run_id: _Optional[bytes] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., nonces: _Optional[_Union[Nonces, _Mapping]] = ..., kernel_mean: _Optional[_Union[KernelMean, _Mapping]] = ..., train: _Optional[_Union[Train, _Mapping]] = ..., query: _Optional[_Union[Query, _Mapping]] = ..., sum: _Optional[_Union[Sum, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., job_digest: _Optional[bytes] = ..., run_id: _Optional[bytes] = ..., protocol_version: _Optional[int] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., nonces: _Optional[_Union[Nonces, _Mapping]] = ..., kernel_mean: _Optional[_Union[KernelMean, _Mapping]] = ..., train: _Optional[_Union[Train, _Mapping]] = ..., query: _Optional[_Union[Query, _Mapping]] = ..., sum: _Optional[_Union[Sum, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ...) -> None: ...
 
 class Enrol(_message.Message):
     __slots__ = ()
@@ -99,10 +101,11 @@ class Finish(_message.Message):
     def __init__(self, model: _Optional[_Union[_sums_pb2.Array, _Mapping]] = ...) -> None: ...
 
 class Reply(_message.Message):
-    __slots__ = ("number", "silo", "request_digest", "enrolled", "begun", "ready", "prepared", "sum", "refusal", "finished")
+    __slots__ = ("number", "silo", "request_digest", "protocol_version", "enrolled", "begun", "ready", "prepared", "sum", "refusal", "finished")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     SILO_FIELD_NUMBER: _ClassVar[int]
     REQUEST_DIGEST_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOL_VERSION_FIELD_NUMBER: _ClassVar[int]
     ENROLLED_FIELD_NUMBER: _ClassVar[int]
     BEGUN_FIELD_NUMBER: _ClassVar[int]
     READY_FIELD_NUMBER: _ClassVar[int]
@@ -113,6 +116,7 @@ class Reply(_message.Message):
     number: int
     silo: str
     request_digest: bytes
+    protocol_version: int
     enrolled: Enrolled
     begun: Begun
     ready: Ready
@@ -120,7 +124,7 @@ class Reply(_message.Message):
     sum: bytes
     refusal: Refusal
     finished: Finished
-    def __init__(self, number: _Optional[int] = ..., silo: _Optional[str] = ..., request_digest: _Optional[bytes] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., begun: _Optional[_Union[Begun, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., sum: _Optional[bytes] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., finished: _Optional[_Union[Finished, _Mapping]] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., silo: _Optional[str] = ..., request_digest: _Optional[bytes] = ..., protocol_version: _Optional[int] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., begun: _Optional[_Union[Begun, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., sum: _Optional[bytes] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., finished: _Optional[_Union[Finished, _Mapping]] = ...) -> None: ...
 
 class Enrolled(_message.Message):
     __slots__ = ("image_shape", "classes", "identity", "agreement", "commitment")
@@ -167,7 +171,7 @@ class Refusal(_message.Message):
     def __init__(self, code: _Optional[_Union[_errors_pb2.ErrorCode, str]] = ..., message: _Optional[str] = ...) -> None: ...
 
 class LastReply(_message.Message):
-    __slots__ = ("number", "request_digest", "reply", "run_id", "session_digest", "side", "draw")
+    __slots__ = ("number", "request_digest", "reply", "run_id", "session_digest", "side", "draw", "protocol_version")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     REQUEST_DIGEST_FIELD_NUMBER: _ClassVar[int]
     REPLY_FIELD_NUMBER: _ClassVar[int]
@@ -175,6 +179,7 @@ class LastReply(_message.Message):
     SESSION_DIGEST_FIELD_NUMBER: _ClassVar[int]
     SIDE_FIELD_NUMBER: _ClassVar[int]
     DRAW_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOL_VERSION_FIELD_NUMBER: _ClassVar[int]
     number: int
     request_digest: bytes
     reply: bytes
@@ -182,7 +187,8 @@ class LastReply(_message.Message):
     session_digest: bytes
     side: bytes
     draw: BeaconDraw
-    def __init__(self, number: _Optional[int] = ..., request_digest: _Optional[bytes] = ..., reply: _Optional[bytes] = ..., run_id: _Optional[bytes] = ..., session_digest: _Optional[bytes] = ..., side: _Optional[bytes] = ..., draw: _Optional[_Union[BeaconDraw, _Mapping]] = ...) -> None: ...
+    protocol_version: int
+    def __init__(self, number: _Optional[int] = ..., request_digest: _Optional[bytes] = ..., reply: _Optional[bytes] = ..., run_id: _Optional[bytes] = ..., session_digest: _Optional[bytes] = ..., side: _Optional[bytes] = ..., draw: _Optional[_Union[BeaconDraw, _Mapping]] = ..., protocol_version: _Optional[int] = ...) -> None: ...
 
 class BeaconDraw(_message.Message):
     __slots__ = ("nonce", "commitments", "beacon")
