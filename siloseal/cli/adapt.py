@@ -44,17 +44,17 @@ def adapt(
 
 def _show(predictions: Sequence["Prediction"], share: float | None) -> None:
     from rich.console import Console as Terminal
-    from rich.table import Table
-    from rich.text import Text
 
-    table = Table("image", "named", "confidence")
-    if share is not None:
-        table.add_column("is")
-    for prediction in predictions[:SHOWN]:
-        cells = [prediction.file, prediction.predicted, f"{prediction.confidence:.0%}"]
-        table.add_row(*map(Text, cells if share is None else [*cells, prediction.actual or ""]))
+    from siloseal.report.document import Table
+    from siloseal.report.terminal import print_table
+
+    known = share is not None
+    rows = [
+        (one.file, one.predicted, f"{one.confidence:.0%}", *([one.actual or ""] if known else []))
+        for one in predictions[:SHOWN]
+    ]
     terminal = Terminal(highlight=False)
-    terminal.print(table)
+    print_table(terminal, Table("", ("image", "named", "confidence", *(["is"] if known else [])), tuple(rows)))
     if len(predictions) > SHOWN:
         terminal.print(f"and {len(predictions) - SHOWN} more; --out writes them all")
     if share is not None:

@@ -8,9 +8,9 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import Console as Terminal
-    from rich.table import Table
 
     from siloseal.federation.analytics.query import Answer, Estimate
+    from siloseal.report.document import Table
     from siloseal.runs.analytics import Answers
 
 Config = Annotated[Path, typer.Argument(help="A YAML file such as configs/analytics.yaml.", metavar="CONFIG")]
@@ -46,8 +46,10 @@ def show(found: "Answers", folder: Path, terminal: "Terminal") -> None:
     """A table a query, then the guarantee and what the intervals are about."""
     from rich.text import Text
 
+    from siloseal.report.terminal import print_table
+
     for answer in found.answers:
-        terminal.print(answer_table(answer))
+        print_table(terminal, answer_table(answer))
         if answer.remark:
             terminal.print(Text(answer.remark, style="yellow"), soft_wrap=True)
     terminal.print(Text(found.guarantee), soft_wrap=True)
@@ -57,16 +59,13 @@ def show(found: "Answers", folder: Path, terminal: "Terminal") -> None:
 
 def answer_table(answer: "Answer") -> "Table":
     """Figures with their intervals."""
-    from rich.table import Table
-    from rich.text import Text
+    from siloseal.report.document import Table
 
-    table = Table(title=Text(answer.query), title_justify="left", title_style="bold")
-    for column in ("", "estimate", "95 % interval", "note"):
-        table.add_column(column, justify="right" if column in ("estimate", "95 % interval") else "left")
-    for estimate in answer.estimates:
-        value = "-" if estimate.value is None else _figure(estimate.value)
-        table.add_row(Text(estimate.name), value, _interval(estimate), Text(estimate.note))
-    return table
+    rows = tuple(
+        (estimate.name, "-" if estimate.value is None else _figure(estimate.value), _interval(estimate), estimate.note)
+        for estimate in answer.estimates
+    )
+    return Table(answer.query, ("", "estimate", "95 % interval", "note"), rows, numbers=(1, 2))
 
 
 def _interval(estimate: "Estimate") -> str:

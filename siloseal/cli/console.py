@@ -21,17 +21,14 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 from rich.text import Text
 
+from siloseal.cli.result import print_result
 from siloseal.federation.errors import SiloSealError
-from siloseal.report import wording
-from siloseal.report.score_table import TITLE, score_table
 from siloseal.runs.metrics import phase_title, stage_title
 from siloseal.runs.summary import RunSummary
 
 QUIET_SECONDS = 2.0  # without a terminal, a line of progress appears this often at most
-MOST_ROUNDS = 12  # rows of the closing table; the report has all
 
 
 class Console:
@@ -115,9 +112,7 @@ class Console:
             self._out.file.write(summary.model_dump_json(indent=2) + "\n")
             self._out.file.flush()
         elif not self._quiet:
-            stages = task_table(summary) if summary.few_shot else stage_table(summary)
-            self._out.print(stages, silo_table(summary), sep="\n")
-            self._out.print(footer(summary), soft_wrap=True)  # a path that is cut in two can be opened by nobody
+            print_result(self._out, summary)
         for warning in () if self._quiet else summary.warnings:
             self._err.print(Text(f"note: {warning}", style="yellow"), soft_wrap=True)
 
@@ -144,59 +139,3 @@ class Console:
             return
         self._next_line, self._unsaid = now + QUIET_SECONDS, ""
         self._err.print(text, markup=False, soft_wrap=True)
-
-
-def stage_table(summary: RunSummary) -> Table:
-    """Accuracy by stage, with what to compare it with."""
-    table = Table(title=Text(summary.name), title_justify="left", title_style="bold")
-    table.add_column("stage")
-    table.add_column(f"accuracy ({summary.classifier})", justify="right")
-    for stage, value in summary.accuracy.items():
-        table.add_row(stage_title(stage), f"{value:.3f}")
-    table.add_section()
-    table.add_row("Best silo alone", wording.share(summary.best_silo_accuracy), style="dim")
-    table.add_row("Real data", wording.share(summary.real_data_accuracy), style="dim")
-    return table
-
-
-def task_table(summary: RunSummary) -> Table:
-    """Accuracy of every model of a few-shot run, with what to compare it with."""
-    scores = score_table(summary, most_rounds=MOST_ROUNDS)
-    table = Table(title=Text(f"{summary.name}: {TITLE[0].lower()}{TITLE[1:]}"), caption=Text(scores.caption),
-                  title_justify="left", caption_justify="left", title_style="bold")  # fmt: skip
-    table.add_column("model")
-    for measure in scores.measures:
-        table.add_column(Text(measure), justify="right", no_wrap=True)
-    for group in scores.groups:
-        for row in group:
-            table.add_row(Text(row.title), *row.cells)
-        table.add_section()
-    return table
-
-
-def silo_table(summary: RunSummary) -> Table:
-    """What each silo brought, spent and, where the table above does not say so, reached."""
-    table = Table("silo")
-    sizes, reached = wording.size_columns(summary.silos), () if summary.few_shot else ("alone", "trained")
-    for column in (*sizes, "classes", "epsilon", "budget", *reached):
-        table.add_column(column, justify="left" if column == "classes" else "right")
-    for silo in summary.silos:
-        accuracies = (wording.share(silo.accuracy_alone), wording.share(silo.accuracy_trained)) if reached else ()
-        table.add_row(
-            Text(silo.name), *(wording.sizes(silo).get(column, "") for column in sizes), wording.classes(silo.labels),
-            wording.epsilon(silo.epsilon), "none" if silo.budget is None else f"{silo.budget:g}",
-            *accuracies,
-        )  # fmt: skip
-    return table
-
-
-def footer(summary: RunSummary) -> Text:
-    """The guarantee, the cost, and where the report is."""
-    guarantee = f"epsilon {wording.epsilon(summary.epsilon)}"
-    if summary.epsilon is not None:
-        unit = summary.parameters.get("unit of privacy", "one example")
-        guarantee += f", delta {wording.delta(summary.delta)} for {unit}"
-    return Text(
-        f"{guarantee} · {wording.size(summary.bytes)} · {wording.duration(summary.seconds)}\n"
-        f"report: {summary.run_dir}/report.html"
-    )

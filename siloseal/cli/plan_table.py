@@ -2,17 +2,19 @@
 
 import dataclasses
 import json
+from collections.abc import Sequence
 
 from rich.console import Console as Terminal
-from rich.table import Table
 
 from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.report import wording
+from siloseal.report.document import Table
 from siloseal.report.guarantees import baseline_warnings
+from siloseal.report.terminal import print_table
 from siloseal.runs.metrics import phase_title
-from siloseal.runs.plan import Plan
+from siloseal.runs.plan import Plan, SiloCost
 
 
 def print_plan(job: Job, plan: Plan, *, as_json: bool) -> None:
@@ -21,8 +23,8 @@ def print_plan(job: Job, plan: Plan, *, as_json: bool) -> None:
         print(json.dumps(dataclasses.asdict(plan), indent=2))
         return
     terminal = Terminal(highlight=False)
-    terminal.print(_silos(job, plan))
-    terminal.print(_phases(job, plan))
+    print_table(terminal, _silos(job, plan))
+    print_table(terminal, _phases(plan))
     privacy = job.privacy
     unit = "" if isinstance(privacy, NoPrivacy) else f" at delta {privacy.delta:g}, for {_protected(job)}"
     largest = max((cost.epsilon["total"] for cost in plan.silos if cost.epsilon), default=None)
@@ -41,22 +43,20 @@ def print_plan(job: Job, plan: Plan, *, as_json: bool) -> None:
 
 def _silos(job: Job, plan: Plan) -> Table:
     phases = list(dict.fromkeys(phase for cost in plan.silos for phase in cost.epsilon or {}))
-    table = Table("silo", title=f"{job.name}: what each silo spends", title_justify="left")
-    for column in (
-        "examples",
-        *_of_tasks(job, "tasks"),
-        "sampling rate",
-        "step noise",
-        *(f"ε {_short(phase)}" for phase in phases),
-    ):
-        table.add_column(column, justify="right")
-    for cost in plan.silos:
-        noise = cost.plan.step_noise
-        spent = [wording.epsilon(cost.epsilon.get(phase)) if cost.epsilon else "" for phase in phases]
-        shown = f"{noise:.3f}" if noise is not None else "none"
-        sizes = (f"{cost.examples:,}", *_of_tasks(job, f"{cost.units:,}"))
-        table.add_row(cost.name, *sizes, f"{cost.plan.sampling_rate:.4f}", shown, *spent)
-    return table
+    sizes = ("examples", *_of_tasks(job, "tasks"))
+    columns = ("silo", *sizes, "sampling rate", "step noise", *(f"ε {_short(phase)}" for phase in phases))
+    rows = tuple((cost.name, *_sizes(job, cost), *_noise(cost, phases)) for cost in plan.silos)
+    return Table(f"{job.name}: what each silo spends", columns, rows, numbers=tuple(range(1, len(columns))))
+
+
+def _sizes(job: Job, cost: SiloCost) -> tuple[str, ...]:
+    return (f"{cost.examples:,}", *_of_tasks(job, f"{cost.units:,}"))
+
+
+def _noise(cost: SiloCost, phases: Sequence[str]) -> tuple[str, ...]:
+    noise = cost.plan.step_noise
+    spent = [wording.epsilon(cost.epsilon.get(phase)) if cost.epsilon else "" for phase in phases]
+    return (f"{cost.plan.sampling_rate:.4f}", f"{noise:.3f}" if noise is not None else "none", *spent)
 
 
 def _of_tasks(job: Job, cell: str) -> tuple[str, ...]:
@@ -64,21 +64,14 @@ def _of_tasks(job: Job, cell: str) -> tuple[str, ...]:
     return (cell,) if job.units == "tasks" else ()
 
 
-def _phases(job: Job, plan: Plan) -> Table:
-    table = Table("phase", title="what each phase takes", title_justify="left")
-    for column in ("steps a silo", "sent by a silo", "received by a silo", "time"):
-        table.add_column(column, justify="right")
-    phases = dict.fromkeys([*plan.upload_bytes, *plan.seconds])
-    for phase in phases:
+def _phases(plan: Plan) -> Table:
+    rows = []
+    for phase in dict.fromkeys([*plan.upload_bytes, *plan.seconds]):
         steps = max((taken for cost in plan.silos for of, taken in cost.plan.steps.items() if of == phase), default=0)
-        table.add_row(
-            phase_title(phase),
-            f"{steps:,}",
-            wording.size(plan.upload_bytes.get(phase, 0)),
-            wording.size(plan.download_bytes.get(phase, 0)),
-            wording.duration(plan.seconds.get(phase, 0.0)),
-        )
-    return table
+        traffic = (wording.size(count.get(phase, 0)) for count in (plan.upload_bytes, plan.download_bytes))
+        rows.append((phase_title(phase), f"{steps:,}", *traffic, wording.duration(plan.seconds.get(phase, 0.0))))
+    columns = ("phase", "steps a silo", "sent by a silo", "received by a silo", "time")
+    return Table("what each phase takes", columns, tuple(rows), numbers=(1, 2, 3, 4))
 
 
 def _short(phase: str) -> str:

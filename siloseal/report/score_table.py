@@ -3,51 +3,45 @@
 The terminal and the report draw the same rows; only the terminal leaves out rounds where there are many.
 """
 
+import itertools
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from siloseal.federation.errors import RunError
 from siloseal.report import wording
+from siloseal.report.document import Table
 from siloseal.runs.metrics import REFERENCES, QualityMetric, stage_title
 from siloseal.runs.summary import RunSummary
 
 TITLE = "The value of federating and the price of privacy"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One model, with a cell a measure."""
+def score_table(summary: RunSummary, *, title: str = TITLE, most_rounds: int | None = None) -> Table:
+    """Every measurement of a few-shot run, in groups; of more than `most_rounds` rounds only some.
 
-    title: str
-    cells: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreTable:
-    """Groups, none of them empty: the global model over time, the silos' own models, the pooled one."""
-
-    measures: tuple[str, ...]
-    groups: tuple[tuple[Row, ...], ...]
-    caption: str
-
-
-def score_table(summary: RunSummary, *, most_rounds: int | None = None) -> ScoreTable:
-    """Every measurement of a few-shot run; of more than `most_rounds` rounds only some."""
+    The groups are the global model over time, the silos' own models, and the pooled one. None of them is empty.
+    """
     measures = tuple(dict.fromkeys(name for score in summary.scores for name in score.accuracy))
     shared = _global_models(summary)
     rounds = [score.stage for score in shared if score.stage.startswith("round_")]
     every = _stride(len(rounds), most_rounds)
     shown = {stage for n, stage in enumerate(rounds, start=1) if n in (1, len(rounds)) or n % every == 0}
     kept = [score for score in shared if score.stage in shown or score.stage not in rounds]
-    titled = (
+    groups = [
         [(_global_title(score, summary, last=score is shared[-1]), score) for score in kept],
         _silo_models(summary),
         [(stage_title(score.stage), score) for score in summary.scores if score.stage == "pooled"],
+    ]
+    starts = itertools.accumulate(map(len, groups), initial=0)
+    rows = [(name, *(cell(score, measure) for measure in measures)) for group in groups for name, score in group]
+    return Table(
+        title,
+        ("Model", *measures),
+        tuple(rows),
+        numbers=tuple(range(1, 1 + len(measures))),
+        note=_note(summary, rounds=len(rounds), every=every),
+        groups=tuple(start for start, group in zip(starts, groups, strict=False) if group),
     )
-    groups = tuple(tuple(_row(title, score, measures) for title, score in group) for group in titled if group)
-    return ScoreTable(measures, groups, _caption(summary, rounds=len(rounds), every=every))
 
 
 def headline(summary: RunSummary, stage: str) -> str:
@@ -110,24 +104,19 @@ def _silo_models(summary: RunSummary) -> list[tuple[str, QualityMetric]]:
     return [(title, scores[key]) for title, key in wanted if key in scores]
 
 
-def _row(title: str, score: QualityMetric, measures: Sequence[str]) -> Row:
-    return Row(title, tuple(cell(score, measure) for measure in measures))
-
-
 def cell(score: QualityMetric, measure: str) -> str:
     """An accuracy with its margin."""
     return wording.percent(score.accuracy.get(measure), score.margin.get(measure))
 
 
 def _stride(rounds: int, most: int | None) -> int:
-    """So that every so manieth round, with the first and the last, makes `most` at most."""
+    """The step at which rounds are shown, so that with the first and the last there are `most` at most."""
     return 1 if most is None or rounds <= most else math.ceil(rounds / (most - 2))
 
 
-def _caption(summary: RunSummary, *, rounds: int, every: int) -> str:
-    words = (
-        "Accuracy in tasks of classes that nobody trained on; ± is the 95 % confidence interval over tasks, in points. "
-        f"Chance: {chance(summary)}."
-    )
+def _note(summary: RunSummary, *, rounds: int, every: int) -> str:
+    margins = any(score.margin for score in summary.scores)
+    words = "Accuracy in tasks of classes that nobody trained on"
+    words += "; ± is the 95 % confidence interval over tasks, in points. " if margins else ". "
     left_out = f" Of {rounds} rounds: the first, one in {every}, and the last; the report has all."
-    return words + left_out if every > 1 else words
+    return f"{words}Chance: {chance(summary)}." + (left_out if every > 1 else "")

@@ -6,8 +6,10 @@ from html import escape
 from siloseal.report import charts as charts
 from siloseal.report import wording
 from siloseal.report import words as words
+from siloseal.report.document import Cell, text_of
 from siloseal.report.markup import section, table
 from siloseal.report.score_table import TITLE, score_table, stage_name
+from siloseal.report.silo_table import silo_table
 from siloseal.runs.images import class_rows, png_bytes, read_npz
 from siloseal.runs.metrics import NoteMetric, PrivacyMetric, QualityMetric, phase_title, stage_title
 from siloseal.runs.summary import Run, RunSummary
@@ -43,11 +45,11 @@ def quality(run: Run) -> str:
 def _quality_of_tasks(summary: RunSummary) -> str:
     scores = score_table(summary)
     rows = [
-        [f"<span{' class=opens' if place == 0 else ''}>{escape(row.title)}</span>", *row.cells]
-        for group in scores.groups
-        for place, row in enumerate(group)
-    ]
-    every = table(["Model", *scores.measures], rows, numbers=range(1, len(scores.measures) + 1))
+        [f"<span{' class=opens' if place in scores.groups else ''}>{escape(text_of(row[0]))}</span>",
+         *map(text_of, row[1:])]
+        for place, row in enumerate(scores.rows)
+    ]  # fmt: skip
+    every = table(scores.columns, rows, numbers=scores.numbers)
     lead = f"Accuracy of the global model in {summary.classifier} tasks of classes that nobody trained on."
     if any(silo.accuracy_alone is not None for silo in summary.silos):
         lead += " Dashed lines: each silo without the others."
@@ -55,7 +57,7 @@ def _quality_of_tasks(summary: RunSummary) -> str:
         lead += " Solid line: a model trained on everybody's images in one place, without privacy."
     return section(
         "quality", "Quality", lead,
-        f'{_curve(summary)}<h3>{TITLE}</h3><p class="lead">{escape(scores.caption)}</p>'
+        f'{_curve(summary)}<h3>{TITLE}</h3><p class="lead">{escape(scores.note)}</p>'
         f'<div class="dense">{every}</div>',
     )  # fmt: skip
 
@@ -95,22 +97,15 @@ def _quality_of_images(run: Run) -> str:
 
 def silos(run: Run) -> str:
     """One row a silo."""
-    rows, summary = [], run.summary
-    sizes, accuracy = wording.size_columns(summary.silos), wording.percent if summary.few_shot else wording.share
-    for silo in summary.silos:
-        spent = wording.epsilon(silo.epsilon)
-        if silo.epsilon is not None and silo.budget:
-            spent += f" of {silo.budget:g}{charts.meter(silo.epsilon / silo.budget)}"
-        rows.append([
-            f"<strong>{escape(silo.name)}</strong>", *(wording.sizes(silo).get(column, "") for column in sizes),
-            escape(wording.classes(silo.labels)), spent,
-            accuracy(silo.accuracy_alone), accuracy(silo.accuracy_trained),
-        ])  # fmt: skip
-    columns = ["Silo", *(column.capitalize() for column in sizes), "Classes declared", "Epsilon spent",
-               "Accuracy alone", "After local training"]  # fmt: skip
-    numbers = [index for index, column in enumerate(columns) if column not in ("Silo", "Classes declared")]
+    silos = silo_table(run.summary)
+    rows = [[_silo_cell(cell) for cell in row] for row in silos.rows]
     return section("silos", "Silos", "What each institution brought, spent, and would have had by itself.",
-                   table(columns, rows, numbers=numbers))  # fmt: skip
+                   table(silos.columns, rows, numbers=silos.numbers))  # fmt: skip
+
+
+def _silo_cell(cell: str | Cell) -> str:
+    filled = cell.filled if isinstance(cell, Cell) else None
+    return escape(text_of(cell)) + ("" if filled is None else charts.meter(filled))
 
 
 def privacy(run: Run) -> str:

@@ -1,67 +1,87 @@
-"""How numbers of a run are written for people, on the console and in the report."""
+"""How numbers are written for people: sizes, times, shares and privacy, in the terminal and in every report."""
 
 from collections.abc import Sequence
 
 from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON, epsilon_text
-from siloseal.runs.summary import SiloSummary
 
+NOT_MEASURED = "not measured"
 MOST_RUNS = 10  # of classes, beyond which a list of them is no longer read
 
 
 def share(value: float | None) -> str:
     """An accuracy with three digits."""
-    return "not measured" if value is None else f"{value:.3f}"
+    return NOT_MEASURED if value is None else f"{value:.3f}"
 
 
 def percent(value: float | None, margin: float | None = None) -> str:
     """An accuracy like 81.9 %, with its margin in points where it has one."""
     if value is None:
-        return "not measured"
+        return NOT_MEASURED
     return f"{100 * value:.1f} %" if margin is None else f"{100 * value:.1f} % ± {100 * margin:.1f}"
 
 
+def plain(value: float) -> str:
+    """A number as people write it: 0.02, 5, 20,000; with a power of ten beyond a million and below a thousandth."""
+    if value and not 1e-3 <= abs(value) < 1e6:
+        digits, power = f"{value:.1e}".split("e")
+        return f"{digits.removesuffix('.0')}e{int(power)}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:g}"
+
+
 def epsilon(value: float | None) -> str:
-    """Never a bare number where the number protects nobody."""
+    """Epsilon; where it protects nobody, never as a bare number."""
     if value is None:
         return "no guarantee"
     return epsilon_text(value) if value <= MEANINGLESS_EPSILON else f"{value:.0f} (no meaningful guarantee)"
 
 
 def delta(value: float | None) -> str:
-    """Like 1e-5."""
+    """Delta, like 1e-5."""
     return "no guarantee" if value is None else f"{value:g}".replace("e-0", "e-")
+
+
+def guarantee(epsilon: float | None, delta: float | None, *, limit: float = MEANINGLESS_EPSILON) -> str:
+    """Epsilon and delta in words; from the limit on, what epsilon is worth."""
+    if epsilon is None:
+        return "epsilon not recorded"
+    if epsilon >= limit:
+        shown = plain(float(f"{epsilon:.2g}")) if epsilon >= 100 else epsilon_text(epsilon)
+        return f"no meaningful guarantee (epsilon {shown})"
+    return f"epsilon {epsilon_text(epsilon)}" + ("" if delta is None else f" at delta {plain(delta)}")
+
+
+def byte_unit(largest: float) -> tuple[float, str]:
+    """A divisor and its name, in powers of 1,000, so that `largest` has one to three digits before the point."""
+    for power, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if largest >= power:
+            return power, unit
+    return 1.0, "bytes"
 
 
 def size(count: float) -> str:
     """Bytes with three digits, in powers of 1,000."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            break
-        count /= 1000
-    return f"{count:.0f} {unit}" if unit == "bytes" or count >= 100 else f"{count:.3g} {unit}"
+    power, unit = byte_unit(count)
+    scaled = count / power
+    return f"{scaled:.0f} {unit}" if unit == "bytes" or scaled >= 100 else f"{scaled:.3g} {unit}"
 
 
 def duration(seconds: float) -> str:
-    """Seconds, or minutes and hours."""
-    if seconds < 60:
-        return f"{seconds:.1f} s"
+    """A time with three digits: milliseconds, seconds, or minutes and hours."""
+    if 0 < seconds < 0.9995:
+        return f"{1000 * seconds:.3g} ms"
+    if seconds < 59.95:
+        return f"{seconds:.3g} s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
 
 
-def sizes(silo: SiloSummary) -> dict[str, str]:
-    """What a silo holds, by column: examples, and tasks where a run counts them."""
-    tasks = {} if silo.tasks is None else {"tasks": f"{silo.tasks:,}"}
-    return {"examples": f"{silo.examples:,}", **tasks}
+def listed(words: Sequence[str]) -> str:
+    """One, two and three."""
+    return " and ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
 
 
-def size_columns(silos: Sequence[SiloSummary]) -> list[str]:
-    """The columns that some silo fills."""
-    return list(dict.fromkeys(column for silo in silos for column in sizes(silo))) or ["examples"]
-
-
-def classes(labels: list[int]) -> str:
+def classes(labels: Sequence[int]) -> str:
     """Labels with runs joined: 0-4, 7; of very scattered ones the number and the range: 30 of 0-57."""
     runs: list[list[int]] = []
     for label in sorted(set(labels)):

@@ -1,7 +1,6 @@
 """What the report says in sentences: how to read it, and what holds for every run."""
 
 import math
-from collections.abc import Sequence
 
 from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON
 from siloseal.report import wording
@@ -48,7 +47,8 @@ def _tasks_learnt(summary: RunSummary) -> str:
     quality = (
         f"Accuracy, {summary.classifier}, is how often the model names an image rightly once it has seen {shots} "
         f"labelled {'example' if shots == 1 else 'examples'} of each of {ways} kinds, none of which anybody trained "
-        f"on, where guessing would be right {chance(summary)} of the time: {_listed(words) or wording.percent(None)}."
+        f"on, where guessing would be right {chance(summary)} of the time: "
+        f"{wording.listed(words) or wording.NOT_MEASURED}."
     )
     return f"{together} {quality}"
 
@@ -101,8 +101,3 @@ def standing_notes(summary: RunSummary) -> list[str]:
         "The Fréchet distance uses a small classifier's features. It is not the FID of the literature, and compares "
         "only within one run.",
     ]
-
-
-def _listed(words: Sequence[str]) -> str:
-    """One, two and three."""
-    return " and ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)

@@ -8,7 +8,6 @@ from typing import Any
 import grpc
 import yaml
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from siloseal.federation.config.loading import load_config
@@ -22,6 +21,8 @@ from siloseal.federation.transport.wire import consortium_pb2_grpc as pb_grpc
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION, require_version
 from siloseal.provisioning.consortium import OperatorConfig
 from siloseal.report import wording
+from siloseal.report.document import Table
+from siloseal.report.terminal import print_table
 from siloseal.runs.metrics import phase_title
 from siloseal.silo.config import Address, SiloConfig
 
@@ -101,21 +102,27 @@ def print_status(report: pb.StatusReport) -> None:
         + Text(f"serving for {wording.duration(report.seconds)}"),
         soft_wrap=True,
     )
-    table = Table("silo", "here", "last seen", "owes a reply", "sent", "received", "epsilon, last told", "trouble")
-    for silo in report.silos:
-        table.add_row(
-            Text(silo.silo),
+    print_table(console, _silos(report))
+    for note in report.notes:
+        console.print(Text(f"note: {note}"), soft_wrap=True)
+
+
+def _silos(report: pb.StatusReport) -> Table:
+    rows = tuple(
+        (
+            silo.silo,
             "yes" if silo.attending else "no",
             f"{wording.duration(max(0.0, time.time() - silo.last_seen))} ago" if silo.last_seen else "never",
             "no" if silo.answered else "yes",
             wording.size(silo.sent_bytes),
             wording.size(silo.received_bytes),
             f"{silo.epsilon_spent:.4g}",
-            Text(silo.trouble),
+            silo.trouble,
         )
-    console.print(table)
-    for note in report.notes:
-        console.print(Text(f"note: {note}"), soft_wrap=True)
+        for silo in report.silos
+    )
+    columns = ("silo", "here", "last seen", "owes a reply", "sent", "received", "epsilon, last told", "trouble")
+    return Table("", columns, rows)
 
 
 def _instant(seconds: float) -> str | None:

@@ -1,5 +1,6 @@
 """A few-shot run: one table in the terminal and in the report, and a report that speaks of tasks."""
 
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -7,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from siloseal.cli.console import MOST_ROUNDS, Console
+from siloseal.cli.console import Console
+from siloseal.cli.result import MOST_ROUNDS
 from siloseal.federation.errors import RunError
 from siloseal.report.charts import halves
+from siloseal.report.document import Table
 from siloseal.report.run_report import write_report
-from siloseal.report.score_table import TITLE, ScoreTable, chance, headline, score_table
+from siloseal.report.score_table import TITLE, chance, headline, score_table
 from siloseal.runs.metrics import Metric, NoteMetric, PrivacyMetric, QualityMetric, TimingMetric
 from siloseal.runs.summary import RunSummary, SiloSummary, write_metrics, write_summary
 from tests.siloseal.report.test_run_report import EVIL, MakeRun, Reader
@@ -77,8 +80,12 @@ def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     return show
 
 
-def titles(table: ScoreTable) -> list[list[str]]:
-    return [[row.title for row in group] for group in table.groups]
+def names_of(table: Table) -> list[str]:
+    return [str(name) for name, *_ in table.rows]
+
+
+def titles(table: Table) -> list[list[str]]:
+    return [names_of(table)[start:end] for start, end in itertools.pairwise((*table.groups, len(table.rows)))]
 
 
 def fedavg(rounds: int) -> dict[str, float]:
@@ -88,15 +95,16 @@ def fedavg(rounds: int) -> dict[str, float]:
 
 def test_rows_go_from_the_start_over_the_silos_to_the_pooled_model() -> None:
     table = score_table(few_shot())
-    assert table.measures == MEASURES
+    assert table.columns == ("Model", *MEASURES)
     assert titles(table) == [
         ["Before phase 1", "Phase 1 average", "Round 1", "Round 2, final"],
         ["After local training, north", "north alone", "After local training, east", "east alone"],
         ["Pooled, without privacy"],
     ]
-    assert table.groups[0][2].cells == ("81.9 % ± 0.7", "91.9 % ± 0.7")
-    assert table.groups[1][1].cells[0] == "70.0 % ± 0.7"
-    assert table.groups[1][3].cells[0] == "72.0 % ± 0.7"
+    cells = {name: cells for name, *cells in table.rows}
+    assert cells["Round 1"] == ["81.9 % ± 0.7", "91.9 % ± 0.7"]
+    assert cells["north alone"][0] == "70.0 % ± 0.7"
+    assert cells["east alone"][0] == "72.0 % ± 0.7"
 
 
 def test_a_final_model_with_other_numbers_has_a_row_of_its_own() -> None:
@@ -110,8 +118,8 @@ def test_without_rounds_the_average_is_final() -> None:
 
 
 def test_what_was_not_measured_leaves_no_gap() -> None:
-    assert [len(group) for group in score_table(few_shot(alone=False, pooled=False)).groups] == [4, 2]
-    assert len(score_table(few_shot(alone=False, pooled=False, names=())).groups) == 1
+    assert [len(group) for group in titles(score_table(few_shot(alone=False, pooled=False)))] == [4, 2]
+    assert len(titles(score_table(few_shot(alone=False, pooled=False, names=())))) == 1
 
 
 def test_fedavg_has_no_phase_1() -> None:
@@ -128,21 +136,21 @@ def test_many_rounds_are_thinned_out_in_the_terminal_only(rounds: int) -> None:
     assert len(kept) <= MOST_ROUNDS
     assert (kept[0], kept[-1]) == (every[0], every[-1])
     assert (kept == every) == (rounds <= MOST_ROUNDS)
-    assert (f"Of {rounds} rounds" in some.caption) == (kept != every)
+    assert (f"Of {rounds} rounds" in some.note) == (kept != every)
 
 
 def test_of_forty_rounds_every_fourth_is_shown() -> None:
     table = score_table(few_shot(fedavg(40)), most_rounds=12)
     numbers = [int(title.split()[1].rstrip(",")) for title in titles(table)[0][1:]]
     assert numbers == [1, *range(4, 41, 4)]
-    assert "Of 40 rounds: the first, one in 4, and the last; the report has all." in table.caption
+    assert "Of 40 rounds: the first, one in 4, and the last; the report has all." in table.note
 
 
 @pytest.mark.parametrize(("ways", "expected"), [(5, "20.0 %"), (3, "33.3 %"), (20, "5.0 %")])
 def test_chance_follows_from_the_ways(ways: int, expected: str) -> None:
     summary = few_shot(measures=(f"{ways}-way 1-shot",))
     assert chance(summary) == expected
-    assert f"Chance: {expected}." in score_table(summary).caption
+    assert f"Chance: {expected}." in score_table(summary).note
 
 
 @pytest.mark.parametrize("measure", ["cnn", "0-way 1-shot", "5-way"])
@@ -166,13 +174,13 @@ def test_terminal_and_report_show_the_same_table(tmp_path: Path, shown: Show) ->
     text = Reader(page).text
     assert f"strokes: {TITLE.lower()}" in terminal
     assert TITLE in text
-    for words in (*table.measures, table.caption):
+    for words in (*table.columns[1:], table.note):
         assert words in terminal
         assert words in text
-    for row in (row for group in table.groups for row in group):
-        assert " │ ".join((row.title, *row.cells)) in terminal
-        cells = "".join(f"<td class=number>{cell}</td>" for cell in row.cells)
-        assert re.search(f"{row.title}</span></td>{re.escape(cells)}", page)
+    for name, *cells in table.rows:
+        assert " │ ".join((str(name), *map(str, cells))) in terminal
+        written = "".join(f"<td class=number>{cell}</td>" for cell in cells)
+        assert re.search(f"{name}</span></td>{re.escape(written)}", page)
     assert not re.search(r"<details>(?:(?!</details>).)*Phase 1 average", page, re.DOTALL)
 
 
@@ -241,9 +249,9 @@ def test_a_label_takes_two_even_lines(label: str, lines: list[str]) -> None:
 def test_whatever_was_not_measured_the_rest_is_shown(tmp_path: Path, shown: Show, summary: RunSummary) -> None:
     reader, terminal = Reader(write(tmp_path, summary)), shown(summary)
     assert reader.open == []
-    for row in (row for group in score_table(summary).groups for row in group):
-        assert row.title in reader.text
-        assert row.title in terminal
+    for name in names_of(score_table(summary)):
+        assert name in reader.text
+        assert name in terminal
     assert ("for the best institution on its own" in reader.text) == (summary.best_silo_accuracy is not None)
     assert ("in one place, without privacy" in reader.text) == (summary.pooled_accuracy is not None)
     assert ("Dashed lines" in reader.text) == any(silo.accuracy_alone is not None for silo in summary.silos)
@@ -253,13 +261,16 @@ def test_whatever_was_not_measured_the_rest_is_shown(tmp_path: Path, shown: Show
 
 def test_an_accuracy_without_a_margin_stands_alone() -> None:
     bare = score("final", 0.5).model_copy(update={"margin": {}})
-    assert score_table(few_shot().model_copy(update={"scores": [bare]})).groups[0][0].cells == ("50.0 %", "60.0 %")
+    table = score_table(few_shot().model_copy(update={"scores": [bare]}))
+    assert table.rows == (("Final", "50.0 %", "60.0 %"),)
+    assert "±" not in table.note
+    assert "interval" not in table.note
 
 
 def test_a_model_without_one_of_the_measures_says_so() -> None:
     less = score("pooled", 0.5, measures=MEASURES[:1])
     table = score_table(few_shot().model_copy(update={"scores": [score("final", 0.5), less]}))
-    assert table.groups[-1][0].cells == ("50.0 % ± 0.7", "not measured")
+    assert table.rows[-1][1:] == ("50.0 % ± 0.7", "not measured")
 
 
 def test_several_examples_are_examples(tmp_path: Path) -> None:
@@ -285,8 +296,8 @@ def test_tasks_are_counted_where_a_run_has_them(tmp_path: Path, shown: Show) -> 
     summary = few_shot()
     examples = [silo.model_copy(update={"tasks": None}) for silo in summary.silos]
     without = summary.model_copy(update={"silos": examples, "learner": "embedding"})
-    assert "north │ 1,600 │ 1,053 │ 0-1 │ 9.98 │ 10 │ │" in shown(summary)
-    assert "north │ 1,600 │ 0-1 │ 9.98 │ 10 │ │" in shown(without)
+    assert "north │ 1,600 │ 1,053 │ 0-1 │ 9.98 of 10 │ │" in shown(summary)
+    assert "north │ 1,600 │ 0-1 │ 9.98 of 10 │ │" in shown(without)
     sizes = "<td class=number>1,600</td><td class=number>1,053</td><td>0-1</td><td class=number>9.98 of 10"
     page = write(tmp_path, summary)
     assert sizes in page

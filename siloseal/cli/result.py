@@ -1,0 +1,50 @@
+"""The result of a run in the terminal: accuracies, silos, the guarantee, and where the report is."""
+
+from rich.console import Console as Terminal
+from rich.text import Text
+
+from siloseal.report import wording
+from siloseal.report.document import Table
+from siloseal.report.score_table import TITLE, score_table
+from siloseal.report.silo_table import silo_table
+from siloseal.report.terminal import print_table
+from siloseal.runs.metrics import stage_title
+from siloseal.runs.summary import RunSummary
+
+MOST_ROUNDS = 12  # rows of the table of a few-shot run; the report has all
+
+
+def print_result(terminal: Terminal, summary: RunSummary) -> None:
+    """Two tables, and two lines below them."""
+    print_table(terminal, task_table(summary) if summary.few_shot else stage_table(summary))
+    print_table(terminal, silo_table(summary, accuracies=not summary.few_shot))
+    terminal.print(footer(summary), soft_wrap=True)  # a path that is cut in two can be opened by nobody
+
+
+def stage_table(summary: RunSummary) -> Table:
+    """Accuracy by stage, with what to compare it with."""
+    stages = [(stage_title(stage), wording.share(value)) for stage, value in summary.accuracy.items()]
+    compared = [
+        ("Best silo alone", wording.share(summary.best_silo_accuracy)),
+        ("Real data", wording.share(summary.real_data_accuracy)),
+    ]
+    columns = ("Stage", f"Accuracy ({summary.classifier})")
+    return Table(summary.name, columns, (*stages, *compared), numbers=(1,), groups=(0, len(stages)))
+
+
+def task_table(summary: RunSummary) -> Table:
+    """Accuracy of the models of a few-shot run, with what to compare it with."""
+    title = f"{summary.name}: {TITLE[0].lower()}{TITLE[1:]}"
+    return score_table(summary, title=title, most_rounds=MOST_ROUNDS)
+
+
+def footer(summary: RunSummary) -> Text:
+    """The guarantee, the cost, and where the report is."""
+    guarantee = f"epsilon {wording.epsilon(summary.epsilon)}"
+    if summary.epsilon is not None:
+        unit = summary.parameters.get("unit of privacy", "one example")
+        guarantee += f", delta {wording.delta(summary.delta)} for {unit}"
+    return Text(
+        f"{guarantee} · {wording.size(summary.bytes)} · {wording.duration(summary.seconds)}\n"
+        f"report: {summary.run_dir}/report.html"
+    )

@@ -1,0 +1,63 @@
+"""Tables in a terminal. No cell is ever cut: words fold, and where even that leaves no room, a row becomes a list."""
+
+from rich.cells import cell_len
+from rich.console import Console as Terminal
+from rich.table import Table as Grid
+from rich.text import Text
+
+from siloseal.report.document import Table, text_of
+
+FRAME = 3
+"""Characters that a grid spends on each column, beside one for the whole."""
+
+
+def print_table(terminal: Terminal, table: Table) -> None:
+    """Prints a grid that fits the terminal's width, or a list where none does."""
+    widths = _fitted(table, terminal.width)
+    if widths is None:
+        _print_list(terminal, table)
+    else:
+        terminal.print(_grid(table, widths))
+    if table.note:
+        terminal.print(Text(table.note, style="dim italic"))
+
+
+def _fitted(table: Table, room: int) -> list[int] | None:
+    """A width for each column; None where the words of the table do not fit side by side."""
+    least, widths = [], []
+    for index, title in enumerate(table.columns):
+        cells = [text_of(row[index]) for row in table.rows]
+        words = [*title.split(), *(cells if index in table.numbers else (w for cell in cells for w in cell.split()))]
+        least.append(max(map(cell_len, words), default=1))
+        widths.append(max(map(cell_len, (title, *cells))))
+    left = room - 1 - FRAME * len(widths)
+    if sum(least) > left:
+        return None
+    while sum(widths) > left:
+        spare = [width - need for width, need in zip(widths, least, strict=True)]
+        widths[max(range(len(widths)), key=lambda index: (spare[index] > 0, widths[index]))] -= 1
+    return widths
+
+
+def _grid(table: Table, widths: list[int]) -> Grid:
+    grid = Grid(title=Text(table.caption) if table.caption else None, title_justify="left", title_style="bold")
+    for index, (title, width) in enumerate(zip(table.columns, widths, strict=True)):
+        grid.add_column(
+            Text(title), width=width, justify="right" if index in table.numbers else "left", overflow="fold"
+        )
+    for number, row in enumerate(table.rows):
+        if number in table.groups and number:
+            grid.add_section()
+        grid.add_row(*(Text(text_of(cell)) for cell in row))
+    return grid
+
+
+def _print_list(terminal: Terminal, table: Table) -> None:
+    """A line for each cell, under the name of its row."""
+    if table.caption:
+        terminal.print(Text(table.caption, style="bold"), soft_wrap=True)
+    for row in table.rows:
+        terminal.print(Text(text_of(row[0])), soft_wrap=True)
+        for title, cell in zip(table.columns[1:], row[1:], strict=True):
+            if text := text_of(cell):
+                terminal.print(Text(f"  {title}: {text}"), soft_wrap=True)
