@@ -1,6 +1,9 @@
-"""Small jobs on scikit-learn's digits: real data, real training, seconds."""
+"""Small jobs on scikit-learn's digits: real data, real training, seconds. And a browser that reads reports."""
 
-from collections.abc import Callable
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,3 +42,30 @@ def small_job() -> Callable[..., Job]:
         return Job.model_validate({**SMALL_JOB, **sections})
 
     return make
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Any]:
+    """Headless Chromium. A machine without it skips the test; continuous integration must have it."""
+    chromium, driver = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        if os.environ.get("CI"):
+            pytest.fail("CI is set, but there is no chromium with a chromedriver; install both")
+        pytest.skip("no chromium with a chromedriver on this machine")
+    webdriver = pytest.importorskip("selenium.webdriver")
+    webdriver_errors = pytest.importorskip("selenium.common.exceptions")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for switch in ("headless=new", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-sync",
+                   "disable-background-networking", "disable-component-update", "disable-dev-shm-usage",
+                   "window-size=1100,900", f"user-data-dir={tmp_path / 'profile'}"):  # fmt: skip
+        options.add_argument(f"--{switch}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    try:
+        running = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    except webdriver_errors.SessionNotCreatedException:  # on a busy machine the first start may take too long
+        running = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    try:
+        yield running
+    finally:
+        running.quit()

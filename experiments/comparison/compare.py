@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from siloseal.cli.console import Console
@@ -17,12 +17,13 @@ from siloseal.experiments.comparison.runner import (
     run_cells,
 )
 from siloseal.experiments.comparison.table import write_table
-from siloseal.experiments.report.chapter import Chapter
-from siloseal.experiments.report.markdown import write_markdown
-from siloseal.experiments.report.page import write_report
+from siloseal.experiments.report.chapter import comparison_report, with_notes
 from siloseal.federation.errors import DataError, RunError
 from siloseal.federation.records.storage import locked, make_folder
 from siloseal.report import wording
+from siloseal.report.document import Chapter
+from siloseal.report.markdown import write_markdown
+from siloseal.report.page import write_page
 
 STAGE = "compare"
 
@@ -116,26 +117,26 @@ def compare(files: Sequence[Path], out: Path, *, workers: int, console: Console)
             found = len(finished.rows)
             note = f"{others} of {found} cells of this report were measured by another state of the program."
             console.say(f"{note} Remove {out / 'cells'}, and the same command measures them anew.")
-            chapters = [replace(chapter, notes=(*chapter.notes, note)) for chapter in chapters]
+            chapters = [with_notes(chapter, after=[note]) for chapter in chapters]
         table, _ = write_table(out, measured(cells, finished))
         _drop_others(out / "figures", chapters)
-        write_markdown(out, chapters)
-        report = write_report(out, chapters)
+        document = comparison_report(chapters)
+        write_markdown(out / "report.md", document)
+        report = write_page(out / "report.html", document)
     return _outcome(cells, finished, report, table)
 
 
 def _drop_others(folder: Path, chapters: Sequence[Chapter]) -> None:
     """Pictures of an earlier command: the folder shows what the report does."""
-    shown = {path for chapter in chapters for figure in chapter.figures for path in (figure.png, figure.svg)}
-    for path in [path for kind in ("png", "svg") for path in folder.glob(f"*.{kind}") if path not in shown]:
+    shown = {figure.name for chapter in chapters for figure in chapter.figures}
+    for path in [path for kind in ("png", "svg") for path in folder.glob(f"*.{kind}") if path.stem not in shown]:
         path.unlink()
 
 
 def _with_failures(chapter: Chapter, cells: Sequence[Cell], finished: Finished) -> Chapter:
     """What is not in the pictures is said below them."""
     failed = {cell.title: finished.failed[cell.digest] for cell in cells if cell.digest in finished.failed}
-    notes = tuple(f"Not measured: {title} failed ({words})." for title, words in failed.items())
-    return replace(chapter, notes=(*notes, *chapter.notes))
+    return with_notes(chapter, before=[f"Not measured: {title} failed ({words})." for title, words in failed.items()])
 
 
 def _outcome(cells: Sequence[Cell], finished: Finished, report: Path, table: Path) -> Outcome:

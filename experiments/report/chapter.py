@@ -1,8 +1,10 @@
-"""What a chapter of the report consists of."""
+"""The report of a comparison: which chapters there are, and how they become one document."""
 
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
+
+from siloseal.report.document import Block, Chapter, Document, Notes
 
 ChapterKind = Literal[
     "overview", "optimizers", "sums", "noise", "traffic", "silos", "starts", "inversion", "audit", "cheating"
@@ -10,38 +12,16 @@ ChapterKind = Literal[
 """How a comparison is drawn: `overview` suits any, the others know what they compare."""
 
 TITLE = "What was compared, and what came out"
+LIMITS = "Limits, and how to read it"
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A picture on the disk. Its message is what a reader should take away, computed from what was measured."""
-
-    name: str
-    message: str
-    caption: str
-    png: Path
-    svg: Path
+def comparison_report(chapters: Sequence[Chapter], *, title: str = TITLE) -> Document:
+    """All chapters as one report, which opens with what their figures say."""
+    return Document("SiloSeal comparison", title, tuple(chapters), contents=True, footer="SiloSeal")
 
 
-@dataclass(frozen=True)
-class Table:
-    """Cells are plain text. `numbers` are the columns that align to the right."""
-
-    caption: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numbers: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Chapter:
-    """One comparison for people: `notes` say its limits and how to read it, `command` how to repeat it."""
-
-    name: str
-    title: str
-    lead: str
-    figures: tuple[Figure, ...]
-    tables: tuple[Table, ...]
-    notes: tuple[str, ...]
-    command: str = ""
-    seconds: float = 0.0
+def with_notes(chapter: Chapter, *, before: Sequence[str] = (), after: Sequence[str] = ()) -> Chapter:
+    """The chapter with more notes around its own."""
+    others: list[Block] = [block for block in chapter.blocks if not isinstance(block, Notes)]
+    notes = Notes((*before, *chapter.notes, *after), LIMITS)
+    return replace(chapter, blocks=(*others, *([notes] if notes.texts else [])))

@@ -1,6 +1,6 @@
 """What `siloseal demo` shows, for the README: the digits of each silo alone and of the federation, and the accuracies.
 
-python -m experiments.report.demo RUN OUT     writes OUT/report.md and OUT/figures/demo-digits.png
+python -m siloseal.experiments.report.demo RUN OUT     writes OUT/report.md and OUT/figures/demo-digits.png
 """
 
 import argparse
@@ -9,23 +9,25 @@ from pathlib import Path
 
 import numpy as np
 
-from siloseal.experiments import figures
-from siloseal.experiments.report.chapter import Chapter, Figure, Table
+from siloseal.experiments.report.chapter import LIMITS, comparison_report
 from siloseal.experiments.report.chapters.draft import Album
-from siloseal.experiments.report.markdown import write_markdown
 from siloseal.federation.errors import RunError, SiloSealError
-from siloseal.report import wording
-from siloseal.runs.images import GAP, Images, Labels, paste, read_npz
+from siloseal.report import charts, wording
+from siloseal.report.document import Chapter, Command, Figure, Notes, Table
+from siloseal.report.markdown import write_markdown
+from siloseal.runs.images import Images, Labels, gap_of, paste, read_npz
 from siloseal.runs.metrics import stage_title
 from siloseal.runs.summary import Run, read_run
 
 OWN = "silo_alone"
 COLUMNS = 4  # images of a class
+WHITE = 255
+COMMAND = "siloseal demo --out RUN && python -m siloseal.experiments.report.demo RUN OUT"
 
 
-def chapter(run: Run, folder: Path, *, dpi: int = figures.DPI) -> Chapter:
+def chapter(run: Run, folder: Path, *, dpi: int = charts.DPI) -> Chapter:
     """The run as one chapter, its picture in `folder`."""
-    with figures.style():
+    with charts.style():
         picture = _digits(run, Album(folder, "demo", dpi))
     return Chapter(
         name="demo",
@@ -33,13 +35,14 @@ def chapter(run: Run, folder: Path, *, dpi: int = figures.DPI) -> Chapter:
         lead=f"Accuracy is that of a small classifier ({run.summary.classifier}) which saw generated images only, on "
         f"real held-out ones. Each silo spends epsilon {wording.epsilon(run.summary.epsilon)} at most, at delta "
         f"{wording.delta(run.summary.delta)}.",
-        figures=(picture,),
-        tables=(_accuracies(run),),
-        notes=(
-            f"One run, of {wording.duration(run.summary.seconds)}; the noise differs from run to run.",
-            "The test images are of all digits: a silo that has half of them cannot name more than half of the images.",
-        ),
-        command="siloseal demo --out RUN && python -m experiments.report.demo RUN OUT",
+        blocks=(Command(COMMAND), picture, _accuracies(run), Notes(_notes(run), LIMITS)),
+    )
+
+
+def _notes(run: Run) -> tuple[str, ...]:
+    return (
+        f"One run, of {wording.duration(run.summary.seconds)}; the noise differs from run to run.",
+        "The test images are of all digits: a silo that has half of them cannot name more than half of the images.",
     )
 
 
@@ -47,12 +50,12 @@ def _digits(run: Run, album: Album) -> Figure:
     samples = samples_of(run)
     *own, (_, together) = samples.values()
     classes = np.unique(together)
-    picture, panels = figures.panels(len(samples), columns=len(samples), height=3.0)
+    picture, panels = charts.panels(len(samples), columns=len(samples), height=3.0)
     for axes, (title, (images, labels)) in zip(panels, samples.items(), strict=True):
-        axes.imshow(class_rows_of(images, labels, classes)[0], cmap="gray_r", vmin=0, vmax=255, interpolation="nearest")
+        axes.imshow(class_rows_of(images, labels, classes)[0], cmap="gray", vmin=0, vmax=255, interpolation="nearest")
         axes.set_title(title)
         axes.set_xticks([])
-        axes.set_yticks([(images.shape[2] + GAP) * (row + 0.5) for row in range(len(classes))], classes)
+        axes.set_yticks([row_middle(images.shape[2], row) for row in range(len(classes))], classes)
         axes.tick_params(length=0, labelleft=axes is panels[0])
         axes.grid(visible=False)
         axes.spines[:].set_visible(False)
@@ -77,7 +80,12 @@ def samples_of(run: Run) -> dict[str, tuple[Images, Labels]]:
 
 def class_rows_of(images: Images, labels: Labels, classes: Labels) -> Images:
     """One row a class; those that a silo does not have stay empty."""
-    return paste([images[labels == label][:COLUMNS] for label in classes], COLUMNS)
+    return paste([images[labels == label][:COLUMNS] for label in classes], COLUMNS, paper=WHITE)
+
+
+def row_middle(height: int, row: int) -> float:
+    """The middle of a row of images, in pixels from the top."""
+    return (height + gap_of(height)) * row + (height - 1) / 2
 
 
 def _accuracies(run: Run) -> Table:
@@ -95,7 +103,7 @@ def main() -> None:
     parser.add_argument("out", type=Path, help="where the picture and its text go")
     arguments = parser.parse_args()
     drawn = chapter(read_run(arguments.run), arguments.out / "figures")
-    write_markdown(arguments.out, [drawn], title="The demo")
+    write_markdown(arguments.out / "report.md", comparison_report([drawn], title="The demo"))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from siloseal.experiments.figures import COLOURS, logarithmic, look
+from siloseal.report.charts import COLOURS, logarithmic, look
 
 DOTS_PER_INCH = 160
 

@@ -1,172 +1,220 @@
-"""Charts as hand-written SVG.
+"""The one chart engine: how every picture looks, a few kinds of marks, and a picture as a figure of a document.
 
-Horizontal positions are percentages and text is in pixels, so a chart fills the width that it is given and its labels
-stay legible on a phone. Colours are classes of report.css, so charts follow the light and the dark scheme.
+It draws with matplotlib, and not as hand-written SVG, because the published figures are PNG files beside a Markdown
+report, with logarithmic axes, panels, hatches and error bars; writing SVG by hand would mean a plotting library of our
+own and a second one for the PNG. What hand-written SVG does better is bought otherwise: a picture is an SVG with real
+text inside the page, small ones are drawn for the width of a phone, and only commands that draw import this module.
+
+Series differ in colour (the palette of Okabe and Ito 2008, which colour-blind people tell apart), marker and dash.
+Text is 9 pt or more at 6.4 inches, so that a picture is legible at half its size. No pyplot: nothing is global.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from html import escape
+import io
+import math
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
 
-TINTS = 5  # how many shades of the accent report.css defines: tint-0 ... tint-4
+import matplotlib as mpl
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure as Picture
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
+from siloseal.report.document import Figure
+from siloseal.report.intervals import Mean
+from siloseal.report.wording import plain
 
-@dataclass(frozen=True, slots=True)
-class ReferenceLine:
-    """A level to read a curve against. The emphasis tells the real data, or all data in one place, from a silo."""
+WIDTH = 6.4  # inches
+NARROW = 4.8  # inches: a width whose text a phone still shows legibly
+LETTERS = 11  # of a legend, in an inch
+DPI = 200
+GREY = "#666666"
+PALE = "#f3d9d3"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D1F")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DASHES = ("solid", (0, (5, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (1.5, 1.5)), (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)))
+HATCHES = ("", "///", "...", "xx", "\\\\\\", "++")
 
-    label: str
-    value: float
-    strong: bool
-    detail: str = ""
-    """Goes on with the label where there is room."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One row: parts of (label, value), stacked in order, and how the total is written."""
-
-    label: str
-    parts: Sequence[tuple[str, float]]
-    total: str
-
-
-def curve(points: Sequence[tuple[str, float]], references: Sequence[ReferenceLine]) -> str:
-    """Accuracy over stages, from 0 to 1, with reference lines whose names stand in the right margin."""
-    height, ticks = 280, (0.0, 0.25, 0.5, 0.75, 1.0)
-
-    def y(value: float) -> float:
-        return round(height * (1 - value), 1)
-
-    places = [f"{5 + 90 * place:.2f}%" for place in abscissae([label for label, _ in points])]
-
-    def x(index: int) -> str:
-        return places[index]
-
-    shapes = [
-        f'<line class="gridline" x1="0" x2="100%" y1="{y(t)}" y2="{y(t)}"/>'
-        f'<text class="tick" x="-10" y="{y(t) + 4}" text-anchor="end">{t:.2f}</text>'
-        for t in ticks
-    ]
-    for line, label_y in zip(references, spread([y(line.value) for line in references], 15.0), strict=True):
-        kind = "ceiling" if line.strong else "reference"
-        shapes.append(
-            f'<line class="{kind}" x1="0" x2="100%" y1="{y(line.value)}" y2="{y(line.value)}"/>'
-            f'<text class="{kind}-label" x="100%" dx="8" y="{label_y + 4:.1f}">{escape(shorten(line.label))}'
-            f"{detail(line)} {line.value:.2f}<title>{escape(line.label + line.detail)}</title></text>"
-        )
-    for index in range(len(points) - 1):
-        start, end = points[index][1], points[index + 1][1]
-        shapes.append(f'<line class="curve" x1="{x(index)}" y1="{y(start)}" x2="{x(index + 1)}" y2="{y(end)}"/>')
-    for index, (label, value) in enumerate(points):
-        shapes.append(
-            f'<circle class="dot" cx="{x(index)}" cy="{y(value)}" r="4.5"><title>{escape(label)}: {value:.3f}'
-            f"</title></circle>{value_label(points, index, x(index), y(value))}"
-            f"{stage_label(label, index, len(points), x(index), height)}"
-        )
-    wide = " wide" if any(line.detail for line in references) else ""
-    return (
-        f'<div class="curve-frame{wide}"><svg class="chart" role="img" aria-label="Accuracy over stages" width="100%" '
-        f'height="{height + 44}">{"".join(shapes)}</svg></div>'
-    )
+STYLE: dict[Any, Any] = {
+    "text.parse_math": False, "svg.fonttype": "none", "svg.hashsalt": "siloseal", "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "Helvetica", "sans-serif"],
+    "font.size": 10.0, "axes.labelsize": 10.0, "axes.titlesize": 10.0, "figure.titlesize": 11.0,
+    "xtick.labelsize": 9.5, "ytick.labelsize": 9.5, "legend.fontsize": 9.5, "hatch.linewidth": 0.6,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": GREY, "axes.axisbelow": True,
+    "axes.grid": True, "grid.color": "#e4e4e4", "grid.linewidth": 0.7, "lines.linewidth": 1.9, "lines.markersize": 7.0,
+    "legend.frameon": False, "legend.handlelength": 2.8, "figure.facecolor": "white", "savefig.facecolor": "white",
+}  # fmt: skip
 
 
-def detail(line: ReferenceLine) -> str:
-    """Not drawn on a phone."""
-    return f'<tspan class="detail">{escape(line.detail)}</tspan>' if line.detail else ""
+@dataclass(frozen=True)
+class Look:
+    """What tells one series from the others, in print without colours, too."""
+
+    colour: str
+    marker: str
+    dash: str | tuple[int, tuple[float, ...]]
 
 
-def abscissae(labels: Sequence[str]) -> list[float]:
-    """Positions in [0, 1]: the phases evenly apart, and the rounds between the two that they lie between."""
-    phases = [index for index, label in enumerate(labels) if not label.startswith("Round ")]
-    ends = sorted({0, len(labels) - 1, *phases}) if labels else []
-    places = []
-    for index in range(len(labels)):
-        after = next(rank for rank, end in enumerate(ends) if end >= index)
-        before = max(0, after - 1)
-        gap = ends[after] - ends[before]
-        places.append((before + (index - ends[before]) / gap if gap else 0.0) / max(1, len(ends) - 1))
-    return places
+def style() -> AbstractContextManager[None]:
+    """All drawing and saving happens inside."""
+    return mpl.rc_context(STYLE)
 
 
-def value_label(points: Sequence[tuple[str, float]], index: int, x: str, y: float) -> str:
-    """The phases carry their number; a number on every round would be a thicket."""
-    if points[index][0].startswith("Round ") and index < len(points) - 1:
+def look(index: int) -> Look:
+    """The same one for the same place in the order, in every panel of a picture."""
+    return Look(COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)], DASHES[index % len(DASHES)])
+
+
+def panels(
+    count: int, *, columns: int = 1, height: float = 3.3, width: float = WIDTH, share: bool = False
+) -> tuple[Picture, list[Axes]]:
+    """A picture of so many axes, row by row; with `share`, their values are on one scale."""
+    columns = min(columns, count)
+    rows = math.ceil(count / columns)
+    picture = Picture(figsize=(width, height * rows), layout="constrained")
+    FigureCanvasAgg(picture)
+    grid = picture.subplots(rows, columns, squeeze=False, sharey=share)
+    axes = list(grid.flat)
+    for spare in axes[count:]:
+        spare.remove()
+    return picture, axes[:count]
+
+
+def curve(axes: Axes, points: Sequence[tuple[float, Mean]], shown: Look, label: str) -> None:
+    """A line through the means, and the band of their confidence intervals where there are any."""
+    xs = [x for x, _ in points]
+    axes.plot(xs, [mean.value for _, mean in points], label=label, color=shown.colour, marker=shown.marker,
+              linestyle=shown.dash, markeredgecolor="white", markeredgewidth=0.5)  # fmt: skip
+    axes.fill_between(xs, [mean.low for _, mean in points], [mean.high for _, mean in points],
+                      color=shown.colour, alpha=0.16, linewidth=0)  # fmt: skip
+
+
+def level(axes: Axes, mean: Mean, shown: Look, label: str) -> None:
+    """A mean that does not depend on what runs to the right, with the band of its confidence interval."""
+    axes.axhline(mean.value, label=label, color=shown.colour, linestyle=shown.dash)
+    axes.axhspan(mean.low, mean.high, color=shown.colour, alpha=0.16, linewidth=0)
+
+
+def dots(axes: Axes, points: Sequence[tuple[float, Mean]], shown: Look, label: str, *, across: bool = False) -> None:
+    """Means with error bars, where they have any, and no line: for places that have no order.
+
+    With `across` the values run to the right.
+    """
+    places, values = [place for place, _ in points], [mean.value for _, mean in points]
+    halves = [math.nan if mean.half_width is None else mean.half_width for _, mean in points]
+    x, y = (values, places) if across else (places, values)
+    axes.errorbar(x, y, xerr=halves if across else None, yerr=None if across else halves, label=label, linestyle="none",
+                  color=shown.colour, marker=shown.marker, capsize=3, elinewidth=1.4, markersize=7)  # fmt: skip
+
+
+def fit_shares(panels: Sequence[Axes], values: Iterable[float], *, which: Literal["x", "y"] = "y") -> str:
+    """Fits an axis of shares to its values, and marks it where it does not begin at zero.
+
+    Returns the sentence of the caption that says so. The panels are on one scale.
+    """
+    low, high = share_limits(values)
+    for axes in panels:
+        (axes.set_xlim if which == "x" else axes.set_ylim)(low, high)
+    if low == 0:
         return ""
-    return f'<text class="value" x="{x}" y="{y - 12:.1f}" text-anchor="middle">{points[index][1]:.2f}</text>'
+    for axes in panels:
+        mark_break(axes, which)
+    return f" The axis runs from {low:g} to {high:g}, not from zero."
 
 
-def stage_label(label: str, index: int, count: int, x: str, height: int) -> str:
-    """A phase on two lines; rounds by number, only every nth of many, and none beside the last phase."""
-    lines = halves(label)
-    kind = "tick"
-    if lines[0] == "Round":
-        if int(lines[1]) % max(1, (count - 3) // 6 + 1) or index == count - 2:
-            return ""
-        kind, lines = "tick round", lines[1:]
-    spans = "".join(f'<tspan x="{x}" dy="{0 if n == 0 else 14}">{escape(word)}</tspan>' for n, word in enumerate(lines))
-    return f'<text class="{kind}" y="{height + 20}" text-anchor="middle">{spans}</text>'
+def share_limits(values: Iterable[float]) -> tuple[float, float]:
+    """Round numbers between 0 and 1, a little beyond the values on both sides."""
+    found = list(values) or [0.0, 1.0]
+    margin = max(0.01, 0.08 * (max(found) - min(found)))
+    low, high = min(found) - margin, max(found) + margin
+    step = next((step for step in (0.01, 0.02, 0.05) if high - low <= 8 * step), 0.1)
+    low = 0.0 if low <= 0.2 * high else round(math.floor(low / step) * step, 2)  # near zero: zero costs little room
+    return low, min(1.0, round(math.ceil(high / step) * step, 2))
 
 
-def halves(label: str) -> list[str]:
-    """Two lines, as even as its words allow; one where it is one word."""
-    words = label.split(" ")
-    cuts = [[" ".join(words[:place]), " ".join(words[place:])] for place in range(1, len(words))]
-    return min(cuts, key=lambda lines: max(map(len, lines)), default=words)
+def mark_break(axes: Axes, which: Literal["x", "y"]) -> None:
+    """Two slanted strokes through the axis, near its beginning."""
+    stroke = [(-1.0, -0.5), (1.0, 0.5)] if which == "y" else [(-0.5, -1.0), (0.5, 1.0)]
+    for place in (0.025, 0.05):
+        x, y = (0.0, place) if which == "y" else (place, 0.0)
+        axes.plot(x, y, marker=stroke, markersize=11, color=GREY, markeredgewidth=1.2, linestyle="none",
+                  transform=axes.transAxes, clip_on=False, zorder=5)  # fmt: skip
 
 
-def spread(positions: Sequence[float], gap: float) -> list[float]:
-    """Label positions moved apart to at least `gap`, around where they belong, in the order given."""
-    order = sorted(range(len(positions)), key=lambda index: positions[index])
-    clusters: list[list[int]] = []
-    placed = list(positions)
-    for index in order:
-        clusters.append([index])
-        while len(clusters) > 1 and placed[clusters[-1][0]] - placed[clusters[-2][-1]] < gap:
-            merged = clusters[-2] + clusters.pop()
-            clusters[-1] = merged
-            middle = sum(positions[member] for member in merged) / len(merged)
-            for rank, member in enumerate(merged):
-                placed[member] = middle + gap * (rank - (len(merged) - 1) / 2)
-    return placed
+def measured_in(axes: Axes, text: str, panel: str = "") -> None:
+    """What the values are, and in which unit, over the axis they belong to: read without turning the head."""
+    axes.set_title(f"{panel}\n{text}" if panel else text, loc="left", linespacing=1.3)
 
 
-def bars(rows: Sequence[Bar], *, legend: Sequence[str]) -> str:
-    """Stacked horizontal bars on one scale, with a legend where there is more than one kind of part."""
-    largest = max((sum(value for _, value in row.parts) for row in rows), default=0) or 1
-    drawn = []
-    for row in rows:
-        left, shapes = 0.0, []
-        for label, value in row.parts:
-            width = 100 * value / largest
-            shapes.append(
-                f'<rect class="{tint(legend, label)}" x="{left:.3f}%" y="0" width="{width:.3f}%" height="14">'
-                f"<title>{escape(label)}</title></rect>"
-            )
-            left += width
-        drawn.append(
-            f'<div class="bar-label">{escape(row.label)}</div>'
-            f'<svg class="bar" width="100%" height="14" role="img" aria-label="{escape(row.label)}: '
-            f'{escape(row.total)}">{"".join(shapes)}</svg><div class="bar-total">{escape(row.total)}</div>'
-        )
-    keys = "".join(f'<span><i class="{tint(legend, name)}"></i>{escape(name)}</span>' for name in legend)
-    return f'<div class="bars">{"".join(drawn)}</div>' + (f'<p class="legend">{keys}</p>' if len(legend) > 1 else "")
+def name_rows(axes: Axes, names: Sequence[str], *, width: int = 22) -> None:
+    """Categories downwards, the first on top."""
+    axes.set_yticks(range(len(names)), [textwrap.fill(name, width) for name in names])
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
 
 
-def tint(legend: Sequence[str], label: str) -> str:
-    """The shade that a part has in its legend."""
-    return f"tint-{legend.index(label) % TINTS if label in legend else 0}"
+def logarithmic(axes: Axes, which: Literal["x", "y"]) -> None:
+    """Decades, with 2 and 5 between them where there are few, written as plain numbers. After drawing."""
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    (axes.set_xscale if which == "x" else axes.set_yscale)("log")
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 100 * low else (1.0,)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
 
 
-def meter(share: float) -> str:
-    """A thin bar from 0 to 1; beyond 1 it is full and in the warning colour."""
-    kind = "meter over" if share > 1 else "meter"
-    return (
-        f'<svg class="{kind}" width="100%" height="5" aria-hidden="true"><rect class="track" width="100%" height="5"/>'
-        f'<rect class="level" width="{100 * min(1.0, share):.1f}%" height="5"/></svg>'
-    )
+def ticks_at(axis: Axis, values: Iterable[float]) -> None:
+    """Ticks where something was measured, and nowhere else."""
+    axis.set_major_locator(FixedLocator(sorted(set(values))))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
 
 
-def shorten(label: str, most: int = 12) -> str:
-    """A label that fits into the margin."""
-    return label if len(label) <= most else label[: most - 1] + "…"
+def legend(picture: Picture) -> None:
+    """One for all panels, below them, each series once."""
+    shown: dict[str, Artist] = {}
+    for axes in picture.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            shown.setdefault(label, handle)
+    if shown:
+        labels = [wrapped(label, 26) for label in shown]
+        widths = [max(map(len, label.splitlines())) + 6 for label in labels]
+        room = int(LETTERS * picture.get_figwidth())
+        columns = len(labels) if sum(widths) <= room else max(1, room // max(widths))
+        picture.legend(list(shown.values()), labels, loc="outside lower center", ncols=columns)
+
+
+def wrapped(message: str, width: int) -> str:
+    """In as few lines as it takes, of about equal length, and no number apart from its name or unit."""
+    joined = re.sub(r" (?=[-+]?\d)|(?<=\d) (?=(?:s|ms|dB|[kMG]B|bytes)\b)", "\u00a0", message)
+    lines = textwrap.wrap(joined, width, break_on_hyphens=False)
+    while width > 1 and len(narrower := textwrap.wrap(joined, width - 1, break_on_hyphens=False)) == len(lines):
+        lines, width = narrower, width - 1
+    return "\n".join(lines)
+
+
+def figure(picture: Picture, name: str, *, message: str, caption: str) -> Figure:
+    """The picture, with its message over it, as a part of a document. Its bytes depend on what is drawn alone."""
+    inches = float(picture.get_figwidth())
+    picture.suptitle(wrapped(message, int(inches * 9.9)), x=0.012, ha="left", fontweight="bold")
+    picture.draw_without_rendering()
+    picture.set_layout_engine("none")  # it is laid out once, the same way for every file
+    svg = io.BytesIO()
+    picture.savefig(svg, format="svg", metadata={"Date": None, "Title": message})
+    return Figure(name, message, caption, svg.getvalue(), inches)
+
+
+def keep(picture: Picture, drawn: Figure, folder: Path, *, dpi: int) -> Figure:
+    """Writes NAME.png and NAME.svg of a picture that `figure` drew."""
+    folder.mkdir(parents=True, exist_ok=True)
+    png = folder / f"{drawn.name}.png"
+    png.with_suffix(".svg").write_bytes(drawn.svg)
+    picture.savefig(png, dpi=dpi, metadata={"Software": None})
+    return replace(drawn, png=png)

@@ -1,72 +1,50 @@
-"""The sections of the report about what travelled, how long it took, and what it rests on."""
+"""The chapters of a run's report about what travelled, how long it took, and what it rests on."""
 
-from collections import Counter
-from html import escape
-
-from siloseal.report import charts as charts
-from siloseal.report import wording
-from siloseal.report.markup import section, table
+from siloseal.report.cost_charts import timing_chart, traffic_charts
+from siloseal.report.document import Block, Cell, Chapter, Paragraph, Table
 from siloseal.runs.metrics import ProtectionMetric, TimingMetric, TrafficMetric, phase_title
 from siloseal.runs.summary import Run
 
-PHASES = ("enrolment", "warm_start", "phase_1", "phase_2", "fedavg")
 
-
-def uploads(run: Run) -> str:
+def uploads(run: Run) -> Chapter:
     """What travelled, and whether the aggregator could read it."""
-    rows = []
-    for upload in run.of(ProtectionMetric):
-        hidden = upload.hidden_from_aggregator
-        badge = '<span class="badge">Hidden</span>' if hidden else '<span class="badge bad">Not hidden</span>'
-        rows.append([
-            badge, phase_title(upload.stage),
-            f'{escape(upload.what)}<div class="{"fine" if hidden else "fine bad"}">{escape(upload.note)}</div>'
-            f'<div class="fine"><code>{escape(upload.scheme)}</code></div>',
-        ])  # fmt: skip
-    columns = ["From the aggregator", "Phase", "What, and by which sum"]
-    body = table(columns, rows, numbers=()) if rows else "<p>None recorded.</p>"
-    return section("uploads", "Uploads", "What left the silos, and how each upload was protected on its way.", body)
+    rows = tuple(
+        (
+            phase_title(upload.stage),
+            upload.what,
+            Cell("Hidden", tone="good") if upload.hidden_from_aggregator else Cell("Not hidden", tone="bad"),
+            upload.note,
+            upload.scheme,
+        )
+        for upload in run.of(ProtectionMetric)
+    )
+    columns = ("Phase", "What", "From the aggregator", "Which means", "Secure sum")
+    body: Block = Table("", columns, rows) if rows else Paragraph("None recorded.")
+    return Chapter("uploads", "Uploads", "What left the silos, and how each upload was protected on its way.", (body,))
 
 
-def traffic(run: Run) -> str:
+def traffic(run: Run) -> Chapter:
     """Bytes by phase and by silo."""
     entries = run.of(TrafficMetric)
-    phases = [phase for phase in PHASES if any(entry.stage == phase for entry in entries)]
-    names = list(dict.fromkeys(entry.silo for entry in entries))
-
-    weights: Counter[tuple[str, str]] = Counter()
-    for entry in entries:
-        weights[entry.stage, entry.silo] += entry.sent_bytes + entry.received_bytes
-
-    def bar(label: str, parts: list[tuple[str, float]]) -> charts.Bar:
-        return charts.Bar(label, parts, wording.size(sum(value for _, value in parts)))
-
-    by_phase = [bar(phase_title(phase), [(name, weights[phase, name]) for name in names]) for phase in phases]
-    by_silo = [bar(name, [(phase_title(phase), weights[phase, name]) for phase in phases]) for name in names]
-    rows = [
-        [escape(entry.silo), phase_title(entry.stage), f"{entry.sent_bytes:,}", f"{entry.received_bytes:,}"]
+    rows = tuple(
+        (entry.silo, phase_title(entry.stage), f"{entry.sent_bytes:,}", f"{entry.received_bytes:,}")
         for entry in entries
-    ]
-    body = (
-        f'<div class="columns"><div><h3>By phase</h3>{charts.bars(by_phase, legend=names)}</div>'
-        f"<div><h3>By silo</h3>{charts.bars(by_silo, legend=[phase_title(phase) for phase in phases])}</div></div>"
-        "<details><summary>Every count</summary>"
-        f"{table(['Silo', 'Phase', 'Bytes sent', 'Bytes received'], rows, numbers=(2, 3))}</details>"
     )
-    return section("traffic", "Traffic", "Bytes sent and received, as the silos count them.", body)
+    columns = ("Silo", "Phase", "Bytes sent", "Bytes received")
+    table = Table("Every count", columns, rows, numbers=(2, 3), folded=True)
+    blocks: tuple[Block, ...] = (*traffic_charts(entries), table)
+    return Chapter("traffic", "Traffic", "Bytes sent and received, as the silos count them.", blocks)
 
 
-def timings(run: Run) -> str:
+def timings(run: Run) -> Chapter:
     """Seconds by phase."""
-    rows = [
-        charts.Bar(phase_title(entry.stage), [("", entry.seconds)], wording.duration(entry.seconds))
-        for entry in run.of(TimingMetric)
-    ]
-    return section("timings", "Timings", "Wall-clock time by phase, as measured.", charts.bars(rows, legend=[]))
+    chart = timing_chart(run.of(TimingMetric))
+    body: Block = Paragraph("None recorded.") if chart is None else chart
+    return Chapter("timings", "Timings", "Wall-clock time by phase, as measured.", (body,))
 
 
-def parameters(run: Run) -> str:
+def parameters(run: Run) -> Chapter:
     """What the guarantees rest on."""
-    rows = [[escape(name), f"<code>{escape(value)}</code>"] for name, value in run.summary.parameters.items()]
-    return section("parameters", "Parameters", "What the guarantees above rest on.",
-                   table(["Parameter", "Value"], rows, numbers=()))  # fmt: skip
+    rows = tuple(run.summary.parameters.items())
+    table = Table("", ("Parameter", "Value"), rows)
+    return Chapter("parameters", "Parameters", "What the guarantees above rest on.", (table,))

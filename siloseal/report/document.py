@@ -6,7 +6,7 @@ plain: a renderer escapes it, so no name of a silo becomes markup.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 Tone = Literal["plain", "good", "bad"]
 
@@ -49,8 +49,8 @@ class Figure:
     svg: bytes
     inches: float
     """Width at which the text of the chart has its intended size."""
-    files: tuple[Path, ...] = ()
-    """The same picture, kept beside the report; the first one is the PNG."""
+    png: Path | None = None
+    """The same picture on the disk, where it is kept beside the report; its SVG lies beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,6 @@ class Command:
 
 
 Block = Paragraph | Table | Figure | Tiles | Notes | Quotes | Command
-B = TypeVar("B", bound=Block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +103,17 @@ class Chapter:
     lead: str
     blocks: tuple[Block, ...]
 
-    def of(self, kind: type[B]) -> list[B]:
-        """The blocks of one kind, in order."""
-        return [block for block in self.blocks if isinstance(block, kind)]
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        return tuple(block for block in self.blocks if isinstance(block, Figure))
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        return tuple(block for block in self.blocks if isinstance(block, Table))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(text for block in self.blocks if isinstance(block, Notes) for text in block.texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +128,7 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """Something that must not be overlooked, and the chapter that says more."""
+    """Something that must not be overlooked, and the name of the chapter that says more."""
 
     title: str
     text: str

@@ -19,7 +19,7 @@ from siloseal.federation.records.storage import write_atomically
 Images = NDArray[np.uint8]
 Labels = NDArray[np.int64]
 
-GAP = 1  # pixels between the images of a grid, before it is enlarged
+PAPER = 170  # grey between the images of a grid: neither their black nor their white
 
 
 def quantise(images: Tensor) -> Images:
@@ -63,12 +63,18 @@ def square_grid(images: Images, *, side: int) -> Images:
     return paste([shown[start : start + columns] for start in range(0, len(shown), columns)], columns)
 
 
-def paste(rows: list[Images], columns: int) -> Images:
-    """Rows of images on one canvas (C, H, W)."""
+def gap_of(height: int) -> int:
+    """Pixels between the images of a grid, before it is enlarged."""
+    return max(1, round(height / 8))
+
+
+def paste(rows: list[Images], columns: int, *, paper: int = PAPER) -> Images:
+    """Rows of images on one canvas (C, H, W), with `paper` between them."""
     channels, height, width = rows[0].shape[1:]
     columns = min(columns, max(len(row) for row in rows))
-    high, wide = height + GAP, width + GAP
-    grid = np.zeros((channels, len(rows) * high - GAP, columns * wide - GAP), dtype=np.uint8)
+    gap = gap_of(height)
+    high, wide = height + gap, width + gap
+    grid = np.full((channels, len(rows) * high - gap, columns * wide - gap), paper, dtype=np.uint8)
     for y, row in enumerate(rows):
         for x, image in enumerate(row):
             grid[:, y * high : y * high + height, x * wide : x * wide + width] = image

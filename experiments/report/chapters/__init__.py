@@ -4,10 +4,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import assert_never
 
-from siloseal.experiments import figures
 from siloseal.experiments.comparison.rows import Measured
 from siloseal.experiments.report.averages import varied
-from siloseal.experiments.report.chapter import Chapter, ChapterKind, Figure, Table
+from siloseal.experiments.report.chapter import LIMITS, ChapterKind
 from siloseal.experiments.report.chapters import (
     audit,
     cheating,
@@ -21,6 +20,8 @@ from siloseal.experiments.report.chapters import (
     traffic,
 )
 from siloseal.experiments.report.chapters.draft import Album, Draft
+from siloseal.report import charts
+from siloseal.report.document import Chapter, Command, Figure, Notes, Table
 
 __all__ = ["ChapterKind", "draw"]
 
@@ -34,13 +35,13 @@ def draw(
     folder_of: Callable[[str], Path] | None = None,
     command: str = "",
     seconds: float = 0.0,
-    dpi: int = figures.DPI,
+    dpi: int = charts.DPI,
 ) -> Chapter:
     """Draws what the cells have, and notes what they lack.
 
     `folder_of` finds the folder of a cell by its digest; `seconds` is what the cells took together.
     """
-    with figures.style():
+    with charts.style():
         made = drafted(kind, cells, Album(figures_dir, name, dpi), folder_of)
     averaged = [axis for axis in varied(cells) if axis not in made.axes]
     notes = [part for part in made.parts if isinstance(part, str)]
@@ -52,11 +53,12 @@ def draw(
         name=name,
         title=made.title if name == kind else f"{made.title}: {name}",
         lead=made.lead,
-        figures=tuple(part for part in made.parts if isinstance(part, Figure)),
-        tables=tuple(part for part in made.parts if isinstance(part, Table)),
-        notes=tuple(notes),
-        command=command,
-        seconds=seconds,
+        blocks=(
+            *([Command(command, seconds)] if command else []),
+            *(part for part in made.parts if isinstance(part, Figure)),
+            *(part for part in made.parts if isinstance(part, Table)),
+            *([Notes(tuple(notes), LIMITS)] if notes else []),
+        ),
     )
 
 

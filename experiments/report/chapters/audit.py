@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
-from siloseal.experiments import figures
 from siloseal.experiments.comparison.rows import Label, Measured
-from siloseal.experiments.report.averages import at, choices, is_number, mean, numbers
-from siloseal.experiments.report.chapter import Figure, Table
+from siloseal.experiments.report.averages import at, choices, is_number, numbers
 from siloseal.experiments.report.chapters.draft import Album, Draft, Part
 from siloseal.experiments.report.chapters.words import missing, text_of
+from siloseal.report import charts, wording
+from siloseal.report.document import Figure, Table
+from siloseal.report.intervals import Mean, averaged, mean
 
 LEAD = (
     "A canary is put into training or left out, and the audit guesses which. From how often it is right follows a "
@@ -70,22 +71,22 @@ def series(cells: Sequence[Measured]) -> dict[str, list[Point]]:
 def picture(cells: Sequence[Measured], album: Album) -> Figure:
     """Where the bounds lie, and where none of a sound silo may."""
     trainings: list[Label] = choices(cells, TRAINING) or [""]
-    drawn, panels = figures.panels(len(trainings), columns=2, height=4.4)
+    drawn, panels = charts.panels(len(trainings), columns=2, height=4.4)
     kinds = list(series(cells))
     for training, axes in zip(trainings, panels, strict=True):
         scatter(axes, series(at(cells, training=training) if training else cells), kinds)
-        figures.measured_in(axes, "lower bound on epsilon from the audit", text_of(training))
-    figures.legend(drawn)
+        charts.measured_in(axes, "lower bound on epsilon from the audit", text_of(training))
+    charts.legend(drawn)
     return album.keep(drawn, "bounds", message=message(cells), caption=caption(cells))
 
 
 def scatter(axes: Axes, found: dict[str, list[Point]], kinds: Sequence[str]) -> None:
     """The points of one panel, each kind with the look of its place among all."""
     reach = 1.12 * max(0.1, *(value for pairs in found.values() for point in pairs for value in point))
-    axes.fill_between([0, reach], [0, reach], reach, color=figures.PALE, linewidth=0, label="above the ledger")
-    axes.plot([0, reach], [0, reach], color=figures.GREY, linewidth=1.2)
+    axes.fill_between([0, reach], [0, reach], reach, color=charts.PALE, linewidth=0, label="above the ledger")
+    axes.plot([0, reach], [0, reach], color=charts.GREY, linewidth=1.2)
     for kind, pairs in found.items():
-        look = figures.look(kinds.index(kind))
+        look = charts.look(kinds.index(kind))
         if pairs:
             axes.plot(aside(pairs, 0.012 * reach), [y for _, y in pairs], color=look.colour, marker=look.marker,
                       linestyle="none", markersize=8, label=kind, markeredgecolor="white", clip_on=False)  # fmt: skip
@@ -110,11 +111,11 @@ def caption(cells: Sequence[Measured]) -> str:
         least, most = f"{min(trials):,.0f}", f"{max(trials):,.0f}"
         words += f" {least if least == most else f'{least} to {most}'} trials a point."
     if delta := numbers(cells, "delta"):
-        words += f" Epsilons are at delta {figures.plain(max(delta))}."
+        words += f" Epsilons are at delta {wording.plain(max(delta))}."
     if confidence := numbers(cells, "confidence"):
         risk, count = 1 - min(confidence), len(points(sound(cells)))
-        words += f" Each bound holds with confidence {figures.plain(round(100 * (1 - risk), 6))} %"
-        words += f"; of {count} on sound silos at most {figures.plain(round(count * risk, 6))} are wrong on average."
+        words += f" Each bound holds with confidence {wording.plain(round(100 * (1 - risk), 6))} %"
+        words += f"; of {count} on sound silos at most {wording.plain(round(count * risk, 6))} are wrong on average."
     return words
 
 
@@ -139,14 +140,14 @@ def message(cells: Sequence[Measured]) -> str:
 def table(cells: Sequence[Measured]) -> Table:
     """Bounds by the ledger's epsilon."""
     axes = [axis for axis in (TRAINING, "epsilon", FLAW) if choices(cells, axis)]
-    rows = []
+    rows, means = [], list[Mean]()
     for labels in dict.fromkeys(tuple(cell.labels.get(axis, "") for axis in axes) for cell in cells):
         there = at(cells, **dict(zip(axes, labels, strict=True)))
         bounds, ledger = numbers(there, "lower_bound"), [x for x, _ in points(there)]
         found, gaussian = mean(bounds), mean(numbers(there, "gaussian_lower_bound"))
+        means += [one for one in (found, gaussian) if one]
         above = f"{sum(y > x for x, y in points(there))} of {len(there)}"
         shown = (found.text(2) if found else "", f"{max(bounds):.2f}", gaussian.text(2) if gaussian else "none", above)
         rows.append((*map(text_of, labels), f"{max(ledger):.2f}", *shown))
     columns = (*axes, "ledger's epsilon", "lower bound", "largest bound", "bound if Gaussian", "above the ledger")
-    return Table("Lower bounds, mean ± half the width of its 95 % confidence interval over seeds", columns, tuple(rows),
-                 tuple(range(len(axes), len(columns))))  # fmt: skip
+    return Table(averaged("Lower bounds", means), columns, tuple(rows), tuple(range(len(axes), len(columns))))

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from matplotlib.patches import Rectangle
 
-from siloseal.experiments import figures
 from siloseal.experiments.attacks.cheat_names import WITH_A_SILO
 from siloseal.experiments.comparison.rows import Measured, Row
 from siloseal.experiments.report.averages import at, choices
-from siloseal.experiments.report.chapter import Figure, Table
 from siloseal.experiments.report.chapters.draft import Album, Draft, Part
 from siloseal.experiments.report.chapters.words import missing, text_of
+from siloseal.report import charts
+from siloseal.report.document import Figure, Table
 
 LEAD = (
     "An aggregator that looks, computes and lies, alone or together with one of four silos, tried against real silos: "
@@ -88,7 +88,7 @@ def cheats_of(found: Outcomes) -> list[str]:
 def picture(found: Outcomes, album: Album) -> Figure:
     """Words on colours and hatches: none of the three alone. A cheat is a row, a sum a column."""
     rows, sums = lines(cheats_of(found)), list(found)
-    drawn, (axes,) = figures.panels(1, height=1.1 + 0.42 * len(rows), width=max(figures.WIDTH, 2.0 + 0.95 * len(sums)))
+    drawn, (axes,) = charts.panels(1, height=1.1 + 0.42 * len(rows), width=max(charts.WIDTH, 2.0 + 0.95 * len(sums)))
     for row, cheat in enumerate(rows):
         if cheat in (ALONE, TOGETHER):
             axes.text(-0.48, row + 0.1, cheat, ha="left", va="center", fontsize=10.5, fontweight="bold")
@@ -100,7 +100,7 @@ def picture(found: Outcomes, album: Album) -> Figure:
                                      edgecolor="#b06a50" if hatch else "#ffffff", linewidth=0))  # fmt: skip
             axes.text(column, row, textwrap.fill(text, 9), ha="center", va="center", fontsize=9.5, linespacing=1.0,
                       fontweight="bold" if text.startswith(LEARNT) else "normal")  # fmt: skip
-    figures.name_rows(axes, ["" if cheat in (ALONE, TOGETHER) else cheat for cheat in rows])
+    charts.name_rows(axes, ["" if cheat in (ALONE, TOGETHER) else cheat for cheat in rows])
     axes.set_xlim(-0.5, len(sums) - 0.5)
     axes.set_xticks(range(len(sums)), [textwrap.fill(scheme, 10) for scheme in sums])
     axes.xaxis.tick_top()

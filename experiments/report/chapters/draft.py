@@ -6,8 +6,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure as Picture
 
-from siloseal.experiments import figures
-from siloseal.experiments.report.chapter import Figure, Table
+from siloseal.report import charts
+from siloseal.report.document import Figure, Table
 
 Part = Figure | Table | str
 """What a piece of a chapter gives: something to show, or the sentence that says what is missing or what to mind."""
@@ -29,10 +29,9 @@ class Album:
 
     folder: Path
     chapter: str
-    dpi: int = figures.DPI
+    dpi: int = charts.DPI
 
     def keep(self, picture: Picture, name: str, *, message: str, caption: str) -> Figure:
         """Saves it as CHAPTER-NAME."""
-        full = f"{self.chapter}-{name}"
-        png, svg = figures.save(picture, self.folder, full, message=message, dpi=self.dpi)
-        return Figure(full, message, caption, png, svg)
+        drawn = charts.figure(picture, f"{self.chapter}-{name}", message=message, caption=caption)
+        return charts.keep(picture, drawn, self.folder, dpi=self.dpi)

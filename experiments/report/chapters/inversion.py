@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from siloseal.experiments import figures
 from siloseal.experiments.comparison.rows import Label, Measured
-from siloseal.experiments.report.averages import Mean, at, bands, choices, mean, numbers
-from siloseal.experiments.report.chapter import Figure, Table
+from siloseal.experiments.report.averages import at, choices, numbers
 from siloseal.experiments.report.chapters.draft import Album, Draft, Part
 from siloseal.experiments.report.chapters.words import missing, text_of
 from siloseal.federation.errors import DataError
+from siloseal.report import charts
+from siloseal.report.document import Figure, Table
+from siloseal.report.intervals import Mean, averaged, bands, mean
 
 MOST_IMAGES = 8
 GAP = 3  # pixels between images
@@ -86,7 +87,7 @@ def strip(cells: Sequence[Measured], pairs: Pairs, album: Album) -> Figure:
     originals = [next(pair[0] for (_, kept), pair in pairs.items() if kept == seed) for seed in seeds]
     rebuilt = [[pairs[one, seed][1] if (one, seed) in pairs else None for seed in seeds] for one in protections]
     height, width = (max(image.shape[side] for image in originals) for side in (0, 1))
-    picture, (axes,) = figures.panels(1, height=1.1 + 4.4 * (1 + len(protections)) / max(len(seeds), 5))
+    picture, (axes,) = charts.panels(1, height=1.1 + 4.4 * (1 + len(protections)) / max(len(seeds), 5))
     axes.imshow(mosaic([originals, *rebuilt], height, width), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
     names = ["original", *(row_name(cells, one) for one in protections)]
     axes.set_yticks([(height + GAP) * n + height / 2 for n in range(len(names))], names)
@@ -166,6 +167,6 @@ def table(cells: Sequence[Measured]) -> Table:
         attack, guess, better = mean(numbers(there, "psnr")), mean(numbers(there, "baseline_psnr")), gain(cells, one)
         texts = (found.text(1) if found else "not measured" for found in (attack, guess, better))
         rows.append((text_of(one), *texts, verdict(better) if better else "not measured", str(len(there))))
-    caption = "PSNR in dB, mean ± half the width of its 95 % confidence interval over images"
+    caption = averaged("PSNR in dB", psnr(cells).values(), "images")
     columns = ("protection", "attack (dB)", "guess (dB)", "attack above guess (dB)", "verdict", "images")
     return Table(caption, columns, tuple(rows), (1, 2, 3, 5))

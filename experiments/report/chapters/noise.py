@@ -4,24 +4,13 @@ from collections.abc import Callable, Sequence
 
 from matplotlib.axes import Axes
 
-from siloseal.experiments import figures
 from siloseal.experiments.comparison.rows import Measured
-from siloseal.experiments.report.averages import (
-    Mean,
-    accuracy,
-    at,
-    bands,
-    choices,
-    headline,
-    is_number,
-    kind_of,
-    mean,
-    numbers,
-)
-from siloseal.experiments.report.chapter import Figure, Table
+from siloseal.experiments.report.averages import accuracy, at, choices, headline, is_number, kind_of, numbers
 from siloseal.experiments.report.chapters.draft import Album, Draft, Part
 from siloseal.experiments.report.chapters.words import ACCURACY, doubts, missing, ranked, ranking, text_of
-from siloseal.report import wording
+from siloseal.report import charts, wording
+from siloseal.report.document import Figure, Table
+from siloseal.report.intervals import Mean, averaged, bands, ends, mean
 
 LEAD = (
     "The same privacy by different hands: noise in every training step, noise that each silo or the aggregator adds to "
@@ -95,9 +84,9 @@ def drawn(axes: Axes, curves: Curves, cells: Sequence[Measured]) -> str:
     """Draws them over epsilon, a kind of noise alike in every picture, and says what their bands are."""
     kinds = [text_of(kind) for kind in choices(cells, "noise")]
     for kind, points in curves.items():
-        figures.curve(axes, points, figures.look(kinds.index(kind)), kind)
-    figures.logarithmic(axes, "x")
-    figures.ticks_at(axes.xaxis, [epsilon for points in curves.values() for epsilon, _ in points])
+        charts.curve(axes, points, charts.look(kinds.index(kind)), kind)
+    charts.logarithmic(axes, "x")
+    charts.ticks_at(axes.xaxis, [epsilon for points in curves.values() for epsilon, _ in points])
     axes.set_xlabel("epsilon (privacy loss; smaller protects more)")
     return bands(one for points in curves.values() for _, one in points)
 
@@ -111,24 +100,25 @@ def common(curves: Curves) -> tuple[float, dict[str, Mean]]:
 
 def accuracies(curves: Curves, cells: Sequence[Measured], album: Album) -> Figure:
     """Accuracy against epsilon."""
-    picture, (axes,) = figures.panels(1, height=4.0)
+    picture, (axes,) = charts.panels(1, height=4.0)
     sentence = drawn(axes, curves, cells)
-    figures.measured_in(axes, ACCURACY)
-    figures.legend(picture)
+    charts.measured_in(axes, ACCURACY)
+    fitted = charts.fit_shares([axes], ends(one for points in curves.values() for _, one in points))
+    charts.legend(picture)
     epsilon, means = common(curves)
     message = f"At epsilon {epsilon:g} {ranking(means)}"
-    caption = f"Final accuracy of the {headline(cells)} classifier.{at_delta(cells, 'accuracy')} {sentence}"
+    caption = f"Final accuracy of the {headline(cells)} classifier.{at_delta(cells, 'accuracy')} {sentence}{fitted}"
     return album.keep(picture, "accuracy", message=message, caption=caption)
 
 
 def errors(curves: Curves, cells: Sequence[Measured], album: Album) -> Figure:
     """Error against epsilon, relative to the least that any noise could have."""
-    picture, (axes,) = figures.panels(1, height=4.0)
+    picture, (axes,) = charts.panels(1, height=4.0)
     sentence = drawn(axes, curves, cells)
-    axes.axhline(1.0, color=figures.GREY, linewidth=1)
-    figures.logarithmic(axes, "y")
-    figures.measured_in(axes, "error of the sum (times the central Gaussian's)")
-    figures.legend(picture)
+    axes.axhline(1.0, color=charts.GREY, linewidth=1)
+    charts.logarithmic(axes, "y")
+    charts.measured_in(axes, "error of the sum (times the central Gaussian's)")
+    charts.legend(picture)
     epsilon, means = common(curves)
     least_first = ranked(means)[::-1]
     told = ", ".join(f"{kind} {error.value:.2f}" for kind, error in least_first)
@@ -144,7 +134,7 @@ def at_delta(cells: Sequence[Measured], measure: str) -> str:
     found = sorted(set(numbers([cell for cell in cells if cell.find(measure)], "delta")))
     if not found:
         return " Their delta was not recorded with these cells."
-    return f" Epsilons are at delta {' to '.join(figures.plain(one) for one in (found[0], found[-1])[: len(found)])}."
+    return f" Epsilons are at delta {' to '.join(wording.plain(one) for one in (found[0], found[-1])[: len(found)])}."
 
 
 def results(curves: Curves, caption: str) -> Table:
@@ -154,9 +144,12 @@ def results(curves: Curves, caption: str) -> Table:
         (kind, *(dict(points)[one].text() if one in dict(points) else "not measured" for one in epsilons))
         for kind, points in curves.items()
     )
-    caption += ", mean ± half the width of its 95 % confidence interval"
+    means = (one for points in curves.values() for _, one in points)
     return Table(
-        caption, ("noise", *(f"epsilon {one:g}" for one in epsilons)), rows, tuple(range(1, 1 + len(epsilons)))
+        averaged(caption, means),
+        ("noise", *(f"epsilon {one:g}" for one in epsilons)),
+        rows,
+        tuple(range(1, 1 + len(epsilons))),
     )
 
 

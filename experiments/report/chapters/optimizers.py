@@ -3,12 +3,13 @@
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from siloseal.experiments import figures
 from siloseal.experiments.comparison.rows import Label, Measured
-from siloseal.experiments.report.averages import Mean, accuracy, at, bands, choices, headline, mean, numbers
-from siloseal.experiments.report.chapter import Figure, Table
+from siloseal.experiments.report.averages import accuracy, at, choices, headline, numbers
 from siloseal.experiments.report.chapters.draft import Album, Draft, Part
-from siloseal.experiments.report.chapters.words import ACCURACY, guarantee, missing, ranking, text_of
+from siloseal.experiments.report.chapters.words import ACCURACY, missing, ranking, text_of
+from siloseal.report import charts, wording
+from siloseal.report.document import Figure, Table
+from siloseal.report.intervals import Mean, averaged, bands, ends, mean
 
 NO_GUARANTEE = 10.01
 """From here on this chapter speaks of no guarantee, earlier than other reports do: 10, a weak promise, is the most that
@@ -54,23 +55,24 @@ def curve_of(cells: Sequence[Measured]) -> Curve:
 
 def convergence(cells: Sequence[Measured], sigmas: Sequence[Label], album: Album) -> Figure:
     """A panel a sigma, a curve an optimizer."""
-    picture, panels = figures.panels(len(sigmas), columns=2, height=2.75, share=True)
+    picture, panels = charts.panels(len(sigmas), columns=2, height=2.75, share=True)
     drawn: list[Mean] = []
     for sigma, panel in zip(sigmas, panels, strict=True):
         for index, optimizer in enumerate(choices(cells, "optimizer")):
             points = curve_of(at(cells, sigma=sigma, optimizer=optimizer))
             if points:
-                figures.curve(panel, points, figures.look(index), text_of(optimizer))
+                charts.curve(panel, points, charts.look(index), text_of(optimizer))
                 drawn += [value for _, value in points]
         name = textwrap.fill(f"sigma {text_of(sigma)}: {worth(at(cells, sigma=sigma))}", 36)
-        figures.measured_in(panel, ACCURACY, name)
+        charts.measured_in(panel, ACCURACY, name)
     for panel in panels[-2:]:
         panel.set_xlabel("private steps of each silo (count)")
-    figures.legend(picture)
+    fitted = charts.fit_shares(panels, ends(drawn))
+    charts.legend(picture)
     caption = (
         f"Accuracy of the {headline(cells)} classifier on real test images. {bands(drawn)} Of the sigmas with a "
         "guarantee, and of those without, the title takes the one where the optimizers end furthest apart, "
-        "beyond doubt if any do."
+        f"beyond doubt if any do.{fitted}"
     )
     return album.keep(picture, "convergence", message=message(cells), caption=caption)
 
@@ -82,7 +84,7 @@ def spent(cells: Sequence[Measured]) -> float | None:
 
 def worth(cells: Sequence[Measured]) -> str:
     """What the noise protects."""
-    return guarantee(spent(cells), max(numbers(cells, "delta"), default=None), limit=NO_GUARANTEE)
+    return wording.guarantee(spent(cells), max(numbers(cells, "delta"), default=None), limit=NO_GUARANTEE)
 
 
 def finals(cells: Sequence[Measured]) -> dict[Label, dict[str, Mean]]:
@@ -98,36 +100,38 @@ def finals(cells: Sequence[Measured]) -> dict[Label, dict[str, Mean]]:
 
 def message(cells: Sequence[Measured]) -> str:
     """The ranking where it differs most, among the sigmas that protect anyone, and then among the others."""
-    ends = finals(cells)
-    if not ends:
+    found = finals(cells)
+    if not found:
         return "How accuracy grows with private steps"
-    epsilons = {sigma: spent(at(cells, sigma=sigma)) for sigma in ends}
-    private = [sigma for sigma, found in epsilons.items() if found is not None and found < NO_GUARANTEE]
-    others = [sigma for sigma in ends if sigma not in private]
-    said = [most_apart(ends, private)] if private else []
-    said += [f"without a meaningful guarantee, {most_apart(ends, others)}"] if others else []
+    epsilons = {sigma: spent(at(cells, sigma=sigma)) for sigma in found}
+    private = [sigma for sigma, paid in epsilons.items() if paid is not None and paid < NO_GUARANTEE]
+    others = [sigma for sigma in found if sigma not in private]
+    said = [most_apart(found, private)] if private else []
+    said += [f"without a meaningful guarantee, {most_apart(found, others)}"] if others else []
     whole = "; ".join(said)
     return whole[0].upper() + whole[1:]
 
 
-def most_apart(ends: Mapping[Label, Mapping[str, Mean]], sigmas: Sequence[Label]) -> str:
+def most_apart(finals: Mapping[Label, Mapping[str, Mean]], sigmas: Sequence[Label]) -> str:
     """Like "at sigma 5 DP-Adam reaches 0.62, DP-SGD 0.41", of the sigma with the widest gap, of those that are sure."""
 
     def gap(sigma: Label) -> tuple[bool, float]:
-        found = sorted(ends[sigma].values(), key=lambda one: one.value)
+        found = sorted(finals[sigma].values(), key=lambda one: one.value)
         return found[-1].apart(found[0]), found[-1].value - found[0].value
 
     sigma = max(sigmas, key=gap)
-    return f"at sigma {text_of(sigma)} {ranking(ends[sigma])}"
+    return f"at sigma {text_of(sigma)} {ranking(finals[sigma])}"
 
 
 def table(cells: Sequence[Measured]) -> Table:
     """What the curves end at."""
     optimizers = [text_of(one) for one in choices(cells, "optimizer")]
+    found = finals(cells)
     rows = tuple(
-        (text_of(sigma), *(ends[one].text() if one in ends else "not measured" for one in optimizers),
+        (text_of(sigma), *(reached[one].text() if one in reached else "not measured" for one in optimizers),
          worth(at(cells, sigma=sigma)))
-        for sigma, ends in finals(cells).items()
+        for sigma, reached in found.items()
     )  # fmt: skip
-    caption = "Final accuracy by sigma and optimizer, mean ± half the width of its 95 % confidence interval"
+    means = (one for reached in found.values() for one in reached.values())
+    caption = averaged("Final accuracy by sigma and optimizer", means)
     return Table(caption, ("sigma", *optimizers, "largest guarantee spent"), rows, tuple(range(1 + len(optimizers))))

@@ -5,14 +5,15 @@ from itertools import product
 
 from matplotlib.axes import Axes
 
-from siloseal.experiments import figures
 from siloseal.experiments.comparison.rows import Label, Measured, Row
-from siloseal.experiments.report.averages import Mean, at, bands, choices, is_number, mean, numbers, varied
-from siloseal.experiments.report.chapter import Figure, Table
+from siloseal.experiments.report.averages import at, choices, is_number, numbers, varied
 from siloseal.experiments.report.chapters.draft import Album, Draft, Part
 from siloseal.experiments.report.chapters.words import missing, text_of
+from siloseal.report import charts
+from siloseal.report.document import Figure, Table
+from siloseal.report.intervals import Mean, averaged, bands, ends, mean
 
-MOST_LINES, MOST_BARS = len(figures.COLOURS), 24
+MOST_LINES, MOST_ROWS = len(charts.COLOURS), 24
 
 Point = tuple[Label, ...]
 """A choice for each axis that varies."""
@@ -23,7 +24,7 @@ def draft(cells: Sequence[Measured], album: Album) -> Draft:
     shown = headline_row(cells)
     axes = varied(cells) or list(dict.fromkeys(axis for cell in cells for axis in cell.labels))[:1]
     parts: list[Part] = []
-    means = {} if shown is None else averaged(cells, axes, shown)
+    means = {} if shown is None else averages(cells, axes, shown)
     if shown is None or not means:
         parts.append(missing("the overview", "cells that measured something"))
     else:
@@ -43,7 +44,7 @@ def headline_row(cells: Sequence[Measured]) -> Row | None:
     return next(final, rows[0] if rows else None)
 
 
-def averaged(cells: Sequence[Measured], axes: Sequence[str], shown: Row) -> dict[Point, Mean]:
+def averages(cells: Sequence[Measured], axes: Sequence[str], shown: Row) -> dict[Point, Mean]:
     """The headline number of every combination that was measured."""
     means = {}
     for point in product(*(choices(cells, axis) for axis in axes)):
@@ -81,48 +82,55 @@ def lines(means: dict[Point, Mean], axes: Sequence[str]) -> dict[str, list[tuple
 
 
 def most_shown(means: dict[Point, Mean], axes: Sequence[str]) -> int:
-    """How many lines or bars a reader can tell apart."""
-    return MOST_BARS if abscissa(means, axes) is None else MOST_LINES
+    """How many lines or rows a reader can tell apart."""
+    return MOST_ROWS if abscissa(means, axes) is None else MOST_LINES
 
 
 def picture(means: dict[Point, Mean], axes: Sequence[str], shown: Row, album: Album) -> Figure:
-    """Lines over numbers, bars over words."""
+    """Lines over numbers, dots beside words."""
     across = abscissa(means, axes)
     label = named(shown) + (f" ({shown.unit or 'share of 1'})" if shown.unit or shown.measure == "accuracy" else "")
     series = dict(list(lines(means, axes).items())[: most_shown(means, axes)])
-    drawn, (plot,) = figures.panels(1, height=1.6 + 0.4 * len(series) if across is None else 3.6)
+    drawn, (plot,) = charts.panels(1, height=1.6 + 0.4 * len(series) if across is None else 3.6)
     if across is None:
-        bars(plot, {name: points[0][1] for name, points in series.items()})
+        rows_of_dots(plot, {name: points[0][1] for name, points in series.items()})
         plot.set_xlabel(label)
     else:
         for index, (name, points) in enumerate(series.items()):
-            figures.curve(plot, [(float(x), value) for x, value in points], figures.look(index), name)
+            charts.curve(plot, [(float(x), value) for x, value in points], charts.look(index), name)
         scale(plot, [float(point[across]) for point in means])
         plot.set_xlabel(axes[across])
-        figures.measured_in(plot, label)
-        figures.legend(drawn)
-    caption = f"{named(shown)[:1].upper()}{named(shown)[1:]}. {bands(means.values())}"
+        charts.measured_in(plot, label)
+        charts.legend(drawn)
+    caption = f"{sentence(shown)}. {bands(means.values())}"
+    if shown.measure == "accuracy":
+        values = ends(one for points in series.values() for _, one in points)
+        caption += charts.fit_shares([plot], values, which="x" if across is None else "y")
     return album.keep(drawn, "overview", message=message(means, axes, shown), caption=caption)
 
 
-def bars(plot: Axes, means: dict[str, Mean]) -> None:
-    """One a combination, from zero."""
-    values, halves = [one.value for one in means.values()], [one.half_width or 0.0 for one in means.values()]
-    plot.barh(range(len(values)), values, xerr=halves, color=figures.COLOURS[0], height=0.6, capsize=3)
-    figures.name_rows(plot, list(means), width=30)
+def rows_of_dots(plot: Axes, means: dict[str, Mean]) -> None:
+    """A dot for each combination: the axis need not begin at zero."""
+    charts.dots(plot, list(enumerate(means.values())), charts.look(0), "", across=True)
+    charts.name_rows(plot, list(means), width=30)
 
 
 def scale(plot: Axes, places: Sequence[float]) -> None:
     """Logarithmic where the numbers span decades."""
     if min(places) > 0 and max(places) >= 30 * min(places):
-        figures.logarithmic(plot, "x")
-        figures.ticks_at(plot.xaxis, places)
+        charts.logarithmic(plot, "x")
+        charts.ticks_at(plot.xaxis, places)
 
 
 def named(shown: Row) -> str:
     """What is shown, in words."""
     words = [shown.measure.replace("_", " "), shown.stage.replace("_", " "), shown.detail, shown.silo]
     return ", ".join(word for word in words if word)
+
+
+def sentence(shown: Row) -> str:
+    """What is shown, at the beginning of a sentence."""
+    return named(shown)[:1].upper() + named(shown)[1:]
 
 
 def message(means: dict[Point, Mean], axes: Sequence[str], shown: Row) -> str:
@@ -135,7 +143,8 @@ def message(means: dict[Point, Mean], axes: Sequence[str], shown: Row) -> str:
     unit, measure = f" {shown.unit}" if shown.unit else "", shown.measure.replace("_", " ")
     if len(means) == 1:
         return f"{measure.capitalize()}: {means[top].value:.3g}{unit}"
-    overlap = "" if means[top].apart(means[bottom]) or means[top].count == 1 else " (their intervals overlap)"
+    known = None not in (means[top].half_width, means[bottom].half_width)
+    overlap = " (their intervals overlap)" if known and not means[top].apart(means[bottom]) else ""
     first = f"Highest {measure}: {means[top].value:.3g}{unit} with {worded(top)}"
     return f"{first}; lowest: {means[bottom].value:.3g}{unit} with {worded(bottom)}{overlap}"
 
@@ -143,8 +152,12 @@ def message(means: dict[Point, Mean], axes: Sequence[str], shown: Row) -> str:
 def table(means: dict[Point, Mean], axes: Sequence[str], shown: Row) -> Table:
     """All combinations."""
     rows = tuple((*map(text_of, point), written(value, shown), str(value.count)) for point, value in means.items())
-    caption = f"{named(shown)[:1].upper()}{named(shown)[1:]}: mean ± half the width of its 95 % confidence interval"
-    return Table(caption, (*axes, shown.measure.replace("_", " "), "seeds"), rows, (len(axes), len(axes) + 1))
+    return Table(
+        averaged(sentence(shown), means.values()),
+        (*axes, shown.measure.replace("_", " "), "seeds"),
+        rows,
+        (len(axes), len(axes) + 1),
+    )
 
 
 def written(mean: Mean, shown: Row) -> str:

@@ -4,23 +4,13 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
-from siloseal.experiments import figures
 from siloseal.experiments.comparison.rows import Label, Measured
-from siloseal.experiments.report.averages import (
-    Mean,
-    accuracy,
-    at,
-    bands,
-    choices,
-    chosen,
-    headline,
-    is_number,
-    mean,
-    numbers,
-)
-from siloseal.experiments.report.chapter import Figure, Table
+from siloseal.experiments.report.averages import accuracy, at, choices, chosen, headline, is_number, numbers
 from siloseal.experiments.report.chapters.draft import Album, Draft, Part
 from siloseal.experiments.report.chapters.words import ACCURACY, missing, text_of
+from siloseal.report import charts
+from siloseal.report.document import Figure, Table
+from siloseal.report.intervals import Mean, averaged, bands, ends, mean
 
 LEAD = (
     "The same images dealt to more and more silos: what the federation reaches, what the mean silo reaches alone, and "
@@ -83,16 +73,17 @@ def curves(cells: Sequence[Measured], pooled: Mean | None) -> Kinds:
 
 def picture(dealt: dict[Label, Kinds], cells: Sequence[Measured], album: Album) -> Figure:
     """Three curves a panel."""
-    drawn, panels = figures.panels(len(dealt), columns=2, height=3.4, share=True)
+    drawn, panels = charts.panels(len(dealt), columns=2, height=3.4, share=True)
     for (data, found), panel in zip(dealt.items(), panels, strict=True):
         draw_kinds(panel, found)
-        figures.logarithmic(panel, "x")
-        figures.ticks_at(panel.xaxis, [silos for points in found.values() for silos, _ in points])
+        charts.logarithmic(panel, "x")
+        charts.ticks_at(panel.xaxis, [silos for points in found.values() for silos, _ in points])
         panel.set_xlabel("silos (count)")
-        figures.measured_in(panel, ACCURACY, text_of(data))
-    figures.legend(drawn)
+        charts.measured_in(panel, ACCURACY, text_of(data))
     means = [one for found in dealt.values() for kind in KINDS for _, one in found.get(kind, [])]
-    caption = f"Accuracy of the {headline(cells)} classifier. {bands(means)}{measured_alone(cells)}"
+    fitted = charts.fit_shares(panels, ends(means))
+    charts.legend(drawn)
+    caption = f"Accuracy of the {headline(cells)} classifier. {bands(means)}{measured_alone(cells)}{fitted}"
     return album.keep(drawn, "federating", message=message(dealt), caption=caption)
 
 
@@ -100,9 +91,9 @@ def draw_kinds(panel: Axes, found: Kinds) -> None:
     """Curves; pooled data that were measured once, whatever the number of silos, are a level."""
     for index, kind in enumerate(KINDS):
         if kind == POOLED and len({one for _, one in found.get(kind, [])}) == 1:
-            figures.level(panel, found[kind][0][1], figures.look(index), kind)
+            charts.level(panel, found[kind][0][1], charts.look(index), kind)
         elif kind in found:
-            figures.curve(panel, found[kind], figures.look(index), kind)
+            charts.curve(panel, found[kind], charts.look(index), kind)
 
 
 def measured_alone(cells: Sequence[Measured]) -> str:
@@ -143,5 +134,6 @@ def table(dealt: dict[Label, Kinds]) -> Table:
         for silos in sorted({place for points in found.values() for place, _ in points}):
             values = [dict(found.get(kind, [])).get(silos) for kind in (*KINDS, GAIN)]
             rows.append((text_of(data), f"{silos:g}", *(one.text() if one else "not measured" for one in values)))
-    caption = "Accuracy, mean ± half the width of its 95 % confidence interval over seeds"
+    means = (one for found in dealt.values() for points in found.values() for _, one in points)
+    caption = averaged("Accuracy", means)
     return Table(caption, ("data", "silos", *KINDS, f"{GAIN}, seed by seed"), tuple(rows), (1, 2, 3, 4, 5))

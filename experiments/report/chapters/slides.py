@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 from matplotlib.axes import Axes
 
-from siloseal.experiments import figures
-from siloseal.experiments.report.chapter import Figure
 from siloseal.experiments.report.chapters.draft import Album
-from siloseal.report import wording
+from siloseal.report import charts, wording
+from siloseal.report.document import Figure
 
 OURS = "one encrypted sum, then DP tuning"
 """The scheme that this project is about, as comparisons name it."""
@@ -40,20 +39,20 @@ def slides(formula: Mapping[str, Mapping[int, float]], model: str, album: Album)
     times = {
         (slide, scheme): formula[scheme][slide.epochs] / ours[slide.epochs] for slide in shown for scheme in others
     }
-    picture, (axes,) = figures.panels(1, height=1.5 + 0.5 * len(shown) * (1 + len(others)))
+    picture, (axes,) = charts.panels(1, height=1.5 + 0.5 * len(shown) * (1 + len(others)))
     for place, slide in enumerate(shown):
-        axes.barh(place - HEIGHT, slide.other / slide.ours, height=HEIGHT, color="#d9d9d9", edgecolor=figures.GREY,
+        axes.barh(place - HEIGHT, slide.other / slide.ours, height=HEIGHT, color="#d9d9d9", edgecolor=charts.GREY,
                   hatch="///", label="reported in slides, not reproduced")  # fmt: skip
         beside(axes, slide.other / slide.ours, place - HEIGHT, f"{slide.other:,.0f} GB against {slide.ours:g} GB")
         for number, scheme in enumerate(others):
             ratio, at = times[slide, scheme], place + number * HEIGHT
-            axes.barh(at, ratio, height=HEIGHT, color=figures.COLOURS[number], edgecolor="white",
+            axes.barh(at, ratio, height=HEIGHT, color=charts.COLOURS[number], edgecolor="white",
                       label=f"{scheme}, by formula")  # fmt: skip
             beside(axes, ratio, at, " against ".join(wording.size(of[slide.epochs]) for of in (formula[scheme], ours)))
-    figures.name_rows(axes, [f"{slide.epochs} epochs" for slide in shown], width=18)
+    charts.name_rows(axes, [f"{slide.epochs} epochs" for slide in shown], width=18)
     axes.set_xlim(0, 1.85 * max(*times.values(), *(slide.other / slide.ours for slide in SLIDES)))
     axes.set_xlabel("traffic (times ours, at the same number of epochs)")
-    figures.legend(picture)
+    charts.legend(picture)
     said = "; ".join(
         f"at {slide.epochs} epochs "
         + ", ".join(f"{scheme} {times[slide, scheme]:.2f}" for scheme in others)

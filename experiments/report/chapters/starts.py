@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
-from siloseal.experiments import figures
 from siloseal.experiments.comparison.rows import Label, Measured
-from siloseal.experiments.report.averages import Mean, accuracy, at, bands, choices, chosen, headline, mean
-from siloseal.experiments.report.chapter import Figure, Table
+from siloseal.experiments.report.averages import accuracy, at, choices, chosen, headline
 from siloseal.experiments.report.chapters.draft import Album, Draft, Part
 from siloseal.experiments.report.chapters.words import ACCURACY, doubts, missing, ranked, text_of
 from siloseal.federation.privacy.epsilon import epsilon_text
+from siloseal.report import charts
+from siloseal.report.document import Figure, Table
+from siloseal.report.intervals import Mean, averaged, bands, ends, mean
 
 LEAD = (
     "The same job from different starts. A start may be a private sum of random features (kernel_mean), a fit to "
@@ -56,7 +57,7 @@ def best_silo(cells: Sequence[Measured]) -> Mean | None:
 
 def picture(dealt: dict[Label, Starts], cells: Sequence[Measured], album: Album) -> Figure:
     """Dots side by side: the stages are no scale."""
-    drawn, panels = figures.panels(len(dealt), columns=2, height=3.4, share=True)
+    drawn, panels = charts.panels(len(dealt), columns=2, height=3.4, share=True)
     names = [text_of(start) for start in choices(cells, "start")]
     for (data, found), panel in zip(dealt.items(), panels, strict=True):
         for index, start in enumerate(names):
@@ -64,16 +65,16 @@ def picture(dealt: dict[Label, Starts], cells: Sequence[Measured], album: Album)
             points = [(place + offset, found[start][stage]) for place, stage in enumerate(STAGES)
                       if stage in found.get(start, {})]  # fmt: skip
             if points:
-                figures.dots(panel, points, figures.look(index), start)
+                charts.dots(panel, points, charts.look(index), start)
         panel.set_xticks(range(len(STAGES)), [stage.replace(" ", "\n") for stage in STAGES])
         panel.grid(visible=False, axis="x")
         panel.set_xlim(-0.5, len(STAGES) - 0.5)
-        panel.set_ylim(bottom=0)
         panel.set_xlabel("stage of the job")
-        figures.measured_in(panel, ACCURACY, text_of(data))
-    figures.legend(drawn)
+        charts.measured_in(panel, ACCURACY, text_of(data))
     means = [one for found in dealt.values() for stages in found.values() for one in stages.values()]
-    caption = f"Accuracy of the {headline(cells)} classifier. {bands(means)}"
+    fitted = charts.fit_shares(panels, ends(means))
+    charts.legend(drawn)
+    caption = f"Accuracy of the {headline(cells)} classifier. {bands(means)}{fitted}"
     return album.keep(drawn, "starts", message=message(dealt), caption=caption)
 
 
@@ -81,10 +82,10 @@ def message(dealt: dict[Label, Starts]) -> str:
     """Where the starts end, with a word on those that cannot be told from the best."""
     parts = []
     for data, found in dealt.items():
-        ends = {start: stages["final"] for start, stages in found.items() if "final" in stages}
-        if ends:
-            (_, best), *rest = ranked(ends)
-            order = ", ".join(f"{start} {one.value:.2f}" for start, one in ranked(ends)) + doubts(best, dict(rest))
+        finals = {start: stages["final"] for start, stages in found.items() if "final" in stages}
+        if finals:
+            (_, best), *rest = ranked(finals)
+            order = ", ".join(f"{start} {one.value:.2f}" for start, one in ranked(finals)) + doubts(best, dict(rest))
             parts.append(f"{text_of(data)}: {order}" if data != "" else order)
     return f"Final accuracy by start: {'; '.join(parts)}" if parts else "Accuracy by start and stage"
 
@@ -100,8 +101,8 @@ def table(dealt: dict[Label, Starts], cells: Sequence[Measured]) -> Table:
             seeds = str(len({cell.seed for cell in there}))
             rows.append((text_of(data), text_of(start), seeds, *values, others(there), spent(there)))
     columns = ("data", "start", "seeds", *STAGES, "final, other classifiers", "epsilon")
-    caption = "Accuracy by stage, mean ± half the width of its 95 % confidence interval"
-    return Table(caption, columns, tuple(rows), tuple(range(2, len(columns))))
+    means = (one for found in dealt.values() for stages in found.values() for one in stages.values())
+    return Table(averaged("Accuracy by stage", means), columns, tuple(rows), tuple(range(2, len(columns))))
 
 
 def others(cells: Sequence[Measured]) -> str:

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 
 from siloseal.experiments.comparison.rows import Label, Measured
 from siloseal.experiments.report.averages import a_silo, at, choices, is_number, kind_of, numbers, totals
-from siloseal.experiments.report.chapter import Table
 from siloseal.experiments.report.chapters import sums_figures
 from siloseal.experiments.report.chapters.draft import Album, Draft, Part
 from siloseal.experiments.report.chapters.words import BYTES, missing, text_of
 from siloseal.report import wording
+from siloseal.report.document import Table
 from siloseal.report.exposure_table import exposures
 
 LEAD = (
@@ -81,7 +81,8 @@ def cost_line(cells: Sequence[Measured]) -> tuple[str, ...]:
     silo, aggregator = totals(cells, ["silo_seconds"]), totals(cells, ["aggregator_seconds"])
     memory, errors = numbers(cells, "peak_bytes"), numbers(cells, "error")
     return (
-        shown(sent, wording.size), shown(received, wording.size), shown(silo, seconds), shown(aggregator, seconds),
+        shown(sent, wording.size), shown(received, wording.size),
+        shown(silo, wording.duration), shown(aggregator, wording.duration),
         shown(memory, wording.size), shown([max(errors)] if errors else [], lambda value: f"{value:.1e}"),
     )  # fmt: skip
 
@@ -89,11 +90,6 @@ def cost_line(cells: Sequence[Measured]) -> tuple[str, ...]:
 def shown(values: Sequence[float], write: Callable[[float], str]) -> str:
     """Their mean."""
     return write(statistics.fmean(values)) if values else "not measured"
-
-
-def seconds(value: float) -> str:
-    """With three digits, in milliseconds where it is short."""
-    return f"{value:.3g} s" if value >= 1 else f"{1000 * value:.3g} ms"
 
 
 def knowledge(cells: Sequence[Measured]) -> Table:

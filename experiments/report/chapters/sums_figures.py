@@ -4,16 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from matplotlib.axes import Axes
 
-from siloseal.experiments import figures
 from siloseal.experiments.comparison.rows import Measured
-from siloseal.experiments.report.averages import Mean, a_silo, at, bands, choices, mean, numbers, totals
-from siloseal.experiments.report.chapter import Figure
+from siloseal.experiments.report.averages import a_silo, at, choices, numbers, totals
 from siloseal.experiments.report.chapters.draft import Album
-from siloseal.experiments.report.chapters.words import BYTES, byte_unit, missing, text_of
-from siloseal.report import wording
+from siloseal.experiments.report.chapters.words import BYTES, missing, text_of
+from siloseal.report import charts, wording
+from siloseal.report.cost_charts import PHASES
+from siloseal.report.document import Figure
+from siloseal.report.intervals import Mean, bands, mean
 from siloseal.runs.metrics import phase_title
-
-PHASES = ("enrolment", "warm_start", "phase_1", "phase_2", "fedavg")
 
 Pick = Callable[[Sequence[Measured]], list[float]]
 """One number of each cell."""
@@ -36,19 +35,19 @@ def phases(cells: Sequence[Measured], album: Album) -> Figure:
         for phase in phases_of(cells)
     }
     everything = [sum(column) for column in zip(*by_phase.values(), strict=True)]
-    picture, (left, right) = figures.panels(2, columns=2, height=1.7 + 0.32 * len(names))
+    picture, (left, right) = charts.panels(2, columns=2, height=1.7 + 0.32 * len(names))
     begin = [0.0] * len(names)
     for index, (phase, values) in enumerate(by_phase.items()):
         share = [100 * value / total if total else 0.0 for value, total in zip(values, everything, strict=True)]
-        left.barh(range(len(names)), share, left=begin, height=0.66, color=figures.COLOURS[index], edgecolor="white",
-                  hatch=figures.HATCHES[index], label=phase_title(phase))  # fmt: skip
+        left.barh(range(len(names)), share, left=begin, height=0.66, color=charts.COLOURS[index], edgecolor="white",
+                  hatch=charts.HATCHES[index], label=phase_title(phase))  # fmt: skip
         begin = [one + other for one, other in zip(begin, share, strict=True)]
-    figures.name_rows(left, names)
+    charts.name_rows(left, names)
     left.set_xlim(0, 100)
     left.set_xlabel("share of a silo's bytes (%)")
     found = {name: mean(a_silo_in_phases(of[name])) for name in names}
-    rows_of_dots(right, found, "bytes of a silo", figures.look(0))
-    figures.legend(picture)
+    rows_of_dots(right, found, "bytes of a silo", charts.look(0))
+    charts.legend(picture)
     most, least = (pick(range(len(names)), key=everything.__getitem__) for pick in (max, min))
     message = (
         f"A silo's whole job takes {wording.size(everything[least])} with {names[least]} and "
@@ -67,22 +66,22 @@ def a_silo_in_phases(cells: Sequence[Measured]) -> list[float]:
     return [sum(sum(a_silo([cell], BYTES, stage=phase)) for phase in PHASES) for cell in cells]
 
 
-def rows_of_dots(axes: Axes, found: Mapping[str, Mean | None], label: str, look: figures.Look) -> None:
+def rows_of_dots(axes: Axes, found: Mapping[str, Mean | None], label: str, look: charts.Look) -> None:
     """A dot a category, with its number beside it, on a logarithmic scale."""
     values = [one.value for one in found.values() if one and one.value > 0]
-    unit, name = byte_unit(values) if "bytes" in label else (1.0, "")
+    unit, name = wording.byte_unit(max(values, default=0.0)) if "bytes" in label else (1.0, "")
     for place, one in enumerate(found.values()):
         if one is not None and one.value > 0:
             scaled = Mean(one.value / unit, None if one.half_width is None else one.half_width / unit, one.count)
-            figures.dots(axes, [(place, scaled)], look, "", across=True)
+            charts.dots(axes, [(place, scaled)], look, "", across=True)
             axes.annotate(f"{scaled.value:.3g}", (scaled.value, place), (8, 0), textcoords="offset points", va="center",
                           fontsize=9.5)  # fmt: skip
-    figures.name_rows(axes, list(found))
+    charts.name_rows(axes, list(found))
     axes.set_yticklabels([])
     axes.tick_params(axis="y", length=0)
     if values:
         axes.set_xlim(min(values) / unit / 1.6, max(values) / unit * 4)
-    figures.logarithmic(axes, "x")
+    charts.logarithmic(axes, "x")
     axes.set_xlabel(label.replace("bytes", name) if name else label)
 
 
@@ -96,13 +95,13 @@ def by_silos(axes: Axes, cells: Sequence[Measured], pick: Pick, label: str) -> D
             if (found := mean(pick(at(cells, sum=scheme, silos=silos)))) and found.value > 0
         }
         if points:
-            figures.curve(axes, list(points.items()), figures.look(index), text_of(scheme))
+            charts.curve(axes, list(points.items()), charts.look(index), text_of(scheme))
             drawn[text_of(scheme)] = points
-    figures.logarithmic(axes, "x")
-    figures.ticks_at(axes.xaxis, [float(silos) for silos in choices(cells, "silos")])
-    figures.logarithmic(axes, "y")
+    charts.logarithmic(axes, "x")
+    charts.ticks_at(axes.xaxis, [float(silos) for silos in choices(cells, "silos")])
+    charts.logarithmic(axes, "y")
     axes.set_xlabel("silos (count)")
-    figures.measured_in(axes, label)
+    charts.measured_in(axes, label)
     return drawn
 
 
@@ -140,12 +139,12 @@ def upload(cells: Sequence[Measured], album: Album) -> Figure | str:
     def all_rounds(there: Sequence[Measured]) -> list[float]:
         return [value / entries for value in a_silo(there, BYTES)]
 
-    picture, (left, right) = figures.panels(2, columns=2, height=3.9)
+    picture, (left, right) = charts.panels(2, columns=2, height=3.9)
     drawn = by_silos(left, cells, largest, f"the upload\n({unit})")
     by_silos(right, cells, all_rounds, f"all rounds, both ways\n({unit})")
     if not drawn:
         return missing("bytes of an upload", "rows `sent_bytes` by round and silo")
-    figures.legend(picture)
+    charts.legend(picture)
     silos, said = extremes(drawn, lambda value: f"{value:.3g} {unit}")
     caption = f"The mean silo's bytes in one sum, both axes logarithmic. {seeds_of(drawn)}"
     return album.keep(picture, "upload", message=f"Among {silos} silos an upload takes {said}", caption=caption)
@@ -153,25 +152,25 @@ def upload(cells: Sequence[Measured], album: Album) -> Figure | str:
 
 def work(cells: Sequence[Measured], album: Album) -> Figure | str:
     """Seconds of a silo and of the aggregator."""
-    picture, (left, right) = figures.panels(2, columns=2, height=3.9)
+    picture, (left, right) = charts.panels(2, columns=2, height=3.9)
     drawn = by_silos(left, cells, lambda there: totals(there, ["silo_seconds"]), "a silo's work (s)")
     by_silos(right, cells, lambda there: totals(there, ["aggregator_seconds"]), "the aggregator's work (s)")
     if not drawn:
         return missing("work", "rows `silo_seconds`")
-    figures.legend(picture)
-    silos, said = extremes(drawn, lambda value: f"{figures.plain(float(f'{1000 * value:.2g}'))} ms")
+    charts.legend(picture)
+    silos, said = extremes(drawn, wording.duration)
     caption = f"Processor time of one sum, both axes logarithmic. {seeds_of(drawn)}"
     return album.keep(picture, "work", message=f"Among {silos} silos a sum takes a silo {said}", caption=caption)
 
 
 def memory(cells: Sequence[Measured], album: Album) -> Figure | str:
     """Peak memory of the process in which all parties sit."""
-    picture, (axes,) = figures.panels(1, height=4.0)
+    picture, (axes,) = charts.panels(1, height=4.0)
     label = "peak memory beyond the start (MB)"
     drawn = by_silos(axes, cells, lambda there: [value / 1e6 for value in numbers(there, "peak_bytes")], label)
     if not drawn:
         return missing("memory", "rows `peak_bytes`")
-    figures.legend(picture)
+    charts.legend(picture)
     silos, said = extremes(drawn, lambda value: wording.size(1e6 * value))
     caption = f"What the process of all parties grew by, both axes logarithmic. {seeds_of(drawn)}"
     return album.keep(

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from siloseal.experiments.comparison.rows import Measured
-from siloseal.experiments.report.averages import accuracy, at, choices, chosen, is_number, mean
-from siloseal.experiments.report.chapter import Table
+from siloseal.experiments.report.averages import accuracy, at, choices, chosen, is_number
 from siloseal.experiments.report.chapters.draft import Album, Draft, Part
 from siloseal.experiments.report.chapters.slides import REPORTED, slides
 from siloseal.experiments.report.chapters.traffic_figures import Counted, Formula, growth, quality
 from siloseal.experiments.report.chapters.words import BYTES, missing, text_of
 from siloseal.report import wording
+from siloseal.report.document import Table
+from siloseal.report.intervals import mean
 
 PROTOTYPE = "published prototype"
 """The model that the slides' figures are set beside, where a grid has it."""

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 
 from matplotlib.axes import Axes
 
-from siloseal.experiments import figures
 from siloseal.experiments.comparison.rows import Measured
-from siloseal.experiments.report.averages import Mean, accuracy, at, bands, choices, headline, mean
-from siloseal.experiments.report.chapter import Figure
+from siloseal.experiments.report.averages import accuracy, at, choices, headline
 from siloseal.experiments.report.chapters.draft import Album
 from siloseal.experiments.report.chapters.slides import OURS
-from siloseal.experiments.report.chapters.words import ACCURACY, byte_unit, text_of
-from siloseal.report import wording
+from siloseal.experiments.report.chapters.words import ACCURACY, text_of
+from siloseal.report import charts, wording
+from siloseal.report.document import Figure
+from siloseal.report.intervals import Mean, bands, ends, mean
 
 Formula = dict[str, dict[int, float]]
 """By scheme: bytes until each epoch."""
@@ -38,10 +38,10 @@ def growth(formula: Formula, counted: Counted, model: str, album: Album) -> Figu
     schemes = list(dict.fromkeys([*formula, *counted]))
     largest = [value for epochs in formula.values() for value in epochs.values()]
     largest += [one.value for points in counted.values() for _, one in points]
-    unit, name = byte_unit([statistics.median(largest)])
-    picture, (axes,) = figures.panels(1, height=4.8)
+    unit, name = wording.byte_unit(statistics.median(largest))
+    picture, (axes,) = charts.panels(1, height=4.8)
     for index, scheme in enumerate(schemes):
-        look = figures.look(index)
+        look = charts.look(index)
         axes.plot([], [], color=look.colour, marker=look.marker, fillstyle="full" if scheme in counted else "none",
                   linestyle="--" if scheme in formula else "none", label=scheme)  # fmt: skip
         if epochs := formula.get(scheme):
@@ -51,14 +51,14 @@ def growth(formula: Formula, counted: Counted, model: str, album: Album) -> Figu
             axes.plot(rounds, one.value / unit, color=look.colour, marker=look.marker, markersize=8, linestyle="none")
     mark_break_even(axes, formula, unit)
     if counted:
-        axes.plot([], [], color=figures.GREY, marker="o", linestyle="none", label="measured (filled markers)")
+        axes.plot([], [], color=charts.GREY, marker="o", linestyle="none", label="measured (filled markers)")
     if formula:
-        axes.plot([], [], color=figures.GREY, linestyle="--", marker="o", fillstyle="none", label="extended by formula")
-    figures.logarithmic(axes, "x")
-    figures.logarithmic(axes, "y")
+        axes.plot([], [], color=charts.GREY, linestyle="--", marker="o", fillstyle="none", label="extended by formula")
+    charts.logarithmic(axes, "x")
+    charts.logarithmic(axes, "y")
     axes.set_xlabel("epochs (rounds)")
-    figures.measured_in(axes, f"traffic of all silos until then ({name})")
-    figures.legend(picture)
+    charts.measured_in(axes, f"traffic of all silos until then ({name})")
+    charts.legend(picture)
     caption = "Sent and received by all silos together; both axes are logarithmic. "
     caption += (
         bands(one for points in counted.values() for _, one in points) if counted else "Nothing here was measured."
@@ -105,7 +105,7 @@ def quality(
     cells: Sequence[Measured], all_bytes: Callable[[Sequence[Measured]], list[float]], model: str, album: Album
 ) -> Figure | None:
     """What the bytes buy."""
-    picture, (axes,) = figures.panels(1, height=4.2)
+    picture, (axes,) = charts.panels(1, height=4.2)
     shown: dict[str, tuple[float, Mean]] = {}
     drawn: list[Mean] = []
     for index, scheme in enumerate(choices(cells, "scheme")):
@@ -113,17 +113,20 @@ def quality(
         for rounds in choices(at(cells, scheme=scheme), "rounds"):
             there = at(cells, scheme=scheme, rounds=rounds)
             spent, reached = mean(all_bytes(there)), accuracy(there, "final")
-            points += [(spent.value / 1e6, reached)] if spent and reached else []
+            points += [(spent.value, reached)] if spent and reached else []
         if points:
-            figures.curve(axes, sorted(points, key=lambda item: item[0]), figures.look(index), text_of(scheme))
+            scaled = sorted(((spent / 1e6, reached) for spent, reached in points), key=lambda item: item[0])
+            charts.curve(axes, scaled, charts.look(index), text_of(scheme))
             shown[text_of(scheme)] = max(points, key=lambda item: item[1].value)
             drawn += [one for _, one in points]
     if not shown:
         return None
-    figures.logarithmic(axes, "x")
+    charts.logarithmic(axes, "x")
     axes.set_xlabel("bytes of all silos (MB)")
-    figures.measured_in(axes, ACCURACY)
-    figures.legend(picture)
-    best = "; ".join(f"{scheme} {one.value:.2f} for {spent:.3g} MB" for scheme, (spent, one) in shown.items())
+    charts.measured_in(axes, ACCURACY)
+    charts.legend(picture)
+    fitted = charts.fit_shares([axes], ends(drawn))
+    best = "; ".join(f"{scheme} {one.value:.2f} for {wording.size(spent)}" for scheme, (spent, one) in shown.items())
     caption = f"Final accuracy of the {headline(cells)} classifier, a point for each number of rounds. {bands(drawn)}"
+    caption += fitted
     return album.keep(picture, named("quality", model), message=f"Best accuracy: {best}", caption=caption)

@@ -1,11 +1,10 @@
-"""Words that chapters share: rankings, axis labels, units of bytes."""
+"""Words that chapters share: labels of axes, rankings, and what is missing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from siloseal.experiments.comparison.rows import Label
-from siloseal.experiments.figures import plain
-from siloseal.experiments.report.averages import Mean
-from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON, epsilon_text
+from siloseal.report.intervals import Mean
+from siloseal.report.wording import plain
 
 ACCURACY = "accuracy (share of test images)"
 MOST_TOLD = 5
@@ -45,22 +44,3 @@ def doubts(best: Mean, others: Mapping[str, Mean]) -> str:
     if alone:
         said.append("no intervals" if len(alone) == len(others) else f"no interval to compare with {', '.join(alone)}")
     return f" ({'; '.join(said)})" if said else ""
-
-
-def byte_unit(values: Sequence[float]) -> tuple[float, str]:
-    """What to divide by, and its name, so that the largest has one to three digits before the point."""
-    largest = max(values, default=0.0)
-    for power, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if largest >= power:
-            return power, unit
-    return 1.0, "bytes"
-
-
-def guarantee(epsilon: float | None, delta: float | None, *, limit: float = MEANINGLESS_EPSILON) -> str:
-    """Epsilon in words; from the limit on, what it is worth."""
-    if epsilon is None:
-        return "epsilon not recorded"
-    if epsilon >= limit:
-        shown = plain(float(f"{epsilon:.2g}")) if epsilon >= 100 else epsilon_text(epsilon)
-        return f"no meaningful guarantee (epsilon {shown})"
-    return f"epsilon {epsilon_text(epsilon)}" + ("" if delta is None else f" at delta {plain(delta)}")

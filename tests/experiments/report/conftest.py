@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from siloseal.experiments.comparison.rows import Label, Measured, Row
-from siloseal.experiments.report.chapter import Chapter, ChapterKind
+from siloseal.experiments.report.chapter import ChapterKind
 from siloseal.experiments.report.chapters import draw
+from siloseal.report.document import Chapter
 
 SUMS = {"plain": 8.0, "additive": 8.4, "ring": 8.2, "SecAgg": 5.2, "SecAgg+": 5.4, "CKKS shared key": 14.0,
         "CKKS one key": 28.0, "Paillier": 61.0}  # fmt: skip

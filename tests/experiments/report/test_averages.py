@@ -6,7 +6,8 @@ import pytest
 from scipy import stats
 
 from siloseal.experiments.comparison.rows import Measured, Row
-from siloseal.experiments.report.averages import Mean, a_silo, accuracy, at, bands, choices, mean, totals, varied
+from siloseal.experiments.report.averages import a_silo, accuracy, at, choices, totals, varied
+from siloseal.report.intervals import Mean, bands, mean
 
 VALUES = [0.61, 0.58, 0.66, 0.63]
 

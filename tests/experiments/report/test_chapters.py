@@ -10,11 +10,12 @@ import pytest
 from PIL import Image
 
 from siloseal.experiments.comparison.rows import Label, Measured, Row
-from siloseal.experiments.report.chapter import Chapter, ChapterKind
+from siloseal.experiments.report.chapter import ChapterKind
 from siloseal.experiments.report.chapters import draw
 from siloseal.federation.errors import DataError
 from siloseal.federation.sums.one_key.one_key_sum import PaillierSum
 from siloseal.federation.sums.plain.plain_sum import PlainSum
+from siloseal.report.document import Chapter
 
 CellsOf = Callable[[ChapterKind], list[Measured]]
 FolderOf = Callable[[str], Path]
@@ -49,9 +50,9 @@ AXES: dict[ChapterKind, list[tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-def text_of(svg: Path) -> list[str]:
+def text_of(svg: bytes) -> list[str]:
     """The words of a picture; they are in it as text, so that they can be found and read aloud."""
-    source = svg.read_text(encoding="utf-8")
+    source = svg.decode()
     for entity, letter in (("&gt;", ">"), ("&lt;", "<"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&")):
         source = source.replace(entity, letter)
     return re.findall(r"<(?:text|tspan)[^>]*>([^<]+)</", source)
@@ -80,6 +81,8 @@ def test_every_picture_has_its_message_and_labelled_axes(
     chapter = chapters[kind]
     assert len(chapter.figures) == len(AXES[kind])
     for figure, expected in zip(chapter.figures, AXES[kind], strict=True):
+        assert figure.png is not None
+        assert figure.png.with_suffix(".svg").read_bytes() == figure.svg
         with Image.open(figure.png) as png:
             assert png.width >= 6.4 * DPI
             assert np.ptp(np.asarray(png.convert("L"))) > 100  # ink on paper
@@ -188,7 +191,7 @@ def test_an_axis_that_a_chapter_does_not_show_is_averaged_and_said(cells_of: Cel
     assert "also varies batch" in chapter.notes[0]
 
 
-def test_words_make_bars_and_one_seed_has_no_band(tmp_path: Path) -> None:
+def test_words_make_dots_and_one_seed_has_no_band(tmp_path: Path) -> None:
     rows = (Row(measure="seconds", value=3.0, unit="s"),)
     cells = [Measured(comparison="c", cell=name, labels={"machine": name}, rows=rows) for name in ("old", "new")]
     (figure,) = draw("overview", "mine", cells, tmp_path, dpi=20).figures
@@ -209,5 +212,7 @@ def test_the_same_cells_give_the_same_bytes(
 ) -> None:
     again = draw("audit", "audit", cells_of("audit"), tmp_path, dpi=DPI).figures[0]
     before = chapters["audit"].figures[0]
-    assert again.svg.read_bytes() == before.svg.read_bytes()
+    assert again.svg == before.svg
+    assert again.png is not None
+    assert before.png is not None
     assert again.png.read_bytes() == before.png.read_bytes()

@@ -29,7 +29,7 @@ def test_the_picture_and_the_table_are_the_runs(tmp_path: Path, small_job: Calla
         "A silo alone can draw 6 of the 10 digits at most, the federation all of them (accuracy "
         f"{summary.final_accuracy:.3f}, best silo alone {summary.best_silo_accuracy:.3f})"
     )
-    assert drawn.figures[0].png.is_file()
+    assert (tmp_path / "figures" / "demo-digits.png").is_file()
     stages = [f"{value:.3f}" for value in summary.accuracy.values()]
     others = [f"{value:.3f}" for value in (summary.best_silo_accuracy, summary.real_data_accuracy)]
     assert [value for _, value in drawn.tables[0].rows] == [*stages, *others]
@@ -44,9 +44,15 @@ def test_the_picture_and_the_table_are_the_runs(tmp_path: Path, small_job: Calla
 
 
 def test_a_class_that_a_silo_does_not_have_is_an_empty_row() -> None:
-    images, labels = np.full((3, 1, 2, 2), 255, dtype=np.uint8), np.array([0, 2, 2])
+    images, labels = np.zeros((3, 1, 2, 2), dtype=np.uint8), np.array([0, 2, 2])
     rows = demo.class_rows_of(images, labels, np.arange(3))
-    assert rows[0].sum(axis=1).tolist() == [510, 510, 0, 0, 0, 0, 1020, 1020]  # two pixels, a gap, two pixels, ...
+    black = (rows[0] == 0).sum(axis=1)
+    assert black.tolist() == [2, 2, 0, 0, 0, 0, 4, 4]  # two pixels, a gap, two pixels, ...
+    assert set(rows.ravel().tolist()) == {0, 255}  # on white paper
+
+
+def test_a_row_is_named_at_its_middle() -> None:
+    assert [demo.row_middle(8, row) for row in range(2)] == [3.5, 12.5]  # images of 8 pixels, and a gap of one
 
 
 def test_a_run_without_the_silos_own_pictures_is_refused(tmp_path: Path, small_job: Callable[..., Job]) -> None:

@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-from siloseal.experiments import figures
 from siloseal.experiments.comparison.rows import Label, Measured, Row
-from siloseal.experiments.report.averages import Mean
 from siloseal.experiments.report.chapters import (
     draw,
     noise,
@@ -13,6 +11,8 @@ from siloseal.experiments.report.chapters import (
 )
 from siloseal.experiments.report.chapters.draft import Album
 from siloseal.federation.sums.plain.plain_sum import PlainSum
+from siloseal.report import charts
+from siloseal.report.intervals import Mean
 
 
 def cell(*rows: Row, seed: int = 0, **labels: Label) -> Measured:
@@ -54,7 +54,7 @@ def test_a_kind_of_noise_looks_alike_in_every_picture() -> None:
     cells = [cell(noise=kind) for kind in ("DP-Adam", "local", "DDG")]
     looks = []
     for kinds in (("DP-Adam", "local", "DDG"), ("local", "DDG")):
-        _, (axes,) = figures.panels(1)
+        _, (axes,) = charts.panels(1)
         noise.drawn(axes, {kind: [(1.0, Mean(1.0, 0.1, 3))] for kind in kinds}, cells)
         looks.append({line.get_label(): (line.get_color(), line.get_marker()) for line in axes.get_lines()})
     assert looks[1] == {kind: looks[0][kind] for kind in ("local", "DDG")}

@@ -1,6 +1,7 @@
 """The report: complete, self-contained, and safe to open whatever the silos call themselves."""
 
 import base64
+import html
 import io
 import itertools
 import re
@@ -12,10 +13,10 @@ import pytest
 from PIL import Image
 
 from siloseal.federation.errors import RunError
-from siloseal.report.charts import abscissae, spread
-from siloseal.report.run_report import write_report
+from siloseal.report.accuracy_chart import abscissae, spread
+from siloseal.report.run_report import run_report, write_report
 from siloseal.runs.metrics import QualityMetric
-from siloseal.runs.summary import read_run, write_metrics
+from siloseal.runs.summary import read_run, write_metrics, write_summary
 
 MakeRun = Callable[..., Path]
 EVIL = '<script>alert("x")</script>'
@@ -24,7 +25,7 @@ EVIL = '<script>alert("x")</script>'
 class Reader(HTMLParser):
     """Text, tags and attributes as a browser would see them; checks that tags are closed in order."""
 
-    VOID = frozenset({"meta", "img", "line", "circle", "rect"})
+    VOID = frozenset({"meta", "img", "link"})
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -72,7 +73,8 @@ def test_every_section_and_statement_is_there(make_run: MakeRun) -> None:
     reader = read(make_run)
     assert reader.open == []
     anchors = [attributes["id"] for tag, attributes in reader.tags if tag == "section" and "id" in attributes]
-    assert anchors == ["samples", "quality", "silos", "privacy", "uploads", "traffic", "timings", "parameters", "notes"]
+    names = ("samples", "quality", "silos", "privacy", "uploads", "traffic", "timings", "parameters", "notes")
+    assert anchors == [f"chapter-{name}" for name in names]
     assert reader.text.count("(6.42, 1e-05)-DP for one image, add/remove") == 4
     assert "outside the privacy guarantee" in reader.text
     assert "the leader spends more steps" in reader.text
@@ -87,18 +89,21 @@ def test_an_unprotected_upload_is_a_warning(make_run: MakeRun) -> None:
 
 
 def test_samples_are_pictures_inside_the_page(make_run: MakeRun) -> None:
-    sources = [attributes["src"] for tag, attributes in read(make_run).tags if tag == "img"]
-    assert len(sources) == 4
-    for source in sources:
-        kind, _, data = (source or "").partition(",")
-        assert kind == "data:image/png;base64"
-        assert Image.open(io.BytesIO(base64.b64decode(data))).size == (2 * (4 * 9 - 1), 2 * (10 * 9 - 1))
+    images = [attributes for tag, attributes in read(make_run).tags if tag == "img"]
+    parts = [(image["src"] or "").partition(",")[::2] for image in images]
+    grids = [base64.b64decode(data) for kind, data in parts if kind == "data:image/png;base64"]
+    assert len(grids) == 4
+    assert len(parts) - len(grids) == 4  # charts: accuracy, bytes by phase and by silo, seconds
+    assert {kind for kind, _ in parts} == {"data:image/png;base64", "data:image/svg+xml;base64"}
+    assert all(image["alt"] for image in images)
+    for grid in grids:
+        assert Image.open(io.BytesIO(grid)).size == (4 * (4 * 9 - 1), 4 * (10 * 9 - 1))
 
 
 def test_nothing_is_loaded_from_outside(make_run: MakeRun) -> None:
     page = write_report(make_run()).read_text(encoding="utf-8")
     reader = Reader(page)
-    assert not {"script", "link", "iframe", "object"} & {tag for tag, _ in reader.tags}
+    assert not {"script", "iframe", "object"} & {tag for tag, _ in reader.tags}
     links = [a.get(key) or "" for _, a in reader.tags for key in ("src", "href") if key in a]
     assert all(link.startswith(("data:", "#")) for link in links)
     assert "http:" not in page
@@ -140,7 +145,8 @@ def test_a_measurement_without_a_frechet_distance_leaves_its_cell_empty(make_run
     run_dir = make_run()
     bare = QualityMetric(stage="final", accuracy={"cnn": 0.7123})
     write_metrics(run_dir, [bare])
-    assert "<td class=number>0.712</td><td class=number></td>" in write_report(run_dir).read_text(encoding="utf-8")
+    (table,) = run_report(read_run(run_dir)).chapters[1].tables
+    assert table.rows == (("Final", "global", "0.712", ""),)
 
 
 def test_a_second_report_replaces_the_first(make_run: MakeRun) -> None:
@@ -155,6 +161,54 @@ def test_a_folder_without_a_run_has_no_report(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="not a run's folder"):
         write_report(tmp_path)
     assert not (tmp_path / "report.html").exists()
+
+
+def chart(run_dir: Path, name: str) -> tuple[str, str]:
+    """The message of a chart, and the words in its picture."""
+    figures = [figure for chapter in run_report(read_run(run_dir)).chapters for figure in chapter.figures]
+    (found,) = (figure for figure in figures if figure.name == name)
+    words = html.unescape(" ".join(re.findall(r"<text[^>]*>([^<]*)<", found.svg.decode())))
+    return found.message, words.replace("\u00a0", " ")
+
+
+def test_the_accuracy_axis_fits_the_data_and_says_so(make_run: MakeRun) -> None:
+    """All of it lies between 0.389 and 0.968; an axis from 0 would flatten the curve."""
+    run_dir = make_run()
+    message, words = chart(run_dir, "accuracy")
+    assert message == "The global model reaches 0.712, the best silo alone 0.463, real data 0.968"
+    for text in ("Phase 1", "average", "north 0.41", "real data 0.97", "accuracy (cnn)"):
+        assert text in words, text
+    assert "0.2 " not in words
+    assert "The axis runs from 0.3 to 1, not from zero." in run_report(read_run(run_dir)).chapters[1].figures[0].caption
+
+
+def test_many_silos_are_a_band_and_not_a_thicket(make_run: MakeRun) -> None:
+    run_dir = make_run()
+    summary = read_run(run_dir).summary
+    silos = [summary.silos[n % 4].model_copy(update={"name": f"silo{n}"}) for n in range(30)]
+    write_summary(run_dir, summary.model_copy(update={"silos": silos}))
+    _, words = chart(run_dir, "accuracy")
+    assert "30 silos 0.43" in words
+    assert "silo7" not in words
+
+
+def test_bytes_and_seconds_are_told_by_phase_and_by_silo(make_run: MakeRun) -> None:
+    run_dir = make_run()
+    message, words = chart(run_dir, "traffic-phases")
+    assert message == "By phase: most bytes, 11.4 MB, are those of Phase 1"
+    assert "north" in words
+    assert "1.21 MB" in words
+    assert chart(run_dir, "traffic-silos")[1].count("5.99 MB") == 5  # four bars, and the message
+    assert chart(run_dir, "timings")[0] == "Phase 1 takes longest: 1 min 24 s"
+
+
+def test_a_deployed_run_without_scores_and_data_has_a_report(make_run: MakeRun) -> None:
+    nothing = {"accuracy": {}, "best_silo_accuracy": None, "real_data_accuracy": None, "silos": []}
+    run_dir = make_run(**nothing)
+    write_metrics(run_dir, [])
+    text = Reader(write_report(run_dir).read_text(encoding="utf-8")).text
+    assert "No accuracy was measured." in text
+    assert text.count("None recorded.") == 2
 
 
 def test_crowded_labels_move_apart_and_keep_their_order() -> None:

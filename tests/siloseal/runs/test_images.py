@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 
 from siloseal.federation.errors import DataError, RunError
-from siloseal.runs.images import class_rows, png_bytes, quantise, read_npz, square_grid, write_npz, write_png
+from siloseal.runs.images import PAPER, class_rows, png_bytes, quantise, read_npz, square_grid, write_npz, write_png
 
 
 def flat(values: list[int], channels: int = 1) -> np.ndarray:
@@ -22,12 +22,23 @@ def test_a_row_holds_one_class_in_order_of_label() -> None:
     assert grid.shape == (1, 5, 5)
     assert grid[0, 0, [0, 3]].tolist() == [10, 11]
     assert grid[0, 3, [0, 3]].tolist() == [20, 21]
-    assert grid[0, 2].tolist() == [0] * 5  # the gap
+    assert grid[0, 2].tolist() == [PAPER] * 5  # the gap
 
 
-def test_a_short_row_stays_black() -> None:
+def test_a_short_row_leaves_paper() -> None:
     grid = class_rows(flat([10, 20, 11]), np.array([0, 1, 0]), columns=8)
-    assert grid[0, 3:, 3:].max() == 0
+    assert set(grid[0, 3:, 3:].ravel().tolist()) == {PAPER}
+
+
+@pytest.mark.parametrize("value", [0, 255])
+@pytest.mark.parametrize("side", [8, 14, 28])
+def test_neither_black_nor_white_images_run_into_one_another(value: int, side: int) -> None:
+    images = np.full((4, 1, side, side), value, dtype=np.uint8)
+    grid = square_grid(images, side=2)[0].astype(int)
+    gap = grid.shape[0] - 2 * side
+    assert gap >= side / 10
+    assert np.abs(grid[side : side + gap] - value).min() > 60
+    assert np.abs(grid[:, side : side + gap] - value).min() > 60
 
 
 @pytest.mark.parametrize(("count", "side", "shape"), [(9, 3, (8, 8)), (5, 8, (5, 8)), (99, 2, (5, 5)), (1, 4, (2, 2))])

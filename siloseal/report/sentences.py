@@ -7,6 +7,12 @@ from siloseal.report import wording
 from siloseal.report.score_table import chance, headline, ways_and_shots
 from siloseal.runs.summary import RunSummary
 
+_ONE_SEED = "One run with one seed: nothing here says how much another seed would differ."
+_ONE_SEED_OF_TASKS = (
+    "One run with one seed: differences smaller than the two margins together should be read as equal. The intervals "
+    "are over tasks, not over training runs."
+)
+
 
 def guide(summary: RunSummary) -> str:
     """Three sentences for the person who answers for the data."""
@@ -90,11 +96,7 @@ def standing_notes(summary: RunSummary) -> list[str]:
         "outside the privacy guarantee, and nothing that they show flowed back to training."
     )
     if summary.few_shot:
-        return [
-            outside,
-            "One run with one seed: differences smaller than the two margins together should be read as equal. The "
-            "intervals are over tasks, not over training runs.",
-        ]
+        return [outside, _ONE_SEED_OF_TASKS if any(score.margin for score in summary.scores) else _ONE_SEED]
     return [
         outside,
         "One run with one seed: accuracies that differ by less than 0.03 should be read as equal.",

@@ -1,0 +1,78 @@
+"""Bars of a run's report: bytes by phase and by silo, and seconds by phase."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from siloseal.report import charts, wording
+from siloseal.report.document import Figure
+from siloseal.runs.metrics import TimingMetric, TrafficMetric, phase_title
+
+PHASES = ("enrolment", "warm_start", "phase_1", "phase_2", "fedavg")
+MOST_PARTS = len(charts.HATCHES)
+"""Parts of a bar that a reader can tell apart."""
+MOST_BARS = 24
+
+Stack = Mapping[str, Mapping[str, float]]
+"""By bar, by part."""
+
+
+def traffic_charts(entries: Sequence[TrafficMetric]) -> tuple[Figure, ...]:
+    """Bytes by phase, and by silo."""
+    weights: Counter[tuple[str, str]] = Counter()
+    for entry in entries:
+        weights[phase_title(entry.stage), entry.silo] += entry.sent_bytes + entry.received_bytes
+    phases = [phase_title(phase) for phase in PHASES if any(entry.stage == phase for entry in entries)]
+    silos = list(dict.fromkeys(entry.silo for entry in entries))
+    by_phase = {phase: {silo: float(weights[phase, silo]) for silo in silos} for phase in phases}
+    by_silo = {silo: {phase: float(weights[phase, silo]) for phase in phases} for silo in silos}
+    found = (("traffic-phases", "By phase", by_phase), ("traffic-silos", "By silo", by_silo))
+    return tuple(_byte_bars(name, title, stack) for name, title, stack in found if stack)
+
+
+def _byte_bars(name: str, title: str, stack: Stack) -> Figure:
+    totals = {bar: sum(parts.values()) for bar, parts in stack.items()}
+    shown = sorted(totals, key=lambda bar: -totals[bar])[:MOST_BARS]
+    kept = {bar: stack[bar] for bar in stack if bar in shown}
+    unit, unit_name = wording.byte_unit(max(totals.values()))
+    most = max(totals, key=lambda bar: totals[bar])
+    message = f"{title}: most bytes, {wording.size(totals[most])}, are those of {most}"
+    caption = "; ".join(f"{bar} {wording.size(totals[bar])}" for bar in kept) + "."
+    caption += f" Of {len(totals)}, those with the most bytes; the table has all." if len(kept) < len(totals) else ""
+    written = {bar: wording.size(totals[bar]) for bar in kept}
+    scaled = {bar: {part: value / unit for part, value in parts.items()} for bar, parts in kept.items()}
+    return bars(name, scaled, written, label=f"sent and received ({unit_name})", message=message, caption=caption)
+
+
+def timing_chart(entries: Iterable[TimingMetric]) -> Figure | None:
+    """Seconds by phase; None where none were measured."""
+    seconds = {phase_title(entry.stage): entry.seconds for entry in entries}
+    if not seconds:
+        return None
+    written = {phase: wording.duration(value) for phase, value in seconds.items()}
+    longest = max(seconds, key=lambda phase: seconds[phase])
+    stack = {phase: {"": value} for phase, value in seconds.items()}
+    caption = "; ".join(f"{phase} {text}" for phase, text in written.items()) + "."
+    return bars("timings", stack, written, label="wall-clock time (s)", caption=caption,
+                message=f"{longest} takes longest: {written[longest]}")  # fmt: skip
+
+
+def bars(name: str, stack: Stack, written: Mapping[str, str], *, label: str, message: str, caption: str) -> Figure:
+    """Stacked bars from zero, each with its total at its end; of many parts only the totals."""
+    parts = list(dict.fromkeys(part for of in stack.values() for part in of))
+    if len(parts) > MOST_PARTS:
+        stack, parts = {bar: {"": sum(of.values())} for bar, of in stack.items()}, [""]
+    picture, (axes,) = charts.panels(1, height=1.4 + 0.3 * len(stack), width=charts.NARROW)
+    begin = dict.fromkeys(stack, 0.0)
+    for index, part in enumerate(parts):
+        widths = [of.get(part, 0.0) for of in stack.values()]
+        axes.barh(range(len(stack)), widths, left=list(begin.values()), height=0.62, label=part or None,
+                  color=charts.COLOURS[index], edgecolor="white", hatch=charts.HATCHES[index])  # fmt: skip
+        begin = {bar: start + width for (bar, start), width in zip(begin.items(), widths, strict=True)}
+    for place, (bar, end) in enumerate(begin.items()):
+        axes.annotate(written[bar], (end, place), (4, 0), textcoords="offset points", va="center", fontsize=9)
+    charts.name_rows(axes, list(stack), width=16)
+    axes.set_xlim(0, 1.28 * (max(begin.values()) or 1.0))
+    axes.set_xlabel(label)
+    if len(parts) > 1:
+        charts.legend(picture)
+    return charts.figure(picture, name, message=message, caption=caption)
