@@ -23,7 +23,6 @@ from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.storage import locked, write_atomically
 from siloseal.federation.sums.plain.config import PlainSumConfig
 from siloseal.models.building import load_model, model_file, read_model, vector_lengths
-from siloseal.report.run_report import write_report
 from siloseal.runs.closing import sum_up
 from siloseal.runs.folder import open_run_folder, silo_folder
 from siloseal.runs.recorder import Recorder
@@ -103,6 +102,8 @@ def run_and_report(
             ledgers = {name: _ledger(job, run_dir, name, stack) for name in parts}
             summary = sum_up(job, run_dir, parts, ledgers, finished, recorder, seconds=time.monotonic() - began)
         write_summary(run_dir, summary)
+        from siloseal.report.run_report import write_report  # here: it draws, and only a finished run has to
+
         write_report(run_dir)
         return summary
 
