@@ -148,13 +148,14 @@ class Ledger:
             )
         charges, end = list[Charge](), self._file.end.after(lines[0], self._file.end.chain)
         for content in lines[1:]:
-            charge, end = _charge(path, end, content)
+            charge, end = read_charge(path, end, content)
             charges.append(charge)
         self._file.resume(end)
         return charges
 
 
-def _charge(path: Path, end: End, content: bytes) -> tuple[Charge, End]:
+def read_charge(path: Path, end: End, content: bytes) -> tuple[Charge, End]:
+    """Read the line behind `end`; `LedgerDamaged` where it does not follow from the lines before it."""
     where = f"{path}, line {end.lines + 1}"
     line = read_line(end.chain, content, where=where, damaged=LedgerDamaged)
     if not line.follows:

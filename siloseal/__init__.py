@@ -1,6 +1,89 @@
-"""The command line and the Python entry points: wiring, and what a person sees."""
+"""Institutions learn one model from data that never leaves any of them. This is the public Python API.
 
+Everything in `__all__` is public: its names, arguments and results change only with a note in CHANGELOG.md. Every other
+module, `siloseal.federation` and `siloseal.silo` included, is internal and may change at any time.
+
+Nothing is imported before it is used: `import siloseal` loads neither torch nor a cryptographic library.
+"""
+
+import importlib
 import os
+import typing
+
+if typing.TYPE_CHECKING:
+    from siloseal._api import adapt, load_job, load_model, plan, read_ledger, read_run, sample, simulate
+    from siloseal.federation.errors import (
+        ConfigError,
+        DataError,
+        PrivacyError,
+        ProtocolError,
+        RunError,
+        SiloSealError,
+    )
+    from siloseal.federation.job.job import Job
+    from siloseal.runs.adapting import Prediction
+    from siloseal.runs.drawing import Samples
+    from siloseal.runs.plan import Plan, SiloCost
+    from siloseal.runs.summary import Run, RunSummary, SiloSummary
+    from siloseal.silo.ledger_reading import LedgerReading
+
+__all__ = [
+    "ConfigError",
+    "DataError",
+    "Job",
+    "LedgerReading",
+    "Plan",
+    "Prediction",
+    "PrivacyError",
+    "ProtocolError",
+    "Run",
+    "RunError",
+    "RunSummary",
+    "Samples",
+    "SiloCost",
+    "SiloSealError",
+    "SiloSummary",
+    "adapt",
+    "load_job",
+    "load_model",
+    "plan",
+    "read_ledger",
+    "read_run",
+    "sample",
+    "simulate",
+]
+
+_HOMES = {
+    "siloseal._api": ("adapt", "load_job", "load_model", "plan", "read_ledger", "read_run", "sample", "simulate"),
+    "siloseal.federation.errors": (
+        "ConfigError",
+        "DataError",
+        "PrivacyError",
+        "ProtocolError",
+        "RunError",
+        "SiloSealError",
+    ),
+    "siloseal.federation.job.job": ("Job",),
+    "siloseal.runs.adapting": ("Prediction",),
+    "siloseal.runs.drawing": ("Samples",),
+    "siloseal.runs.plan": ("Plan", "SiloCost"),
+    "siloseal.runs.summary": ("Run", "RunSummary", "SiloSummary"),
+    "siloseal.silo.ledger_reading": ("LedgerReading",),
+}
+"""Module that defines each public name; a test compares it with `__all__` and with the imports above."""
 
 # gRPC's own lines on standard error say what our errors say in words. It reads this when it is imported.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name from the module that defines it (PEP 562)."""
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"siloseal has no public name {name!r}; siloseal.__all__ lists them")
+
+
+def __dir__() -> list[str]:
+    """The public names, for completion."""
+    return [*__all__]

@@ -18,7 +18,7 @@ ALLOWED = {
     "siloseal/runs": {"federation", "models", "silo", "aggregator", "provisioning", "report", "cli"},
     "siloseal/provisioning": {"federation", "silo", "aggregator"},
     "experiments": {"federation", "models", "silo", "aggregator", "runs", "report", "cli", "provisioning"},
-    "siloseal/cli": {*FOLDERS, "runs", "report", "provisioning"},
+    "siloseal/cli": {*FOLDERS, "runs", "report", "provisioning", "_api"},
 }
 
 

@@ -81,7 +81,9 @@ def demo(out: Out = None, as_json: Json = False, quiet: Quiet = False) -> None:
 @app.command()
 def run(config: Config, out: Out = None, as_json: Json = False, quiet: Quiet = False) -> None:
     """Run a job, or continue it where it was interrupted, and write its folder with the report."""
-    _run(_load_job(config), out, as_json, quiet)
+    from siloseal._api import load_job
+
+    _run(load_job(config), out, as_json, quiet)
 
 
 @app.command()
@@ -89,19 +91,10 @@ def plan(config: Config, as_json: Json = False) -> None:
     """Show what a job would do and cost, before anything runs: steps, epsilon, bytes, memory, time."""
     job = _load_job(config)  # before torch is imported: a mistake in the file is said at once
 
-    import torch
-
+    from siloseal import _api
     from siloseal.cli.plan_table import print_plan
-    from siloseal.runs.plan import make_plan
-    from siloseal.runs.run import WORKERS
-    from siloseal.runs.scoring import require_tasks
-    from siloseal.runs.simulation import deal
-    from siloseal.silo.data.loading import load
 
-    torch.set_num_threads(1)  # as in the run: the parallelism is between silos
-    train, held_out = load(job.data)
-    require_tasks(job, held_out)
-    print_plan(job, make_plan(job, deal(job, train), workers=WORKERS), as_json=as_json)
+    print_plan(job, _api.plan(job), as_json=as_json)
 
 
 @app.command()
@@ -127,19 +120,6 @@ def report(run_dir: Annotated[Path, typer.Argument(help="A run's folder.", metav
 
     check_ledgers(run_dir)
     print(write_report(run_dir))
-
-
-def _load_job(path: Path) -> "Job":
-    """The file; one that is a comparison is told so, and not what all it lacks."""
-    from siloseal.federation.config.loading import load_config
-    from siloseal.federation.job.job import Job
-
-    try:
-        return load_config(Job, path)
-    except ConfigError as error:
-        if "grids is not a known key" in str(error):
-            raise ConfigError(f"{path}: is a comparison, and no job; run it with `siloseal compare`") from None
-        raise
 
 
 def _run(job: "Job", out: Path | None, as_json: bool, quiet: bool, *, as_processes: bool = False) -> None:

@@ -1,16 +1,43 @@
 """Images from a model file, into a picture or into arrays."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
 from siloseal.federation.errors import ConfigError
-from siloseal.models.building import read_generator
+from siloseal.models.building import SharedModel, read_generator
+from siloseal.models.gan.generators import Generator
 from siloseal.models.gan.sampling import generate
-from siloseal.runs.images import class_rows, quantise, square_grid, write_npz, write_png
+from siloseal.runs.images import Images, Labels, class_rows, quantise, square_grid, write_npz, write_png
 
 LARGEST_GRID = 10_000
+LARGEST_COUNT = 1_000_000
+LARGEST_SEED = 2**63 - 1
 SCALE = 2
+
+
+class Samples(NamedTuple):
+    """Images that a model drew, with their classes."""
+
+    images: Images  # uint8 (count, C, H, W), with one channel (grey) or three (RGB)
+    labels: Labels  # int64 (count,)
+
+
+def sample(model: SharedModel, *, label: int | None, count: int, seed: int) -> Samples:
+    """Draw `count` images of one class, or of all classes in turn. Equal seeds give equal images."""
+    if not isinstance(model, Generator):
+        raise ConfigError(f"a {type(model).__name__} is a few-shot model and draws nothing; use it with `adapt`")
+    if not 1 <= count <= LARGEST_COUNT:
+        raise ConfigError(f"count is {count}, expected 1 to {LARGEST_COUNT:,} images; draw more in several calls")
+    if not 0 <= seed <= LARGEST_SEED:
+        raise ConfigError(f"seed is {seed}, expected a whole number from 0 to 2^63 - 1; choose another one")
+    if label is not None and not 0 <= label < model.classes:
+        raise ConfigError(
+            f"class {label} is not among the model's classes 0 to {model.classes - 1}; choose one of them"
+        )
+    labels = torch.arange(count) % model.classes if label is None else torch.full((count,), label)
+    return Samples(quantise(generate(model, labels, seed=seed).images), labels.numpy())
 
 
 def draw(model: Path, out: Path, *, label: int | None, count: int, seed: int) -> None:
@@ -19,14 +46,7 @@ def draw(model: Path, out: Path, *, label: int | None, count: int, seed: int) ->
         raise ConfigError(f"{out} ends in {out.suffix or 'nothing'}; expected .png for a grid or .npz for arrays")
     if out.suffix == ".png" and count > LARGEST_GRID:
         raise ConfigError(f"{count} images do not fit a picture of at most {LARGEST_GRID}; draw fewer, or a .npz")
-    generator = read_generator(model)
-    if label is not None and not 0 <= label < generator.classes:
-        raise ConfigError(
-            f"class {label} is not among the model's classes 0 to {generator.classes - 1}; choose one of them"
-        )
-    labels = torch.arange(count) % generator.classes if label is None else torch.full((count,), label)
-    images = quantise(generate(generator, labels, seed=seed).images)
-    given = labels.numpy()
+    images, given = sample(read_generator(model), label=label, count=count, seed=seed)
     try:
         if out.suffix == ".npz":
             write_npz(out, images, given)
