@@ -4,7 +4,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test slow lint proto bench results publish-results notebooks clean
+.PHONY: demo test slow lint proto docs bench results publish-results notebooks clean
 
 demo: $(VENV)/installed
 	$(BIN)/siloseal demo
@@ -35,6 +35,10 @@ build/protoc/installed: Makefile
 	$(PYTHON) -m venv build/protoc || python3 -m venv build/protoc
 	build/protoc/bin/python -m pip install --quiet grpcio-tools==1.76.0
 	touch $@
+
+# The pages of docs/ that are generated: every setting and every command. A test notices when they are not current.
+docs: $(VENV)/installed
+	$(BIN)/python -m siloseal.reference docs
 
 bench: $(VENV)/installed
 	$(BIN)/python benchmarks/startup.py

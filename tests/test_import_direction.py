@@ -19,6 +19,7 @@ ALLOWED = {
     "siloseal/provisioning": {"federation", "silo", "aggregator"},
     "experiments": {"federation", "models", "silo", "aggregator", "runs", "report", "cli", "provisioning"},
     "siloseal/cli": {*FOLDERS, "runs", "report", "provisioning", "_api"},
+    "siloseal/reference": {"federation", "silo", "aggregator", "experiments", "provisioning", "cli"},
 }
 
 

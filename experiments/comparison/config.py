@@ -19,7 +19,11 @@ RESERVED = frozenset({"comparison", "cell", "seed", "stage", "silo", "measure", 
 class Axis(Section):
     """What one axis of a grid may be, by the name that tables and figures show."""
 
-    choices: dict[str | int | float, Changes] = Field(min_length=1)
+    choices: dict[str | int | float, Changes] = Field(
+        min_length=1,
+        description="written without this key: a name for each choice and what it changes, "
+        "`DDG: {mechanism: {kind: ddg}}`, or one setting and its values, `privacy.epsilon: [1, 3]`",
+    )
 
     @model_validator(mode="before")
     @classmethod

@@ -54,7 +54,7 @@ class Upload(Section):
     """One silo's upload in a secure sum, decoded as if nothing were hidden."""
 
     kind: Literal["upload"]
-    secure_sum: Annotated[ReadableSum, Field(discriminator="kind")]
+    secure_sum: ReadableSum = Field(discriminator="kind", description="the sum that the upload is made for")
 
 
 ProtectionConfig = Annotated[Plain | Clipped | ExampleNoise | LocalNoise | SumOf | Upload, Field(discriminator="kind")]
@@ -81,7 +81,7 @@ class InversionMeasurement(Section):
     """Gradient inversion of one step, on the image with the seed's number."""
 
     kind: Literal["inversion"]
-    protection: ProtectionConfig
+    protection: ProtectionConfig = Field(description="what the upload is protected by")
     iterations: int = Field(default=150, ge=1, le=100_000, description="of the attacker's search")
     seed: int = Field(default=0, ge=0, description="which image")
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from pydantic import Field
+
 from siloseal.cli.console import Console
 from siloseal.experiments.comparison.rows import Row
 from siloseal.federation.config.section import Section
@@ -25,7 +27,7 @@ class JobMeasurement(Section):
     """All cells' jobs have one name, so that it makes no difference."""
 
     kind: Literal["job"]
-    job: Job
+    job: Job = Field(description="the job's file, from where the comparison lies; its settings may vary")
 
     def run(self, folder: Path) -> list[Row]:
         """One silo computes at a time: other cells run beside this one."""

@@ -25,7 +25,7 @@ class NoiseMeasurement(Section):
     """Sums of vectors of norm 1, each protected as a whole, through a mechanism and a secure sum."""
 
     kind: Literal["noise"]
-    mechanism: MechanismConfig
+    mechanism: MechanismConfig = Field(description="the noise")
     epsilon: float = Field(gt=0, le=1000, description="of one release")
     delta: float = Field(default=1e-5, gt=0, lt=0.1, description="of one release")
     secure_sum: SecureSumConfig = Field(description="below the noise")

@@ -26,7 +26,7 @@ class SumMeasurement(Section):
     """What a sum of random vectors costs each party, how exact it is, and whether it survives a silent silo."""
 
     kind: Literal["sum"]
-    secure_sum: SecureSumConfig
+    secure_sum: SecureSumConfig = Field(description="the sum")
     silos: int = Field(default=5, ge=2, le=1000, description="who take part")
     length: int = Field(default=10_000, ge=1, le=10_000_000, description="entries of a vector")
     dropouts: bool = Field(default=True, description="also try a silo that falls silent before, and after, its upload")

@@ -1,0 +1,30 @@
+"""The few things of Markdown that the generated pages need."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+GENERATED = "<!-- Written by `make docs`; change the source and run it again. -->"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; cells may hold anything but a line break."""
+    lines = [_row(header), _row(["---"] * len(header)), *(_row([_cell(cell) for cell in row]) for row in rows)]
+    return "\n".join(lines)
+
+
+def anchor(heading: str) -> str:
+    """The anchor that GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def paragraphs(text: str) -> str:
+    """Text from a docstring: single line breaks are spaces, empty lines separate paragraphs."""
+    return "\n\n".join(" ".join(part.split()) for part in re.split(r"\n\s*\n", text.strip()))
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
