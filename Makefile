@@ -49,8 +49,8 @@ bench: $(VENV)/installed
 	$(BIN)/python benchmarks/mechanisms.py
 	$(BIN)/python benchmarks/transport.py
 
-# Every measured table and figure of the README, in runs/results: an hour, and needs SILOSEAL_DATA. Finished parts are found
-# again; remove the folder to measure anew.
+# Every measured table and figure of README and docs/comparisons.md, in runs/results: an hour, and needs SILOSEAL_DATA.
+# Finished parts are found again; remove the folder to measure anew.
 results: $(VENV)/installed runs/results/demo/summary.json
 	$(BIN)/siloseal compare configs/compare-*.yaml --out runs/results
 	$(BIN)/python -m siloseal.experiments.report.demo runs/results/demo runs/results/demo/shown
@@ -58,7 +58,7 @@ results: $(VENV)/installed runs/results/demo/summary.json
 runs/results/demo/summary.json: | $(VENV)/installed
 	$(BIN)/siloseal demo --out runs/results/demo
 
-# For those who change the README: what it quotes, and a test compares with.
+# For those who change README or docs/comparisons.md: what they quote, and a test compares with.
 publish-results: results
 	mkdir -p docs/results/figures
 	rm -f docs/results/figures/*.png
