@@ -14,13 +14,16 @@ ALLOWED = {
     "models": {"federation"},
     "silo": {"federation", "models"},
     "aggregator": {"federation", "models"},
-    "siloseal/report": {"federation", "models", "silo", "aggregator", "runs"},
+    "siloseal/report": {"federation", "models", "silo", "runs"},
     "siloseal/runs": {"federation", "models", "silo", "aggregator", "provisioning", "report", "cli"},
     "siloseal/provisioning": {"federation", "silo", "aggregator"},
     "experiments": {"federation", "models", "silo", "aggregator", "runs", "report", "cli", "provisioning"},
     "siloseal/cli": {*FOLDERS, "runs", "report", "provisioning", "_api"},
     "siloseal/reference": {"federation", "silo", "aggregator", "experiments", "provisioning", "cli"},
 }
+
+RENDERING = ("document", "intervals", "wording", "charts", "page", "page_tables", "markdown", "terminal")
+"""Modules of siloseal/report that any report is made with: they know nothing of runs or of comparisons."""
 
 
 def imported(source: str) -> Iterator[str]:
@@ -47,6 +50,11 @@ def test_a_package_imports_only_what_lies_below_it(folder: str) -> None:
         if beyond := rooms_of(file.read_text()) - ALLOWED[folder] - {folder.removeprefix("siloseal/")}:
             wrong[str(file.relative_to(ROOT))] = sorted(beyond)
     assert wrong == {}
+
+
+@pytest.mark.parametrize("name", RENDERING)
+def test_what_renders_a_report_knows_none_of_the_data(name: str) -> None:
+    assert rooms_of((ROOT / "siloseal" / "report" / f"{name}.py").read_text()) <= {"federation", "report"}
 
 
 def test_nothing_is_imported_by_the_name_of_its_folder() -> None:
