@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from siloseal.report.charts import COLOURS, logarithmic, look
 
 DOTS_PER_INCH = 160
+GREY = 60
 
 Points = tuple[Sequence[float], Sequence[float | None]]
 
@@ -127,8 +128,8 @@ def _figure(width: float, height: float, title: str) -> tuple[Figure, Axes]:
 
 
 def _side_by_side(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Images (N, 1, H, W) as one (H, wide), with a pixel of paper between them."""
-    spaced = np.pad(images[:, 0], ((0, 0), (0, 0), (0, 1)))
+    """Images (N, 1, H, W) as one (H, wide), with a grey pixel between them, for their own paper is white."""
+    spaced = np.pad(images[:, 0], ((0, 0), (0, 0), (0, 1)), constant_values=GREY)
     return np.concatenate(list(spaced), axis=1)
 
 

@@ -12,6 +12,8 @@ from siloseal.runs.summary import RunSummary
 
 MOST_LEVELS = 6
 """Silos that have a line of their own; of more, one band shows where they lie."""
+LINE = 0.075
+"""Height of a label, as a share of the axis."""
 
 
 def accuracy_chart(summary: RunSummary) -> Figure:
@@ -69,30 +71,29 @@ def _key(alone: Mapping[str, float], ceilings: Mapping[str, float], *, margins: 
 
 def _levels(axes: Axes, alone: Mapping[str, float], ceilings: Mapping[str, float]) -> None:
     """Levels to read the curve against; their names stand at the right, moved apart where they would overlap."""
+    labels = [(f"{shorten(name)} {value:.2f}", value, "bold") for name, value in ceilings.items()]
     if len(alone) > MOST_LEVELS:
-        low, high = min(alone.values()), max(alone.values())
-        axes.axhspan(low, high, color=charts.GREY, alpha=0.2, linewidth=0)
-        alone = {f"{len(alone)} silos": (low + high) / 2}
+        least, most = min(alone.values()), max(alone.values())
+        axes.axhspan(least, most, color=charts.GREY, alpha=0.2, linewidth=0)
+        labels.append((f"{len(alone)} silos\n{least:.2f} to {most:.2f}", (least + most) / 2, "normal"))
     else:
-        for value in alone.values():
+        for name, value in alone.items():
             axes.axhline(value, color=charts.GREY, linestyle=(0, (3, 3)), linewidth=1.2)
+            labels.append((f"{shorten(name)} {value:.2f}", value, "normal"))
     for value in ceilings.values():
         axes.axhline(value, color="black", linewidth=1.2)
-    labels = [*((name, value, "normal") for name, value in alone.items()),
-              *((name, value, "bold") for name, value in ceilings.items())]  # fmt: skip
     low, high = axes.get_ylim()
-    placed = spread([value for _, value, _ in labels], 0.075 * (high - low))
-    for (name, value, weight), y in zip(labels, placed, strict=True):
-        axes.text(1.02, y, f"{shorten(name)} {value:.2f}", transform=axes.get_yaxis_transform(), va="center",
-                  fontsize=9, fontweight=weight)  # fmt: skip
+    placed = spread([value for _, value, _ in labels], LINE * (high - low))
+    for (text, _, weight), y in zip(labels, placed, strict=True):
+        axes.text(1.02, y, text, transform=axes.get_yaxis_transform(), va="center", fontsize=9, fontweight=weight)
 
 
 def _name_stages(axes: Axes, places: Sequence[float], names: Sequence[str]) -> None:
     """Names below the phases, numbers below the rounds; of many rounds, below some."""
-    rounds = [index for index, name in enumerate(names) if name.startswith("Round ")]
-    every = len(rounds) // 6 + 1
-    shown = [n for n in range(len(names)) if n not in rounds or n == len(names) - 1
-             or ((n - rounds[0]) % every == 0 and len(names) - 1 - n >= every)]  # fmt: skip
+    rounds = {index: int(name.removeprefix("Round ")) for index, name in enumerate(names) if name.startswith("Round ")}
+    last, every = len(names) - 1, len(rounds) // 6 + 1
+    shown = [n for n in range(len(names)) if n not in rounds or n == last
+             or (rounds[n] % every == 0 and last - n >= every)]  # fmt: skip
     labels = [names[n].removeprefix("Round ") if n in rounds else "\n".join(halves(names[n])) for n in shown]
     if rounds and shown:
         labels[-1] = f"round\n{labels[-1]}" if shown[-1] in rounds else labels[-1]

@@ -29,8 +29,8 @@ from siloseal.report.document import (
 from siloseal.report.page_tables import table_html
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-PIXELS = 98
-"""Width of an inch of a chart, so that its text is as large as the page's."""
+PIXELS = 88
+"""Width of an inch of a chart, so that its text is nearly as large as the page's, and two narrow ones fit a line."""
 LEAST_PIXELS = 64
 """Width of an inch below which a chart scrolls in its own box, for its text would be too small."""
 
