@@ -19,7 +19,7 @@ ALLOWED = {
     "siloseal/provisioning": {"federation", "silo", "aggregator"},
     "experiments": {"federation", "models", "silo", "aggregator", "runs", "report", "cli", "provisioning"},
     "siloseal/cli": {*FOLDERS, "runs", "report", "provisioning", "_api"},
-    "siloseal/reference": {"federation", "silo", "aggregator", "experiments", "provisioning", "cli"},
+    "siloseal/reference": {"report", "federation", "silo", "aggregator", "experiments", "provisioning", "cli"},
 }
 
 RENDERING = ("document", "intervals", "wording", "charts", "page", "page_tables", "markdown", "terminal")

@@ -89,9 +89,10 @@ def run(config: Config, out: Out = None, as_json: Json = False, quiet: Quiet = F
 @app.command()
 def plan(config: Config, as_json: Json = False) -> None:
     """Show what a job would do and cost, before anything runs: steps, epsilon, bytes, memory, time."""
-    job = _load_job(config)  # before torch is imported: a mistake in the file is said at once
-
     from siloseal import _api
+
+    job = _api.load_job(config)  # before torch is imported: a mistake in the file is said at once
+
     from siloseal.cli.plan_table import print_plan
 
     print_plan(job, _api.plan(job), as_json=as_json)

@@ -4,5 +4,10 @@ from collections.abc import Callable, Mapping
 
 from siloseal.reference.cli_page import cli_page
 from siloseal.reference.config_page import config_page
+from siloseal.report.exposure_table import exposure_markdown
 
-PAGES: Mapping[str, Callable[[], str]] = {"config.md": config_page, "cli.md": cli_page}
+PAGES: Mapping[str, Callable[[], str]] = {
+    "config.md": config_page,
+    "cli.md": cli_page,
+    "sums.md": exposure_markdown,
+}

@@ -1,9 +1,8 @@
 """docs/sums.md: who learns what under each secure sum, printed from the schemes.
 
-`python -m siloseal.report.exposure_table > docs/sums.md` writes it anew.
+`make docs` writes it anew.
 """
 
-import sys
 from collections.abc import Sequence
 from typing import get_args
 
@@ -14,7 +13,7 @@ from siloseal.federation.sums.exposure import Exposure, NoisedBy
 
 INTRODUCTION = """# Who learns what
 
-This page is written by `python -m siloseal.report.exposure_table` from the schemes themselves (`exposure` in
+This page is written by `make docs` from the schemes themselves (`exposure` in
 `federation/sums/`), which reports and error messages print too.
 
 A job names a sum by `secure_sum.kind`, and by `schedule.tuning_sum.kind` for phase 2. Everyone learns who takes part,
@@ -93,7 +92,3 @@ def _kind(kind: str, exposure: Exposure) -> str:
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = (columns, ["---"] * len(columns), *rows)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(exposure_markdown())
