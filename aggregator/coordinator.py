@@ -18,7 +18,6 @@ from siloseal.aggregator.clip_norm import ClipNorm
 from siloseal.aggregator.dispatcher import Dispatcher, Patience
 from siloseal.aggregator.enrolment import agree, enrol
 from siloseal.aggregator.journal import Journal
-from siloseal.aggregator.observer import Model, Observer, Shape
 from siloseal.federation.errors import MessageError, RunError
 from siloseal.federation.job.contributions import start_of, to_model
 from siloseal.federation.job.job import Job
@@ -28,6 +27,18 @@ from siloseal.federation.job.sections.data import LARGEST_SIDE, MOST_CLASSES
 from siloseal.federation.job.sections.privacy import ExampleLevel
 from siloseal.federation.job.sections.schedule import FedAvg, TwoPhase
 from siloseal.federation.job.sections.warm_start import ColdStart, KernelMeanStart, LeaderStart, PublicStart
+from siloseal.federation.run_events.aggregator import (
+    BudgetSpent,
+    FittingProgressed,
+    Model,
+    ModelReleased,
+    RoundBegan,
+    RunBegan,
+    Shape,
+    SilosEnrolled,
+    StageBegan,
+)
+from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.engine import Engine
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import to_array
@@ -37,6 +48,9 @@ from siloseal.models.kernel_mean import FeatureMap, fit_generator
 PublicSum = Callable[[PublicStart, FeatureMap], NDArray[np.float64]]
 """The labelled sum of public data; given by the caller, because what reads data belongs to the silos."""
 
+STEPS_BETWEEN_EVENTS = 10
+"""Number of fitting steps from one event of progress to the next."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -45,7 +59,8 @@ class Outcome:
     model: Model
     image_shape: Shape
     classes: int
-    dispatcher: Dispatcher
+    requests: int
+    """Number of requests that the run took."""
     notes: list[str]
 
 
@@ -57,25 +72,24 @@ class Coordinator:
         job: Job,
         engine: Engine,
         journal: Journal,
-        observer: Observer,
+        publish: Subscriber,
         public_sum: PublicSum,
         patience: Patience = Patience(),  # noqa: B008 (frozen)
     ) -> None:
         self._job = job
         self._journal = journal
-        self._observer = observer
+        self._publish = publish
         self._public_sum = public_sum
-        self.dispatcher = self._dispatcher = Dispatcher(job, engine, journal, patience, observer)
+        self._dispatcher = Dispatcher(job, engine, journal, patience, publish)
         self._clip_norm = ClipNorm(job)
-        self.round = 0
-        """Of tuning or averaging; 0 outside them."""
 
     def run(self) -> Outcome:
         """The whole job."""
+        self._publish(RunBegan())
         self._shape, self._classes = self._enrol()
         self._enter(Phase.WARM_START)
         model = self._warm_start()
-        self._observer.model(Phase.WARM_START, model)
+        self._publish(ModelReleased(Phase.WARM_START, model))
         match self._job.schedule:
             case TwoPhase() as schedule:
                 model = self._two_phases(schedule, model)
@@ -86,7 +100,7 @@ class Coordinator:
         finish, silos = pb.Request(finish=pb.Finish(model=to_array(model))), self._job.silos.names
         self._dispatcher.ask(dict.fromkeys(silos, finish), fewest=0)
         self._dispatcher.go_on()
-        return Outcome(model, self._shape, self._classes, self._dispatcher, self._dispatcher.notes)
+        return Outcome(model, self._shape, self._classes, self._dispatcher.number, self._dispatcher.notes)
 
     def _enrol(self) -> tuple[Shape, int]:
         """Everyone must be there, and hear that everyone agreed to the same job, and everyone's nonce."""
@@ -100,7 +114,7 @@ class Coordinator:
         self._run = agree(self._job, self._dispatcher, replies)
         (channels, height, width), classes = next(iter(kinds.values()))
         self._lengths = vector_lengths(self._job, (channels, height, width), classes)
-        self._observer.enrolled((channels, height, width), classes)
+        self._publish(SilosEnrolled((channels, height, width), classes))
         return (channels, height, width), classes
 
     def _warm_start(self) -> Model:
@@ -118,7 +132,8 @@ class Coordinator:
                 request = dict.fromkeys(release.roster, pb.Request(kernel_mean=pb.KernelMean()))
                 prepared = self._dispatcher.ask(request, fewest=release.quorum)
                 for silo in prepared:  # each pays when the sum begins
-                    self._observer.spent(silo, start.epsilon if isinstance(job.privacy, ExampleLevel) else 0.0)
+                    spent = start.epsilon if isinstance(job.privacy, ExampleLevel) else 0.0
+                    self._publish(BudgetSpent(silo, spent))
                 noised = self._dispatcher.sum(release, release.session(self._run), prepared).total.astype(np.float64)
                 return self._computed("fit", partial(self._fit, start, cold, noised))
             case _:
@@ -138,29 +153,33 @@ class Coordinator:
             batch=start.fit_batch,
             learning_rate=start.learning_rate,
             seed=self._job.seed,
-            on_step=lambda step, _: self._observer.fitting(step, start.fit_steps),
+            on_step=lambda step, _: self._fitted(step + 1, start.fit_steps),
         )
         return with_generator(cold, generator)
+
+    def _fitted(self, done: int, steps: int) -> None:
+        if done % STEPS_BETWEEN_EVENTS == 0 or done == steps:
+            self._publish(FittingProgressed(done, steps))
 
     def _two_phases(self, schedule: TwoPhase, model: Model) -> Model:
         self._enter(Phase.PHASE_1)
         model = self._trained(Phase.PHASE_1, 0, model)
-        self._observer.model(Phase.PHASE_1, model)
+        self._publish(ModelReleased(Phase.PHASE_1, model))
         if schedule.tuning_rounds:
             self._enter(Phase.PHASE_2)
         for number in range(1, schedule.tuning_rounds + 1):
-            self.round = number
+            self._publish(RoundBegan(number))
             tuned = self._trained(Phase.PHASE_2, number, model)
             model = model + np.float32(schedule.tuning_rate) * (tuned - model)
-            self._observer.model(f"round_{number}", model)
+            self._publish(ModelReleased(f"round_{number}", model))
         return model
 
     def _fedavg(self, schedule: FedAvg, model: Model) -> Model:
         self._enter(Phase.FEDAVG)
         for number in range(1, schedule.rounds + 1):
-            self.round = number
+            self._publish(RoundBegan(number))
             model = self._trained(Phase.FEDAVG, number, model)
-            self._observer.model(f"round_{number}", model)
+            self._publish(ModelReleased(f"round_{number}", model))
         return model
 
     def _trained(self, phase: Phase, number: int, model: Model) -> Model:
@@ -172,18 +191,16 @@ class Coordinator:
 
         def hear(silo: str, reply: pb.Reply) -> None:
             _require_epsilon(silo, reply)
-            self._observer.spent(silo, reply.prepared.epsilon_spent)
+            self._publish(BudgetSpent(silo, reply.prepared.epsilon_spent))
             told.add(silo)
 
         replies = self._dispatcher.ask(dict.fromkeys(release.roster, train), fewest=release.quorum, check=hear)
         for silo, reply in replies.items():
             if silo not in told:
-                self._observer.spent(silo, reply.prepared.epsilon_spent)
+                self._publish(BudgetSpent(silo, reply.prepared.epsilon_spent))
             if reply.prepared.stopped_by_budget:
                 where = f"{phase}, round {number}" if number else phase
-                self._dispatcher.notes.append(
-                    f"{silo} spent its privacy budget and stopped in {where}, before its last step"
-                )
+                self._dispatcher.note(f"{silo} spent its privacy budget and stopped in {where}, before its last step")
         summed = self._dispatcher.sum(release, release.session(self._run, start_of(train.train)), replies)
         self._clip_norm.follow(release, summed)
         return to_model(self._job, summed, model)
@@ -199,7 +216,7 @@ class Coordinator:
 
     def _enter(self, stage: str) -> None:
         self._dispatcher.stage = stage
-        self._observer.stage(stage)
+        self._publish(StageBegan(stage))
 
 
 def _require_images(silo: str, reply: pb.Reply) -> None:

@@ -1,19 +1,28 @@
 """The aggregator's side of the talk with the silos: numbered requests, journalled replies, counted bytes."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from siloseal.aggregator.journal import Journal
-from siloseal.aggregator.observer import Observer
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.errors import MessageError, SiloRefused, WrongRound
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.releases import Release
+from siloseal.federation.run_events.aggregator import (
+    BytesCounted,
+    NoteTaken,
+    ReplayEnded,
+    ReplyAccepted,
+    ReplyKept,
+    RequestRefused,
+    RequestReplayed,
+    RequestSent,
+    SilosSilent,
+)
+from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.sums.driving import drive
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Session
@@ -45,20 +54,18 @@ class Dispatcher:
     """Asks all silos of a step at once and gives their replies, each asked once in the run's life."""
 
     def __init__(
-        self, job: Job | AnalyticsJob, engine: Engine, journal: Journal, patience: Patience, observer: Observer
+        self, job: Job | AnalyticsJob, engine: Engine, journal: Journal, patience: Patience, publish: Subscriber
     ) -> None:
         self.stage = "enrolment"
         self.asked = ""
         """What the request under way asks for."""
         self.number = 0
-        """Of that request."""
-        self.sent: Counter[tuple[str, str]] = Counter()  # bytes from each (stage, silo)
-        self.received: Counter[tuple[str, str]] = Counter()  # bytes to each (stage, silo)
+        """Number of that request."""
         self.notes = list[str]()
         self._job, self._engine, self._journal = job, engine, journal
-        self._patience, self._observer = patience, observer
-        self._replayed: list[Callable[[], None]] | None = []
-        """What to tell of the last request that the journal had, when the run goes on; None once it did."""
+        self._patience, self._publish = patience, publish
+        self._replayed: list[ReplyKept | SilosSilent] | None = []
+        """What to publish of the last request that the journal had, when the run goes on; None once it did."""
 
     @property
     def run_id(self) -> bytes:
@@ -94,7 +101,7 @@ class Dispatcher:
         def accept(silo: str, data: bytes) -> None:
             reply = self._read(silo, digests[silo], data, largest)
             if reply.WhichOneof("body") == "refusal":
-                self._observer.refused(self.number, silo, error_of(reply.refusal.code).__name__)
+                self._publish(RequestRefused(self.number, silo, error_of(reply.refusal.code).__name__))
                 raise SiloRefused(f"{silo} refused: {printable(reply.refusal.message[:LONGEST_REFUSAL])}")
             try:
                 check(silo, reply)
@@ -106,50 +113,48 @@ class Dispatcher:
                 replies[silo] = reply
             elif replies[silo] != reply:  # the first is in the journal, but its silo had no receipt: no room for a line
                 raise MessageError(f"{silo} answered request {self.number} a second time, and differently")
-            self._observer.accepted(self.number, silo, hashlib.sha256(data).digest(), len(data))
+            self._publish(ReplyAccepted(self.number, silo, hashlib.sha256(data).hexdigest(), len(data)))
 
         if missing and not ended:
             needed = len(requests) if fewest is None else fewest
             self.go_on()
             size = sum(len(request) for request in missing.values())
-            self._observer.asked(self.number, self.asked, list(missing), sorted(set(digests.values())), size)
+            sent = tuple(digest.hex() for digest in sorted(set(digests.values())))
+            self._publish(RequestSent(self.number, self.asked, tuple(missing), sent, size))
             seconds = self._patience.training_seconds if self.asked == "train" else self._patience.message_seconds
             fewest = max(0, needed - len(known))
             self._engine.ask(missing, deadline_seconds=seconds, fewest=fewest, largest=largest, accept=accept)
             if len(replies) < len(requests):
                 self._journal.end(self.number)
-                self._observer.silent(self.number, [silo for silo in requests if silo not in replies])
+                self._publish(SilosSilent(self.number, tuple(silo for silo in requests if silo not in replies)))
         if silent := [silo for silo in requests if silo not in replies]:
-            self.notes.append(
+            self.note(
                 f"{', '.join(silent)} stayed silent past the deadline of request {self.number} ({self.stage}, "
                 f"{self.asked}); the run went on with {', '.join(sorted(replies))}"
             )
         return replies
 
     def _replay(self, known: Mapping[str, bytes], silent: list[str]) -> None:
-        """The journal has this request: what came before was told then, and what it had may have to be told again."""
-        self._observer.replayed()
-        self._replayed = [partial(self._tell_kept, self.number, silo, reply) for silo, reply in known.items()]
+        """The journal has this request: all before it was published then, and its last events may have to be again."""
+        self._publish(RequestReplayed(self.number, self.asked))
+        self._replayed = [
+            ReplyKept(self.number, silo, hashlib.sha256(reply).hexdigest(), len(reply)) for silo, reply in known.items()
+        ]
         if silent:
-            self._replayed.append(partial(self._observer.silent, self.number, silent))
+            self._replayed.append(SilosSilent(self.number, tuple(silent)))
 
     def go_on(self) -> None:
-        """All that the journal had is replayed. A kill may have come between its last entries and the observer."""
+        """All that the journal had is replayed. A kill may have come between its last entries and their events."""
         if self._replayed is not None:
-            self._observer.goes_on()
-        for tell in self._replayed or ():
-            tell()
+            self._publish(ReplayEnded())
+        for event in self._replayed or ():
+            self._publish(event)
         self._replayed = None
 
-    def _tell_kept(self, number: int, silo: str, reply: bytes) -> None:
-        self._observer.kept(number, silo, hashlib.sha256(reply).digest(), len(reply))
-
-    def traffic(self) -> list[dict[str, str | int]]:
-        """Bytes that went each way, by stage and silo."""
-        return [
-            {"stage": stage, "silo": silo, "sent_bytes": self.sent[stage, silo], "received_bytes": received}
-            for (stage, silo), received in self.received.items()
-        ]
+    def note(self, text: str) -> None:
+        """Keep something that a reader of the result has to know."""
+        self.notes.append(text)
+        self._publish(NoteTaken(text))
 
     def sum(self, release: Release, session: Session, present: Collection[str]) -> Sum:
         """One secure sum over what the last request prepared. Who is on the roster and not `present` is not asked."""
@@ -207,8 +212,7 @@ class Dispatcher:
         return reply
 
     def _count(self, silo: str, request: bytes, reply: bytes) -> None:
-        self.received[self.stage, silo] += len(request)
-        self.sent[self.stage, silo] += len(reply)
+        self._publish(BytesCounted(self.stage, silo, sent_bytes=len(reply), received_bytes=len(request)))
 
 
 def _digests(requests: Mapping[str, bytes]) -> dict[str, bytes]:

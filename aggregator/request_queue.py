@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from siloseal.federation.errors import MessageError, RunError, SiloRefused, SiloSealError, WrongRound
 from siloseal.federation.records.audit import LONGEST_TEXT
-from siloseal.federation.records.witness import Witness
+from siloseal.federation.run_events.aggregator import RepliesAwaited
+from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.engine import Accept
 
 
@@ -49,9 +50,9 @@ class _Asking:
 class RequestQueue:
     """An `Engine` whose silos come to it."""
 
-    def __init__(self, silos: tuple[str, ...], witness: Witness) -> None:
+    def __init__(self, silos: tuple[str, ...], publish: Subscriber) -> None:
         self.silos = {silo: Presence() for silo in silos}
-        self._witness = witness
+        self._publish = publish
         self._changed = threading.Condition()
         self._asking: _Asking | None = None
         self._askings = 0
@@ -74,7 +75,7 @@ class RequestQueue:
                 needed = fewest - asking.accepted
                 if left <= 0 and not told and needed > 0:
                     told = True
-                    self._witness.show("waiting", silos=sorted(asking.pending), needed=needed, past_deadline=True)
+                    self._publish(RepliesAwaited(tuple(sorted(asking.pending)), needed, past_deadline=True))
                 self._changed.wait(left if left > 0 else None)
             while asking.busy:
                 self._changed.wait()

@@ -14,7 +14,8 @@ from siloseal.aggregator.admission import Admission
 from siloseal.aggregator.request_queue import RequestQueue
 from siloseal.federation.errors import CannotWrite, RunError, SiloSealError, WrongRound
 from siloseal.federation.records.audit import LONGEST_TEXT
-from siloseal.federation.records.witness import Witness
+from siloseal.federation.run_events.aggregator import CallerTurnedAway, SiloAttends, SiloLeft
+from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.chunks import only_message, to_chunks
 from siloseal.federation.transport.rpc_errors import abort
 from siloseal.federation.transport.tls import SERVER_OPTIONS, Credentials
@@ -36,10 +37,10 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
         request_queue: RequestQueue,
         admission: Admission,
         report: Callable[[], pb.StatusReport],
-        witness: Witness,
+        publish: Subscriber,
     ) -> None:
         self._offer, self._queue, self._admission = offer, request_queue, admission
-        self._report, self._witness = report, witness
+        self._report, self._publish = report, publish
         self._lock = threading.Lock()
         self._delivering = dict[str, grpc.ServicerContext]()
 
@@ -59,14 +60,14 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
             if request.run_id != self._offer.run_id:
                 raise WrongRound(f"{silo} attends another run than the one that is under way here; ask for the offer")
             context.add_callback(self._queue.wake)
-            self._witness.record("attends", silo=silo, peer=context.peer())
+            self._publish(SiloAttends(silo, context.peer()))
             try:
                 requests = self._queue.requests_for(silo, request.instance, context.is_active, context.cancel)
                 for message in requests:
                     self._admission.silo(context)  # again: it may have been revoked or expired while it waited
                     yield from to_chunks(message)
             finally:
-                self._witness.record("left", silo=silo)
+                self._publish(SiloLeft(silo))
 
     def Deliver(self, request_iterator: Iterator[pb.Chunk], context: grpc.ServicerContext) -> pb.Receipt:  # noqa: N802
         """A reply of the calling silo."""
@@ -120,14 +121,10 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
             self._turn_away(context, CannotWrite(words))
 
     def _turn_away(self, context: grpc.ServicerContext, error: SiloSealError) -> NoReturn:
-        facts = {"peer": context.peer(), "error": type(error).__name__, "words": str(error)[:LONGEST_TEXT]}
         # A late reply is no trouble, and a call that a newer one has ended is none either.
         if (silo := self._admission.named(context)) and context.is_active() and not isinstance(error, WrongRound):
             self._queue.note_trouble(silo, error)
-        try:
-            self._witness.record("turned_away", **facts)
-        except OSError:  # a full disk must not take the place of what is wrong
-            self._witness.show("turned_away", **facts)
+        self._publish(CallerTurnedAway(context.peer(), type(error).__name__, str(error)[:LONGEST_TEXT]))
         abort(context, error)
 
 

@@ -2,51 +2,101 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from dataclasses import dataclass, field
 
-from siloseal.aggregator.coordinator import Coordinator
-from siloseal.aggregator.dispatcher import Dispatcher
 from siloseal.aggregator.request_queue import RequestQueue
+from siloseal.aggregator.traffic import Traffic
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.schedule import FedAvg
+from siloseal.federation.run_events.aggregator import (
+    BudgetSpent,
+    NoteTaken,
+    ReplayEnded,
+    RequestReplayed,
+    RequestSent,
+    RoundBegan,
+    RunBegan,
+    StageBegan,
+    WritingFailed,
+)
+from siloseal.federation.run_events.stream import PublishedBefore, RunEvent
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 
 MOST_NOTES = 100
 
 
-class Status:
-    """Any thread may ask."""
+@dataclass
+class _Standing:
+    """Where the run stands; begun anew whenever it is played again from its journal."""
 
-    def __init__(self, job: Job, coordinator: Callable[[], Coordinator], request_queue: RequestQueue) -> None:
-        self._job, self._coordinator, self._queue = job, coordinator, request_queue
+    stage: str = "enrolment"
+    request: int = 0
+    asked: str = ""
+    round: int = 0
+    """Number of the round of tuning or averaging; 0 outside them."""
+    notes: list[str] = field(default_factory=list)
+
+
+class Status:
+    """A subscriber that knows how far the run is. Any thread may ask."""
+
+    def __init__(self, job: Job, run_id: bytes, request_queue: RequestQueue, *, warning: str) -> None:
+        """`warning` stands above the notes of the run; empty if there is none."""
+        self._job, self._run_id, self._queue, self._warning = job, run_id, request_queue, warning
         self._began = time.monotonic()
-        self.epsilon: dict[str, float] = {}
+        self._at, self._traffic = _Standing(), Traffic()
+        self._epsilon = dict[str, float]()
         """What each silo has said that it has spent, rounded up by the silo."""
-        self.trouble = ""
+        self._trouble = ""
         """Why the aggregator itself cannot go on at the moment."""
 
+    def hear(self, event: RunEvent) -> None:
+        """Follow the run."""
+        self._traffic.hear(event)
+        match event:
+            case PublishedBefore(before):
+                self.hear(before)
+            case RunBegan():
+                self._at = _Standing()
+            case StageBegan(stage):
+                self._at.stage = stage
+            case RoundBegan(number):
+                self._at.round = number
+            case RequestSent(number=number, what=what) | RequestReplayed(number, what):
+                self._at.request, self._at.asked = number, what
+            case NoteTaken(text):
+                self._at.notes.append(text)
+            case BudgetSpent(silo, epsilon):
+                self._epsilon[silo] = epsilon
+            case WritingFailed(reason=reason):
+                self._trouble = reason
+            case ReplayEnded():
+                self._trouble = ""
+
     def report(self) -> pb.StatusReport:
-        """As of now."""
-        coordinator, schedule = self._coordinator(), self._job.schedule
-        talk = coordinator.dispatcher
+        """The status as of now."""
+        at, schedule = self._at, self._job.schedule
         return pb.StatusReport(
             protocol_version=PROTOCOL_VERSION,
             job=self._job.name,
-            run_id=talk.run_id,
+            run_id=self._run_id,
             job_digest=self._job.digest,
-            phase=talk.stage,
-            request=talk.number,
-            asked=talk.asked,
-            round=coordinator.round,
+            phase=at.stage,
+            request=at.request,
+            asked=at.asked,
+            round=at.round,
             rounds=schedule.rounds if isinstance(schedule, FedAvg) else schedule.tuning_rounds,
             seconds=time.monotonic() - self._began,
-            silos=self._silos(talk),
-            notes=[*talk.notes[-MOST_NOTES:], *([self.trouble] if self.trouble else [])],
+            silos=self._silos(),
+            notes=[note for note in (self._warning, *at.notes[-MOST_NOTES:], self._trouble) if note],
         )
 
-    def _silos(self, talk: Dispatcher) -> list[pb.SiloStatus]:
-        sent, received = _by_silo(talk.sent), _by_silo(talk.received)
+    def _silos(self) -> list[pb.SiloStatus]:
+        sent, received = Counter[str](), Counter[str]()
+        for counted in self._traffic.counted():
+            sent[counted.silo] += counted.sent_bytes
+            received[counted.silo] += counted.received_bytes
         return [
             pb.SiloStatus(
                 silo=silo,
@@ -55,15 +105,8 @@ class Status:
                 answered=not self._queue.is_pending(silo),
                 sent_bytes=sent[silo],
                 received_bytes=received[silo],
-                epsilon_spent=self.epsilon.get(silo, 0.0),
+                epsilon_spent=self._epsilon.get(silo, 0.0),
                 trouble=presence.trouble,
             )
             for silo, presence in self._queue.silos.items()
         ]
-
-
-def _by_silo(counted: Counter[tuple[str, str]]) -> Counter[str]:
-    total = Counter[str]()
-    for (_, silo), size in counted.copy().items():
-        total[silo] += size
-    return total

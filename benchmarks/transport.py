@@ -40,7 +40,7 @@ from siloseal.aggregator.service import ConsortiumService, serving
 from siloseal.federation.config.loading import load_config
 from siloseal.federation.config.section import placed
 from siloseal.federation.randomness import SecureRandomness
-from siloseal.federation.records.witness import Fact
+from siloseal.federation.run_events.stream import unheard
 from siloseal.federation.transport.chunks import CHUNK_BYTES
 from siloseal.federation.transport.pki.certificates import Revocations, Role
 from siloseal.federation.transport.tls import read_credentials
@@ -57,16 +57,6 @@ Result = dict[str, Any]
 MIB = 2**20
 CONTEXT = multiprocessing.get_context("spawn")
 RUN = bytes(32)
-
-
-class Unseen:
-    """A witness that looks away."""
-
-    def record(self, event: str, **facts: Fact) -> None:
-        """Nothing."""
-
-    def show(self, event: str, **facts: Fact) -> None:
-        """Nothing."""
 
 
 def free_port() -> int:
@@ -111,9 +101,9 @@ def serve_both(kits: Path, mib: int, out: Connection) -> None:
     credentials = read_credentials(config.tls, role=Role.AGGREGATOR)
     revocations = Revocations(config.revoked, credentials.authority, remembered=config.state / "newest_revoked.json")
     admission = Admission("transport", ("silo-0",), revocations)
-    payload, request_queue = bytes(mib * MIB), RequestQueue(("silo-0",), Unseen())
+    payload, request_queue = bytes(mib * MIB), RequestQueue(("silo-0",), unheard)
     offer = pb.JobOffer(run_id=RUN, protocol_version=PROTOCOL_VERSION)
-    service = ConsortiumService(offer, request_queue, admission, pb.StatusReport, Unseen())
+    service = ConsortiumService(offer, request_queue, admission, pb.StatusReport, unheard)
 
     def ask_forever() -> None:
         while True:
@@ -182,7 +172,7 @@ def throughput(kits: Path, *, mib: int, repeats: int) -> Result:
 
 def serve(kits: Path) -> None:
     """In another process: the aggregator."""
-    run_aggregator(kits / "aggregator" / "aggregator.yaml", json_lines=False, quiet=True)
+    run_aggregator(kits / "aggregator" / "aggregator.yaml")
 
 
 @contextmanager
@@ -192,7 +182,7 @@ def deployed(
     """The aggregator as a process, each silo in a thread; all have ended when this does."""
     process = CONTEXT.Process(target=serve, args=(kits,), daemon=True)
     process.start()
-    silos = [DeployedSilo(silo_config(kits, n), randomness=SecureRandomness(), witness=Unseen()) for n in names]
+    silos = [DeployedSilo(silo_config(kits, n), randomness=SecureRandomness(), publish=unheard) for n in names]
     threads = [threading.Thread(target=silo.serve, daemon=True) for silo in silos]
     for thread in threads:
         thread.start()

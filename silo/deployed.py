@@ -7,14 +7,25 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 
 from siloseal.federation.errors import ConfigError, RunError, SiloSealError, WrongRound
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.audit import LONGEST_TEXT
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.roster import read_roster
-from siloseal.federation.records.witness import Witness
+from siloseal.federation.run_events.silo import (
+    ClocksDiffer,
+    ConnectionChanged,
+    DialDelayed,
+    JobAccepted,
+    JobRefused,
+    ReplyDelivered,
+    ReplyNotNeeded,
+    RequestAnswered,
+    RequestReceived,
+    RunLeft,
+)
+from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.patience import Backoff
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.silo.client import AggregatorClient, clocks_differ
@@ -22,36 +33,22 @@ from siloseal.silo.config import SiloConfig
 from siloseal.silo.data.loading import load
 from siloseal.silo.messages import ReceivedRequest
 from siloseal.silo.participation import Participation, require_kept, take_part, unended
-from siloseal.silo.training.trainer import TrainingProgress
 
 FAREWELL_SECONDS = 60.0
 """So long a silo that has finished tries to bring its last reply; by then the aggregator has no need of it."""
 
 
 IN_TOUCH_SECONDS = 20.0
-TAKES_PART = "takes_part"
-"""The audit log's line of a run that the silo agreed to."""
-
-
-@dataclass(frozen=True)
-class Standing:
-    """Where a silo is, for an operator's tools."""
-
-    connected: bool = False
-    number: int = 0
-    steps_done: int = 0
-    steps: int = 0
-    epsilon: float = 0.0
 
 
 class DeployedSilo:
     """What can be seen to be wrong at the start is an error at once; what may pass later is waited for."""
 
     def __init__(
-        self, config: SiloConfig, *, randomness: Randomness, witness: Witness, past_runs: Iterable[str] = ()
+        self, config: SiloConfig, *, randomness: Randomness, publish: Subscriber, past_runs: Iterable[str] = ()
     ) -> None:
         """`past_runs` are those that the silo has ever taken part in, by its audit log."""
-        self._config, self._randomness, self._witness = config, randomness, witness
+        self._config, self._randomness, self._publish = config, randomness, publish
         self._past_runs = set(past_runs)
         require_kept(config.state, self._past_runs)
         self._instance = os.urandom(16)
@@ -67,7 +64,6 @@ class DeployedSilo:
         self._run: tuple[bytes, Participation] | None = None
         self._delivered = False
         """Whether the aggregator has confirmed the last reply."""
-        self.standing = Standing()
 
     def serve(self) -> Participation:
         """Take part until the run is over. After a kill between its last reply and its end there is a farewell, too."""
@@ -88,7 +84,7 @@ class DeployedSilo:
                         return self._leave(*self._run, reason)
             seconds, left = backoff.seconds(), farewell - time.monotonic()
             seconds = min(seconds, left + 0.01) if left > 0 else seconds
-            self._witness.show("waiting", reason=reason, seconds=round(seconds, 1))
+            self._publish(DialDelayed(reason, round(seconds, 1)))
             time.sleep(seconds)
 
     def close(self) -> None:
@@ -97,9 +93,7 @@ class DeployedSilo:
             self._run[1].close()
 
     def _leave(self, run_id: bytes, run: Participation, reason: str) -> Participation:
-        self._witness.record(
-            "leaves", run=run_id.hex(), epsilon=run.epsilon, delivered=self._delivered, words=reason[:LONGEST_TEXT]
-        )
+        self._publish(RunLeft(run_id.hex(), run.epsilon, self._delivered, reason[:LONGEST_TEXT]))
         run.leave()
         return run
 
@@ -109,14 +103,14 @@ class DeployedSilo:
         try:
             offer = client.offer()
             run = self._participation(offer)
-            self.standing = replace(self.standing, connected=True)
+            self._publish(ConnectionChanged(connected=True))
             for data in client.requests(offer.run_id):
                 self._answer(client, run, ReceivedRequest.read(data, silo=self._config.name))
                 backoff.reset()
                 if run.finished:
                     return ""
         finally:
-            self.standing = replace(self.standing, connected=False)
+            self._publish(ConnectionChanged(connected=False))
             client.close()
         return "" if run.finished else "the aggregator has hung up; it will be back if the run is not over"
 
@@ -126,7 +120,7 @@ class DeployedSilo:
         self._drop_run()
         require_kept(self._config.state, self._past_runs)
         if offer.time and (warning := clocks_differ(offer)):
-            self._witness.record("clocks_differ", words=warning)
+            self._publish(ClocksDiffer(warning))
         run = take_part(
             self._config,
             offer,
@@ -134,16 +128,16 @@ class DeployedSilo:
             identity=self._identity,
             roster=self._roster,
             randomness=self._randomness,
-            on_progress=self._show,
+            publish=self._publish,
         )
         self._run = offer.run_id, run
         job_digest = hashlib.sha256(offer.job.encode()).hexdigest()
         try:
             if run.refused:
                 words = run.refused[:LONGEST_TEXT]
-                self._witness.record("refuses", run=offer.run_id.hex(), offer=job_digest, words=words)
+                self._publish(JobRefused(offer.run_id.hex(), job_digest, words))
             else:
-                self._witness.record(TAKES_PART, run=offer.run_id.hex(), offer=job_digest)
+                self._publish(JobAccepted(offer.run_id.hex(), job_digest))
                 self._past_runs.add(offer.run_id.hex())
         except BaseException:  # nothing is done in a run that the log does not name
             self._drop_run()
@@ -156,7 +150,7 @@ class DeployedSilo:
 
     def _answer(self, client: AggregatorClient, run: Participation, request: ReceivedRequest) -> None:
         number, what = request.message.number, request.kind
-        self._witness.show("asked", number=number, what=what, size=request.size)
+        self._publish(RequestReceived(number, what, request.size))
         try:
             with _in_touch(client):
                 reply = run.answer(request)
@@ -164,30 +158,25 @@ class DeployedSilo:
             self._drop_run()
             raise
         self._delivered = False
-        self._witness.record(
-            "answers",
-            number=number,
-            what=what,
-            answer=reply.kind,
-            request=request.digest.hex(),
-            request_bytes=request.size,
-            reply=hashlib.sha256(reply.data).hexdigest(),
-            reply_bytes=len(reply.data),
-            epsilon=run.epsilon,
+        self._publish(
+            RequestAnswered(
+                number,
+                what,
+                answer=reply.kind,
+                request=request.digest.hex(),
+                request_bytes=request.size,
+                reply=hashlib.sha256(reply.data).hexdigest(),
+                reply_bytes=len(reply.data),
+                epsilon=run.epsilon,
+            )
         )
-        self.standing = replace(self.standing, number=number, epsilon=run.epsilon or 0.0)
         try:
             client.deliver(reply.data)
         except WrongRound as error:  # it came too late, or came before: the next request tells how the run goes on
-            self._witness.record("not_needed", number=number, words=str(error)[:LONGEST_TEXT])
+            self._publish(ReplyNotNeeded(number, str(error)[:LONGEST_TEXT]))
         else:
             self._delivered = True
-            self._witness.show("delivered", number=number)
-
-    def _show(self, silo: str, progress: TrainingProgress) -> None:
-        self.standing = replace(self.standing, steps_done=progress.steps_done, steps=progress.steps)
-        metrics = {name: float(value) for name, value in progress.metrics.items()}
-        self._witness.show("training", phase=progress.phase, done=progress.steps_done, steps=progress.steps, **metrics)
+            self._publish(ReplyDelivered(number))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from siloseal.federation.job.planning import plan_silo
 from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.run_events.stream import Subscriber
 from siloseal.models.building import vector_lengths
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.tables import Table
@@ -20,7 +21,7 @@ from siloseal.silo.ledger import Ledger, open_ledger
 from siloseal.silo.queries import Queries
 from siloseal.silo.runtime import Silo
 from siloseal.silo.state import SiloState
-from siloseal.silo.training.work import OnTraining, Training
+from siloseal.silo.training.work import Training
 
 
 def open_training_silo(
@@ -32,7 +33,7 @@ def open_training_silo(
     identity: Identity,
     roster: Mapping[str, bytes],
     randomness: Randomness,
-    on_progress: OnTraining,
+    publish: Subscriber,
 ) -> Silo:
     """A silo that trains on these data, in its folder, where it finds what an interrupted run left."""
     if undeclared := data.label_set() - set(labels):
@@ -54,7 +55,7 @@ def open_training_silo(
             labels=labels,
             ledger=ledger,
             randomness=randomness,
-            on_progress=on_progress,
+            publish=publish,
         )
         return Silo(job, work, folder, identity=identity, roster=roster, ledger=ledger, randomness=randomness)
     except BaseException:

@@ -4,7 +4,7 @@ What is kept in the run's folder decides after a restart: another job under the 
 """
 
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -16,6 +16,7 @@ from siloseal.federation.job.sections.learners import require_single_copies
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.storage import make_folder, write_atomically
+from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.wire import consortium_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
@@ -31,7 +32,6 @@ from siloseal.silo.public_start import require_not_own
 from siloseal.silo.refusals import refusal
 from siloseal.silo.runtime import Silo
 from siloseal.silo.state import SiloState
-from siloseal.silo.training.trainer import TrainingProgress
 
 RUN_ID_BYTES = 32
 
@@ -98,7 +98,7 @@ def take_part(
     identity: Identity,
     roster: Mapping[str, bytes],
     randomness: Randomness,
-    on_progress: Callable[[str, TrainingProgress], None],
+    publish: Subscriber,
 ) -> Participation:
     """Look at the offer, and take part or refuse. A refusal says why, and leaves no trace that would bind the silo."""
     if len(offer.run_id) != RUN_ID_BYTES:
@@ -115,7 +115,7 @@ def take_part(
             identity=identity,
             roster=roster,
             randomness=randomness,
-            on_progress=on_progress,
+            publish=publish,
         )
         try:
             silo.resume()

@@ -64,7 +64,7 @@ def simulate(job: Job, out: AnyPath | None = None, *, progress: bool = False) ->
     from siloseal.runs.run import run_job
 
     with _one_thread(), Console(quiet=not progress, json=False) as console:
-        return run_job(job, None if out is None else Path(out), console)
+        return run_job(job, None if out is None else Path(out), console.show)
 
 
 def read_run(folder: AnyPath) -> "Run":

@@ -15,9 +15,9 @@ ALLOWED = {
     "silo": {"federation", "models"},
     "aggregator": {"federation", "models"},
     "siloseal/report": {"federation", "models", "silo", "runs"},
-    "siloseal/runs": {"federation", "models", "silo", "aggregator", "provisioning", "report", "cli"},
+    "siloseal/runs": {"federation", "models", "silo", "aggregator", "provisioning", "report"},
     "siloseal/provisioning": {"federation", "silo", "aggregator"},
-    "experiments": {"federation", "models", "silo", "aggregator", "runs", "report", "cli", "provisioning"},
+    "experiments": {"federation", "models", "silo", "aggregator", "runs", "report", "provisioning"},
     "siloseal/cli": {*FOLDERS, "runs", "report", "provisioning", "_api"},
     "siloseal/reference": {"report", "federation", "silo", "aggregator", "experiments", "provisioning", "cli"},
 }

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from siloseal.cli.console import Console
 from siloseal.experiments.comparison.grid import Cell, load_comparisons
 from siloseal.experiments.comparison.measurements import JobMeasurement
 from siloseal.experiments.comparison.runner import (
     Finished,
+    Watcher,
     by_other_programs,
     folder_of,
     measured,
@@ -20,12 +20,9 @@ from siloseal.experiments.comparison.table import write_table
 from siloseal.experiments.report.chapter import comparison_report, with_notes
 from siloseal.federation.errors import DataError, RunError
 from siloseal.federation.records.storage import locked, make_folder
-from siloseal.report import wording
 from siloseal.report.document import Chapter
 from siloseal.report.markdown import write_markdown
 from siloseal.report.page import write_page
-
-STAGE = "compare"
 
 
 @dataclass(frozen=True)
@@ -40,17 +37,6 @@ class Outcome:
     """Cells that were there already."""
     failed: dict[str, str]
     """The title of a cell that failed, and its last words."""
-
-
-@dataclass(frozen=True)
-class _Bar:
-    """Shows on the console how the cells get on."""
-
-    console: Console
-
-    def progress(self, done: int, total: int, running: Sequence[str], left_seconds: float | None) -> None:
-        left = "" if left_seconds is None or not running else f"about {wording.duration(left_seconds)} left"
-        self.console.advance(STAGE, None, done, total, "; ".join(filter(None, (left, *running))))
 
 
 def list_cells(files: Sequence[Path], out: Path) -> list[tuple[Cell, bool]]:
@@ -80,7 +66,7 @@ def require_data(cells: Sequence[Cell]) -> None:
             )
 
 
-def compare(files: Sequence[Path], out: Path, *, workers: int, console: Console) -> Outcome:
+def compare(files: Sequence[Path], out: Path, *, workers: int, watcher: Watcher) -> Outcome:
     """All of it. A cell that fails does not stop the others; the same call again tries it anew."""
     comparisons = load_comparisons(files)
     cells = [cell for _, cells in comparisons for cell in cells]
@@ -92,11 +78,11 @@ def compare(files: Sequence[Path], out: Path, *, workers: int, console: Console)
 
     make_folder(out)
     with locked(out):
-        console.stage(STAGE, len({cell.digest for cell in cells}))
-        finished = run_cells(cells, out, workers=workers, watcher=_Bar(console))
+        watcher.begin(len({cell.digest for cell in cells}))
+        finished = run_cells(cells, out, workers=workers, watcher=watcher)
         chapters = list[Chapter]()
         for (comparison, of_it), file in zip(comparisons, files, strict=True):
-            console.say(f"drawing {comparison.name}")
+            watcher.say(f"drawing {comparison.name}")
             drawn = measured(of_it, finished)
             chapters.append(
                 draw(
@@ -116,7 +102,7 @@ def compare(files: Sequence[Path], out: Path, *, workers: int, console: Console)
         if others := by_other_programs(out, there):
             found = len(finished.rows)
             note = f"{others} of {found} cells of this report were measured by another state of the program."
-            console.say(f"{note} Remove {out / 'cells'}, and the same command measures them anew.")
+            watcher.say(f"{note} Remove {out / 'cells'}, and the same command measures them anew.")
             chapters = [with_notes(chapter, after=[note]) for chapter in chapters]
         table, _ = write_table(out, measured(cells, finished))
         _drop_others(out / "figures", chapters)

@@ -29,7 +29,13 @@ _ROW: TypeAdapter[Row] = TypeAdapter(Row)
 
 
 class Watcher(Protocol):
-    """Sees how the cells get on."""
+    """Sees how a comparison gets on."""
+
+    def begin(self, total: int) -> None:
+        """So many cells are measured, or found."""
+
+    def say(self, text: str) -> None:
+        """A remark for a person."""
 
     def progress(self, done: int, total: int, running: Sequence[str], left_seconds: float | None) -> None:
         """Called several times a second. `left_seconds` is None while there is nothing to estimate it from."""

@@ -7,7 +7,7 @@ import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import yaml
 
@@ -15,9 +15,11 @@ from siloseal.experiments.walkthroughs.small_jobs import CONFIGS
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
-from siloseal.runs.processes import Event, Processes
+from siloseal.federation.run_events.stream import PartySaid
+from siloseal.runs.processes import Processes
 
 PATIENCE_SECONDS = 120.0
+E = TypeVar("E")
 
 
 class CellResult(Protocol):
@@ -42,7 +44,7 @@ class Deployment:
         self.kits = self.folder / "kits"
         self.consortium = self.folder / "consortium.yaml"
         self.names = job.silos.names
-        self.events: list[tuple[str, Event]] = []
+        self.events: list[PartySaid] = []
         self._changed = threading.Condition()
         self._processes: list[Processes] = []
         self._running = ExitStack()
@@ -62,22 +64,23 @@ class Deployment:
         }
         self._processes.append(self._running.enter_context(Processes(commands, self.folder, self._hear)))
 
-    def wait_for(self, party: str, event: str, **facts: Any) -> Event:
-        """What a party says of this kind, as soon as it has said it; `RunError` if it ends badly or takes too long."""
+    def wait_for(self, party: str, kind: type[E], **facts: Any) -> E:
+        """A party's event of this kind, as soon as it is published; `RunError` if it ends badly or takes too long."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         with self._changed:
-            while not (found := self.said(party, event, **facts)):
+            while not (found := self.said(party, kind, **facts)):
                 for processes in self._processes:  # first, for who is gone already wakes nobody
                     processes.require_well()
                 if not self._changed.wait(max(0.0, deadline - time.monotonic())):
-                    raise RunError(f"{party} has not said {event!r} within {PATIENCE_SECONDS:g} s; is it started?")
+                    words = f"{party} has published no {kind.__name__} within {PATIENCE_SECONDS:g} s; is it started?"
+                    raise RunError(words)
         return found[0]
 
-    def said(self, party: str, event: str, **facts: Any) -> list[Event]:
-        """All that a party has said of this kind."""
-        return [
-            e for who, e in list(self.events) if who == party and e["event"] == event and facts.items() <= e.items()
-        ]
+    def said(self, party: str, kind: type[E], **facts: Any) -> list[E]:
+        """All events of this kind, with these fields, that a party has published."""
+        events = [said.event for said in list(self.events) if said.party == party]
+        found = [event for event in events if isinstance(event, kind)]
+        return [event for event in found if all(getattr(event, name) == value for name, value in facts.items())]
 
     def stop(self) -> None:
         """End whoever still runs. What counts is on the disk."""
@@ -95,10 +98,10 @@ class Deployment:
         if not result.success:
             self.close()
 
-    def _hear(self, party: str, event: Event) -> None:
+    def _hear(self, said: PartySaid) -> None:
         """Called in the thread of each party."""
         with self._changed:
-            self.events.append((party, event))
+            self.events.append(said)
             self._changed.notify_all()
 
 

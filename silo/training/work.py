@@ -1,7 +1,7 @@
 """Training at a silo: it prepares the kernel mean, or the model of one round, for the sum that follows."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +20,8 @@ from siloseal.federation.job.sections.privacy import SiloLevel, UnitLevel
 from siloseal.federation.job.sections.warm_start import KernelMeanStart
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.storage import write_atomically
+from siloseal.federation.run_events.silo import TrainingProgressed
+from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
 from siloseal.models.building import build_learner, feature_map, model_file, shared_classes
@@ -33,7 +35,6 @@ from siloseal.silo.state import Checkpoint
 from siloseal.silo.training.trainer import Privacy, PrivateTrainer, TrainingProgress
 from siloseal.silo.work import Checkpoints
 
-OnTraining = Callable[[str, TrainingProgress], None]
 """Hears how far a silo's training is."""
 
 
@@ -53,10 +54,10 @@ class Training:
         labels: Sequence[int],
         ledger: Ledger | None,
         randomness: Randomness,
-        on_progress: OnTraining,
+        publish: Subscriber,
     ) -> None:
         self.silo, self.plan, self._job, self._data, self._folder = silo, plan, job, data, folder
-        self._ledger, self._randomness, self._on_progress = ledger, randomness, on_progress
+        self._ledger, self._randomness, self._publish = ledger, randomness, publish
         self._units, self._lengths = len(units), lengths
         self._learner = build_learner(
             job,
@@ -134,7 +135,8 @@ class Training:
         def on_chunk(progress: TrainingProgress) -> None:
             checkpoints.save(replace(checkpoints.at, steps_done=progress.steps_done))
             self._randomness.begin(f"request {number}, step {progress.steps_done}")
-            self._on_progress(self.silo, progress)
+            metrics = {name: float(value) for name, value in progress.metrics.items()}
+            self._publish(TrainingProgressed(self.silo, phase, progress.steps_done, progress.steps, metrics))
 
         done = checkpoints.at.steps_done
         self._randomness.begin(f"request {number}, step {done}")

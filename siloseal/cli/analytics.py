@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console as Terminal
 
     from siloseal.federation.analytics.query import Answer, Estimate
+    from siloseal.federation.run_events.stream import RunEvent
     from siloseal.report.document import Table
     from siloseal.runs.analytics import Answers
 
@@ -26,6 +27,8 @@ def analytics(config: Config, out: Out = None, as_json: Json = False, quiet: Qui
     """
     from siloseal.federation.analytics.config import AnalyticsJob
     from siloseal.federation.config.loading import load_config
+    from siloseal.federation.run_events.aggregator import StageBegan
+    from siloseal.federation.run_events.experimenter import AnswersFound
 
     job = load_config(AnalyticsJob, config)  # before anything heavy is imported: a mistake in the file is said at once
 
@@ -35,7 +38,15 @@ def analytics(config: Config, out: Out = None, as_json: Json = False, quiet: Qui
     from siloseal.runs.analytics import run_analytics
 
     console = Console(quiet=quiet, json=as_json)
-    found, folder = run_analytics(job, out, console.say)
+
+    def tell(event: "RunEvent") -> None:
+        match event:
+            case StageBegan(query):
+                console.say(f"{query} ...")
+            case AnswersFound(folder):
+                console.say(f"{folder} has the answers already; nothing is released again")
+
+    found, folder = run_analytics(job, out, tell)
     if as_json:
         sys.stdout.write(found.model_dump_json(indent=2) + "\n")
     elif not quiet:

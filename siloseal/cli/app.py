@@ -130,7 +130,7 @@ def _run(job: "Job", out: Path | None, as_json: bool, quiet: bool, *, as_process
 
     try:
         with Console(quiet=quiet, json=as_json) as console:
-            summary = (run_demo if as_processes else run_job)(job, out, console)
+            summary = run_demo(job, out, console.show) if as_processes else run_job(job, out, console.show)
     except KeyboardInterrupt:
         print("\ninterrupted; the same command continues where it stopped", file=sys.stderr, flush=True)
         os._exit(130)  # at once: silos still at work in threads lose what their next checkpoint would have kept

@@ -3,13 +3,18 @@
 import json
 import os
 import sys
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    from siloseal.cli.console import Console
+
 OUT = Path("runs/compare")
+STAGE = "compare"
 CORES = len(os.sched_getaffinity(0))
 
 Configs = Annotated[
@@ -48,7 +53,7 @@ def compare(
         return
     try:
         with Console(quiet=quiet, json=as_json) as console:
-            outcome = comparing.compare(configs, out, workers=workers, console=console)
+            outcome = comparing.compare(configs, out, workers=workers, watcher=ConsoleWatcher(console))
     except KeyboardInterrupt:
         print("\ninterrupted; the same command goes on with what is missing", file=sys.stderr, flush=True)
         raise typer.Exit(130) from None
@@ -59,3 +64,25 @@ def compare(
         print(f"{outcome.cells} cells: {outcome.ran} run, {outcome.found} found")
         print(f"table: {outcome.table}\nreport: {outcome.report}")
     comparing.require_complete(outcome)
+
+
+@dataclass(frozen=True)
+class ConsoleWatcher:
+    """Shows on the console how the cells get on."""
+
+    console: "Console"
+
+    def begin(self, total: int) -> None:
+        """So many cells are measured, or found."""
+        self.console.stage(STAGE, total)
+
+    def say(self, text: str) -> None:
+        """A remark for a person."""
+        self.console.say(text)
+
+    def progress(self, done: int, total: int, running: Sequence[str], left_seconds: float | None) -> None:
+        """`done` of `total` cells are there; these are running."""
+        from siloseal.report import wording
+
+        left = "" if left_seconds is None or not running else f"about {wording.duration(left_seconds)} left"
+        self.console.advance(STAGE, None, done, total, "; ".join(filter(None, (left, *running))))

@@ -6,6 +6,8 @@ output with one JSON document and nothing else, and a pipe never receives a prog
 
 import threading
 import time
+from collections import Counter
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
@@ -23,28 +25,40 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from siloseal.cli.progress_lines import LINE_SECONDS, ProgressLines
 from siloseal.cli.result import print_result
 from siloseal.federation.errors import SiloSealError
-from siloseal.runs.metrics import phase_title, stage_title
+from siloseal.federation.job.phases import Phase
+from siloseal.federation.run_events.aggregator import FittingProgressed, RequestSent, Serving, StageBegan
+from siloseal.federation.run_events.experimenter import (
+    ComparisonProgressed,
+    ModelScored,
+    ProcessEnded,
+    ProcessStarted,
+    RunOpened,
+)
+from siloseal.federation.run_events.silo import DialDelayed, JobAccepted, RequestAnswered, TrainingProgressed
+from siloseal.federation.run_events.stream import PartySaid, RunEvent
+from siloseal.runs.metrics import phase_title
 from siloseal.runs.summary import RunSummary
-
-QUIET_SECONDS = 2.0  # without a terminal, a line of progress appears this often at most
 
 
 class Console:
     """Live bars for stages and silos, then the table. Any thread may call any method.
 
     In a terminal, the bars redraw by themselves, with the time spent and left. Elsewhere (a log file, a pipe) progress
-    comes as plain lines. `quiet` leaves errors and, with `json`, the result.
+    comes as plain lines, few of them. `quiet` leaves errors and, with `json`, the result.
     """
 
-    def __init__(self, quiet: bool, json: bool) -> None:
+    def __init__(self, quiet: bool, json: bool, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._quiet, self._json = quiet, json
         self._out, self._err = Terminal(highlight=False), Terminal(stderr=True, highlight=False)
         self._lock = threading.Lock()
         self._tasks: dict[tuple[str, str | None], TaskID] = {}
-        self._next_line = 0.0
-        self._doing, self._since, self._unsaid = "starting", time.monotonic(), ""
+        self._lengths: Mapping[str, int] = {}
+        self._steps_done: Counter[str] = Counter()
+        self._has_lines = not quiet and not self._err.is_terminal
+        self._lines = ProgressLines(self._line, clock=clock)
         self._over = threading.Event()
         self._bars = Progress(
             SpinnerColumn(finished_text="[green]✓"), TextColumn("{task.description}"), BarColumn(bar_width=28),
@@ -55,7 +69,7 @@ class Console:
 
     def __enter__(self) -> Self:
         self._bars.start()
-        if not self._quiet and not self._err.is_terminal:
+        if self._has_lines:
             threading.Thread(target=self._beat, daemon=True).start()
         return self
 
@@ -65,14 +79,55 @@ class Console:
         self._over.set()
         self._bars.stop()
 
+    def show(self, event: RunEvent) -> None:
+        """A subscriber to the events of a run, or of the processes of one."""
+        match event:
+            case RunOpened(name, folder, repeated, stages):
+                self._lengths = stages
+                self.say(f"{name} in {folder}")
+                if repeated:
+                    self.say("an earlier run is there: this is another one, and what it spends adds up")
+            case StageBegan(stage):
+                self.stage(stage, self._lengths.get(stage, 1))
+            case FittingProgressed(done, steps):
+                self.advance(Phase.WARM_START, None, done, steps, "fitting the first generator")
+            case TrainingProgressed():
+                self._train(event)
+            case ModelScored(phase, number, accuracy):
+                length = self._lengths.get(phase, 1)
+                self.advance(phase, None, length if number is None else number, length, f"accuracy {accuracy:.3f}")
+            case ComparisonProgressed(stage, 0, models):
+                self.stage(stage, models)
+            case ComparisonProgressed(stage, done, models):
+                self.advance(stage, None, done, models)
+            case PartySaid(party, said) if doing := _in_words(said):
+                self.party(party, doing, over=isinstance(said, ProcessEnded))
+            case PartySaid(_, said):
+                self.show(said)
+
+    def _train(self, event: TrainingProgressed) -> None:
+        """A silo trains: its own bar, and the one of all silos."""
+        if event.phase == Phase.WARM_START:
+            self.advance(Phase.WARM_START, None, event.done, event.steps, f"{event.silo} trains the first model")
+        elif event.phase == Phase.PHASE_1:
+            with self._lock:
+                self._steps_done[event.silo] = event.done
+                done = self._steps_done.total()
+            self.advance(Phase.PHASE_1, None, done, self._lengths.get(Phase.PHASE_1, done))
+            words = ""
+            if "generator_steps" in event.metrics:
+                followed, seen = (event.metrics.get(name, 0.0) for name in ("generator_steps", "accuracy_on_fakes"))
+                words = f"{followed:.0f} generator steps, {seen:.0%} of fakes recognised"
+            self.advance(Phase.PHASE_1, event.silo, event.done, event.steps, words)
+
     def stage(self, name: str, total: int) -> None:
         """Opens a stage's bar. The bars of earlier stages' silos have done their duty and go."""
         with self._lock:
             for (stage, silo), task in self._tasks.items():
                 self._bars.update(task, visible=silo is None or not stage)
+            self._steps_done.clear()
             self._open(name, None, total)
-            self._doing, self._since = stage_title(name), time.monotonic()
-            self._line(f"{phase_title(name)} ...", always=True)
+            self._lines.begin(phase_title(name))
 
     def advance(self, name: str, silo: str | None, done: int, total: int, note: str = "") -> None:
         """`done` of `total`, in a stage as a whole or, with `silo`, in that silo's part of it."""
@@ -82,7 +137,7 @@ class Console:
                 task = self._open(name, silo, total)
             self._bars.update(task, completed=done, total=total, note=note)
             who = phase_title(name) if silo is None else f"{phase_title(name)}, {silo}"
-            self._line(f"{who}: {done} of {total} {note}".rstrip(), always=False)
+            self._lines.progress(f"{who}: {done} of {total} {note}".rstrip())
 
     def party(self, name: str, doing: str, *, over: bool = False) -> None:
         """What one process of several is doing."""
@@ -91,7 +146,7 @@ class Console:
             if task is None:
                 task = self._tasks["", name] = self._bars.add_task(f"  [magenta]{escape(name)}", total=None, note="")
             self._bars.update(task, note=doing, total=1 if over else None, completed=int(over), visible=True)
-            self._line(f"{name}: {doing}", always=False)
+            self._lines.progress(f"{name}: {doing}")
 
     def say(self, text: str) -> None:
         if not self._quiet:
@@ -124,18 +179,30 @@ class Console:
 
     def _beat(self) -> None:
         """Where no bar can live, work that reports nothing still shows that it goes on."""
-        while not self._over.wait(QUIET_SECONDS / 2):
+        while not self._over.wait(LINE_SECONDS / 2):
             with self._lock:
-                waiting = f"{self._doing}: {time.monotonic() - self._since:.0f} s"
-                self._line(self._unsaid or waiting, always=False)
+                self._lines.beat()
 
-    def _line(self, text: str, *, always: bool) -> None:
-        """Progress where no bar can live."""
-        now = time.monotonic()
-        if self._quiet or self._err.is_terminal:
-            return
-        if now < self._next_line and not always:
-            self._unsaid = text  # the newest of what came too fast is said when there is room
-            return
-        self._next_line, self._unsaid = now + QUIET_SECONDS, ""
-        self._err.print(text, markup=False, soft_wrap=True)
+    def _line(self, text: str) -> None:
+        if self._has_lines:
+            self._err.print(text, markup=False, soft_wrap=True)
+
+
+def _in_words(event: RunEvent) -> str:
+    """What a process does, for its line among the processes of a run; empty for events that are shown otherwise."""
+    match event:
+        case ProcessStarted():
+            return "starts as a process of its own"
+        case Serving(address=address):
+            return f"listens at {address}"
+        case JobAccepted():
+            return "has looked at the job and takes part"
+        case RequestSent(number=number, what=what):
+            return f"request {number}: {what}"
+        case RequestAnswered(number=number, what=what, reply_bytes=size):
+            return f"answers request {number}: {what}, {size:,} bytes"
+        case DialDelayed(reason=reason):
+            return reason
+        case ProcessEnded():
+            return "has done its part"
+    return ""

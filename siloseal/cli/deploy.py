@@ -19,9 +19,10 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show errors only.")]
 def aggregator(config: Config, json_lines: JsonLines = False, quiet: Quiet = False) -> None:
     """Serve a job to the silos that dial in. The same command continues a run that was stopped or killed."""
     _stop_at_once_when_told()
+    from siloseal.cli.event_lines import EventLines
     from siloseal.runs.deployment import run_aggregator
 
-    outcome = run_aggregator(config, json_lines=json_lines, quiet=quiet)
+    outcome = run_aggregator(config, EventLines(json_lines=json_lines, quiet=quiet).show)
     with suppress(OSError):  # the run is over, whether or not anybody reads this
         for note in outcome.notes:
             print(f"note: {note}", file=sys.stderr)
@@ -30,9 +31,10 @@ def aggregator(config: Config, json_lines: JsonLines = False, quiet: Quiet = Fal
 def silo(config: Config, json_lines: JsonLines = False, quiet: Quiet = False) -> None:
     """Take part in a job: dial the aggregator, or wait for it. The same command continues after a stop or a kill."""
     _stop_at_once_when_told()
+    from siloseal.cli.event_lines import EventLines
     from siloseal.runs.deployment import run_silo
 
-    participation = run_silo(config, json_lines=json_lines, quiet=quiet)
+    participation = run_silo(config, EventLines(json_lines=json_lines, quiet=quiet).show)
     if not quiet:
         with suppress(OSError):  # the run is over, whether or not anybody reads this
             print(participation.statement, file=sys.stderr)

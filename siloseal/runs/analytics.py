@@ -1,13 +1,12 @@
 """A whole run of queries: tables, silos, the job, and the folder with its answers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import torch
 from pydantic import Field, ValidationError
 
-from siloseal.aggregator.observer import Observer
 from siloseal.aggregator.queries import QueryCoordinator, QueryOutcome
 from siloseal.federation.analytics.config import AnalyticsJob, CsvTables
 from siloseal.federation.analytics.guarantee import analytics_guarantee
@@ -18,6 +17,8 @@ from siloseal.federation.errors import RunError
 from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON, epsilon_text
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.storage import locked, write_atomically
+from siloseal.federation.run_events.experimenter import AnswersFound
+from siloseal.federation.run_events.stream import Subscriber, unheard
 from siloseal.runs.folder import begin_folder
 from siloseal.runs.simulation import Home, RandomnessOf, local_engine, open_each, open_journal
 from siloseal.silo.data.loading import load
@@ -31,8 +32,6 @@ INTERVALS = (
     "95 % intervals, each on its own, are about the noise: they hold the figure of the silos' pooled records, and say "
     "nothing about a wider population"
 )
-
-Say = Callable[[str], None]
 
 
 class Answers(Section):
@@ -48,18 +47,22 @@ class Answers(Section):
 
 
 def run_analytics(
-    job: AnalyticsJob, out: Path | None, say: Say, *, randomness_of: RandomnessOf = lambda _: SecureRandomness()
+    job: AnalyticsJob,
+    out: Path | None,
+    show: Subscriber = unheard,
+    *,
+    randomness_of: RandomnessOf = lambda _: SecureRandomness(),
 ) -> tuple[Answers, Path]:
     """The answers and the run's folder. Where the folder has them already, nothing is released again."""
     folder = Path("runs") / job.name if out is None else out
     if (known := _answers_in(folder, job)) is not None:
-        say(f"{folder} has the answers already; nothing is released again")
+        show(AnswersFound(str(folder)))
         return known, folder
     require_feasible(job)
     tables = read_tables(job)
     begin_folder(job, folder)
     with locked(folder):
-        outcome = answer_queries(job, tables, folder, randomness_of, _Said(say))
+        outcome = answer_queries(job, tables, folder, randomness_of, show)
         # What was planned, and not what was charged: whether a query ended early depends on the data.
         epsilon = planned_epsilon(job)
         found = Answers(
@@ -79,7 +82,7 @@ def answer_queries(
     tables: Mapping[str, Table],
     folder: Path,
     randomness_of: RandomnessOf,
-    observer: Observer,
+    publish: Subscriber,
 ) -> QueryOutcome:
     """All queries among silos of this process. Run again after an interruption, it goes on where it stopped."""
 
@@ -94,18 +97,7 @@ def answer_queries(
         )
 
     with open_each(job.silos.names, folder, opened) as silos, open_journal(folder, job.digest) as journal:
-        return QueryCoordinator(job, local_engine(silos, workers=1), journal, observer).run()
-
-
-class _Said(Observer):
-    """Says which query is under way."""
-
-    def __init__(self, say: Say) -> None:
-        self._say = say
-
-    def stage(self, stage: str) -> None:
-        """A query begins."""
-        self._say(f"{stage} ...")
+        return QueryCoordinator(job, local_engine(silos, workers=1), journal, publish).run()
 
 
 def read_tables(job: AnalyticsJob) -> dict[str, Table]:

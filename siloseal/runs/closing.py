@@ -35,7 +35,7 @@ def sum_up(
             "interruption threw away stays charged."
         )
     notes = (*warnings, *run_notes(job, recorder.scores))
-    metrics: list[Metric] = [*recorder.scores.values(), *finished.traffic, *recorder.timings()]
+    metrics: list[Metric] = [*recorder.scores.values(), *finished.traffic, *recorder.stopwatch.timings()]
     metrics += [
         *_privacy(ledgers),
         *protection(job, finished),

@@ -15,7 +15,6 @@ import yaml
 
 from siloseal.aggregator.config import AggregatorConfig
 from siloseal.aggregator.deployed import OUTCOME_FILE
-from siloseal.cli.console import Console
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
@@ -24,11 +23,14 @@ from siloseal.federation.job.sections.privacy import UnitLevel
 from siloseal.federation.job.sections.schedule import TwoPhase
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.storage import make_folder, write_atomically
+from siloseal.federation.run_events.aggregator import ModelKept
+from siloseal.federation.run_events.experimenter import ProcessEnded, ProcessStarted
+from siloseal.federation.run_events.stream import PartySaid, Subscriber, unheard
 from siloseal.federation.transport.config import Tls
 from siloseal.models.building import read_model
 from siloseal.provisioning.kits import provision
 from siloseal.runs.images import quantise
-from siloseal.runs.processes import Event, Processes
+from siloseal.runs.processes import Processes
 from siloseal.runs.recorder import Recorder
 from siloseal.runs.result import RunResult, from_state
 from siloseal.runs.run import run_and_report
@@ -36,29 +38,30 @@ from siloseal.runs.simulation import declared_labels
 from siloseal.runs.summary import RunSummary
 from siloseal.silo.config import Address, Policy, SiloConfig
 from siloseal.silo.data.labelled_images import LabelledImages
-from siloseal.silo.training.trainer import TrainingProgress
 
 AGGREGATOR = "aggregator"
 
 
-def run_demo(job: Job, out: Path | None, console: Console) -> RunSummary:
+def run_demo(job: Job, out: Path | None, show: Subscriber = unheard) -> RunSummary:
     """Run, or go on with, the demo in its folder."""
 
-    def federation(job: Job, parts: Mapping[str, LabelledImages], run_dir: Path, recorder: Recorder) -> RunResult:
+    def federation(
+        job: Job, parts: Mapping[str, LabelledImages], run_dir: Path, recorder: Recorder, publish: Subscriber
+    ) -> RunResult:
         kits = run_dir / "kits"
         commands = _prepare(job, parts, run_dir, kits)
         if (run_dir / AGGREGATOR / OUTCOME_FILE).exists():  # the silos have done their part, and nobody would call them
             commands = {AGGREGATOR: commands[AGGREGATOR]}
-        view = _View(run_dir, recorder, console)
+        view = _View(run_dir, recorder, publish)
         for party in commands:
-            console.party(party, "starts as a process of its own")
+            publish(PartySaid(party, ProcessStarted()))
         with Processes(commands, kits, view.hear) as processes:
             view.watch(processes, parties=len(commands))
         finished = from_state(run_dir / AGGREGATOR)
         shutil.rmtree(kits)  # keys of a consortium that has done its work
         return finished
 
-    return run_and_report(job, out, console, federation, lambda _: SecureRandomness())
+    return run_and_report(job, out, show, federation, lambda _: SecureRandomness())
 
 
 def _prepare(job: Job, parts: Mapping[str, LabelledImages], run_dir: Path, kits: Path) -> dict[str, list[str]]:
@@ -133,45 +136,25 @@ def _free_port() -> int:
 
 
 class _View:
-    """Turns what the parties say into one picture; models are scored in the thread that watches."""
+    """Passes on what the parties publish; models are scored in the thread that watches."""
 
-    def __init__(self, run_dir: Path, recorder: Recorder, console: Console) -> None:
+    def __init__(self, run_dir: Path, recorder: Recorder, publish: Subscriber) -> None:
         self._models = run_dir / AGGREGATOR / "models"
-        self._recorder, self._console = recorder, console
-        self._heard: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._recorder, self._publish = recorder, publish
+        self._heard: queue.SimpleQueue[ModelKept | ProcessEnded] = queue.SimpleQueue()
 
-    def hear(self, party: str, event: Event) -> None:
+    def hear(self, said: PartySaid) -> None:
         """Called in the thread of each party."""
-        match event:
-            case {"event": "training", "phase": phase, "done": done, "steps": steps, **metrics}:
-                numbers = {name: value for name, value in metrics.items() if name != "event"}
-                self._recorder.training(party, TrainingProgress(phase, done, steps, numbers))
-            case {"event": "fitting", "done": done, "steps": steps}:
-                self._recorder.fitting(done - 1, steps)
-            case {"event": "stage", "stage": stage}:
-                self._recorder.stage(stage)
-            case {"event": "model"}:
-                self._heard.put(event)
-            case {"event": "ended"}:
-                self._console.party(party, "has done its part", over=True)
-                self._heard.put(event)
-            case {"event": "asks", "number": number, "what": what}:
-                self._console.party(party, f"request {number}: {what}")
-            case {"event": "answers", "number": number, "what": what, "reply_bytes": size}:
-                self._console.party(party, f"answers request {number}: {what}, {size:,} bytes")
-            case {"event": "waiting", "reason": reason}:
-                self._console.party(party, str(reason))
-            case {"event": "serves", "address": address}:
-                self._console.party(party, f"listens at {address}")
-            case {"event": "takes_part"}:
-                self._console.party(party, "has looked at the job and takes part")
+        self._publish(said)
+        if isinstance(said.event, ModelKept | ProcessEnded):
+            self._heard.put(said.event)
 
     def watch(self, processes: Processes, *, parties: int) -> None:
         """Until all have ended; an error as soon as one ends badly."""
         while parties:
             match self._heard.get():
-                case {"event": "model", "stage": stage}:
+                case ModelKept(stage=stage):
                     self._recorder.released(stage, read_model(self._models / f"{stage}.safetensors"))
-                case {"event": "ended"}:
+                case ProcessEnded():
                     parties -= 1
                     processes.require_well()

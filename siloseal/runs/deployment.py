@@ -16,22 +16,27 @@ from siloseal.federation.job.sections.data import AtSilos
 from siloseal.federation.randomness import Randomness, SecureRandomness
 from siloseal.federation.records.audit import AuditLog, entries, head_path
 from siloseal.federation.records.storage import make_folder
-from siloseal.runs.feed import Feed
+from siloseal.federation.run_events.lines import record_in
+from siloseal.federation.run_events.silo import JobAccepted
+from siloseal.federation.run_events.stream import EventStream, Subscriber, unheard
 from siloseal.runs.prometheus import AggregatorNumbers, SiloNumbers, metrics_page
 from siloseal.silo.config import SiloConfig
-from siloseal.silo.deployed import TAKES_PART, DeployedSilo
+from siloseal.silo.deployed import DeployedSilo
 from siloseal.silo.participation import Participation
 from siloseal.silo.public_start import public_sum
+from siloseal.silo.status import SiloStatus
 
 AUDIT_FILE = "audit.jsonl"
 
 
-def run_aggregator(path: Path, *, json_lines: bool, quiet: bool) -> Outcome:
-    """Serve the run that this file describes to its end."""
+def run_aggregator(path: Path, show: Subscriber = unheard) -> Outcome:
+    """Serve the run that this file describes to its end; `show` hears of what is in the audit log."""
     config = placed(load_config(AggregatorConfig, path), path.resolve().parent)
-    with _feed(config.state, "aggregator", json_lines=json_lines, quiet=quiet) as feed, threadpool_limits(1):
+    with _audit_log(config.state, "aggregator") as log, threadpool_limits(1):
         torch.set_num_threads(1)
-        aggregator = DeployedAggregator(config, public_sum=partial(public_sum, own=AtSilos()), witness=feed)
+        events = EventStream(record_in(log))
+        aggregator = DeployedAggregator(config, public_sum=partial(public_sum, own=AtSilos()), events=events)
+        events.subscribe(show)
         try:
             with metrics_page(config.metrics, AggregatorNumbers(aggregator.status.report)):
                 return aggregator.run()
@@ -39,24 +44,26 @@ def run_aggregator(path: Path, *, json_lines: bool, quiet: bool) -> Outcome:
             aggregator.close()
 
 
-def run_silo(path: Path, *, json_lines: bool, quiet: bool, randomness: Randomness | None = None) -> Participation:
-    """Take part in the run that the aggregator of this file serves."""
+def run_silo(path: Path, show: Subscriber = unheard, *, randomness: Randomness | None = None) -> Participation:
+    """Take part in the run that the aggregator of this file serves; `show` hears of what is in the audit log."""
     config = placed(load_config(SiloConfig, path), path.resolve().parent)
-    with _feed(config.state, config.name, json_lines=json_lines, quiet=quiet) as feed, threadpool_limits(1):
+    with _audit_log(config.state, config.name) as log, threadpool_limits(1):
         torch.set_num_threads(1)
-        past = {str(entry.fields["run"]) for entry in entries(config.state / AUDIT_FILE) if entry.event == TAKES_PART}
-        silo = DeployedSilo(config, randomness=randomness or SecureRandomness(), witness=feed, past_runs=past)
+        lines = [entry for entry in entries(config.state / AUDIT_FILE) if entry.event == JobAccepted.NAME]
+        past, status = {str(line.fields["run"]) for line in lines}, SiloStatus()
+        publish = EventStream(record_in(log), status.hear, show).publish
+        silo = DeployedSilo(config, randomness=randomness or SecureRandomness(), publish=publish, past_runs=past)
         try:
-            with metrics_page(config.metrics, SiloNumbers(lambda: silo.standing)):
+            with metrics_page(config.metrics, SiloNumbers(status)):
                 return silo.serve()
         finally:
             silo.close()
 
 
-def _feed(state: Path, who: str, *, json_lines: bool, quiet: bool) -> Feed:
+def _audit_log(state: Path, who: str) -> AuditLog:
     make_folder(state, mode=0o700)
     _require_its_log(state)
-    return Feed(AuditLog(state / AUDIT_FILE, who=who), json_lines=json_lines, quiet=quiet)
+    return AuditLog(state / AUDIT_FILE, who=who)
 
 
 def _require_its_log(state: Path) -> None:

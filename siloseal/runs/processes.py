@@ -1,7 +1,6 @@
 """The parties of a deployment as child processes of this one, and what they say as they go."""
 
 import ctypes
-import json
 import signal
 import subprocess
 import sys
@@ -9,16 +8,18 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from siloseal.federation.errors import RunError
+from siloseal.federation.run_events.experimenter import ProcessEnded
+from siloseal.federation.run_events.lines import decode
+from siloseal.federation.run_events.stream import PartySaid
 
-Event = dict[str, Any]
-OnEvent = Callable[[str, Event], None]
+OnEvent = Callable[[PartySaid], None]
 
 
 class Processes:
-    """Starts one process a party; `on_event` hears each line, in the thread that reads that party's."""
+    """Starts one process a party; `on_event` hears each event, in the thread that reads that party's lines."""
 
     def __init__(self, commands: Mapping[str, list[str]], log_folder: Path, on_event: OnEvent) -> None:
         self._commands, self._logs, self._on_event = commands, log_folder, on_event
@@ -61,20 +62,11 @@ class Processes:
         try:
             with process.stdout as lines:
                 for line in lines:
-                    if (event := _event_in(line)) is not None:
-                        self._on_event(party, event)
+                    if (event := decode(line)) is not None:
+                        self._on_event(PartySaid(party, event))
         finally:  # whatever happens in here, somebody waits for this
             process.wait()
-            self._on_event(party, {"event": "ended", "code": process.returncode})
-
-
-def _event_in(line: str) -> Event | None:
-    """None for half a line, of a party that was stopped, and for what a library prints."""
-    try:
-        event = json.loads(line)
-    except ValueError:
-        return None
-    return event if isinstance(event, dict) and "event" in event else None
+            self._on_event(PartySaid(party, ProcessEnded(process.returncode)))
 
 
 _LIBC = ctypes.CDLL(None)

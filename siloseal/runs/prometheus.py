@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 from siloseal.federation.errors import RunError
 from siloseal.federation.transport.config import Metrics
 from siloseal.federation.transport.wire import consortium_pb2 as pb
-from siloseal.silo.deployed import Standing
+from siloseal.silo.status import SiloStatus
 
 
 class AggregatorNumbers(Collector):
@@ -48,17 +48,17 @@ class AggregatorNumbers(Collector):
 class SiloNumbers(Collector):
     """What an operator of a silo watches."""
 
-    def __init__(self, standing: Callable[[], Standing]) -> None:
-        self._standing = standing
+    def __init__(self, status: SiloStatus) -> None:
+        self._status = status
 
     def collect(self) -> Iterable[Metric]:
         """As of now."""
-        standing = self._standing()
-        yield GaugeMetricFamily("siloseal_connected", "1 while connected to the aggregator", value=standing.connected)
-        yield GaugeMetricFamily("siloseal_request_number", "Number of the last request answered", value=standing.number)
-        yield GaugeMetricFamily("siloseal_steps_done", "Of the training under way", value=standing.steps_done)
-        yield GaugeMetricFamily("siloseal_steps", "Of the training under way, in all", value=standing.steps)
-        yield GaugeMetricFamily("siloseal_epsilon_spent", "What the ledger stands at", value=standing.epsilon)
+        status = self._status
+        yield GaugeMetricFamily("siloseal_connected", "1 while connected to the aggregator", value=status.connected)
+        yield GaugeMetricFamily("siloseal_request_number", "Number of the last request answered", value=status.number)
+        yield GaugeMetricFamily("siloseal_steps_done", "Of the training under way", value=status.steps_done)
+        yield GaugeMetricFamily("siloseal_steps", "Of the training under way, in all", value=status.steps)
+        yield GaugeMetricFamily("siloseal_epsilon_spent", "What the ledger stands at", value=status.epsilon)
 
 
 @contextmanager

@@ -9,8 +9,6 @@ from pathlib import Path
 import torch
 from threadpoolctl import threadpool_limits
 
-from siloseal.aggregator.observer import Model, Observer
-from siloseal.cli.console import Console
 from siloseal.federation.job.contributions import require_precision
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.planning import plan_silo
@@ -21,6 +19,9 @@ from siloseal.federation.job.sections.schedule import TwoPhase
 from siloseal.federation.job.sections.warm_start import LeaderStart
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.storage import locked, write_atomically
+from siloseal.federation.run_events.aggregator import Model
+from siloseal.federation.run_events.experimenter import ComparisonProgressed, RunOpened
+from siloseal.federation.run_events.stream import EventStream, Subscriber, unheard
 from siloseal.federation.sums.plain.config import PlainSumConfig
 from siloseal.models.building import load_model, model_file, read_model, vector_lengths
 from siloseal.runs.closing import sum_up
@@ -29,12 +30,12 @@ from siloseal.runs.recorder import Recorder
 from siloseal.runs.result import RunResult, from_outcome
 from siloseal.runs.scoring import build_scorer
 from siloseal.runs.simulation import RandomnessOf, deal, federate, open_silos
+from siloseal.runs.stages import stage_lengths
 from siloseal.runs.summary import RunSummary, write_summary
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.loading import load
 from siloseal.silo.data.units import count_units
 from siloseal.silo.ledger import Ledger, open_ledger
-from siloseal.silo.training.trainer import TrainingProgress
 
 WORKERS = 2
 """Silos that compute at the same time; each uses one thread of its own."""
@@ -42,31 +43,34 @@ WORKERS = 2
 POOLED = "pooled"
 
 
-Federation = Callable[[Job, Mapping[str, LabelledImages], Path, Recorder], RunResult]
-"""Runs a job among silos that hold these parts, in this folder, or goes on with it."""
+Federation = Callable[[Job, Mapping[str, LabelledImages], Path, Recorder, Subscriber], RunResult]
+"""Runs a job among silos that hold these parts, in this folder, or goes on with it, and publishes what happens."""
 
 
 def run_job(
     job: Job,
     out: Path | None,
-    console: Console,
+    show: Subscriber = unheard,
     *,
     randomness_of: RandomnessOf = lambda _: SecureRandomness(),
     workers: int = WORKERS,
 ) -> RunSummary:
     """Run, or go on with, the job in its folder, with silos in this process, so many of them at a time."""
 
-    def in_process(job: Job, parts: Mapping[str, LabelledImages], run_dir: Path, recorder: Recorder) -> RunResult:
-        with open_silos(job, parts, run_dir, randomness_of, recorder.training) as silos:
-            return from_outcome(job, federate(job, silos, run_dir, recorder, workers=workers))
+    def in_process(
+        job: Job, parts: Mapping[str, LabelledImages], run_dir: Path, recorder: Recorder, publish: Subscriber
+    ) -> RunResult:
+        with open_silos(job, parts, run_dir, randomness_of, publish) as silos:
+            outcome = federate(job, silos, run_dir, publish, workers=workers)
+        return from_outcome(job, outcome, recorder.traffic.counted())
 
-    return run_and_report(job, out, console, in_process, randomness_of, workers=workers)
+    return run_and_report(job, out, show, in_process, randomness_of, workers=workers)
 
 
 def run_and_report(
     job: Job,
     out: Path | None,
-    console: Console,
+    show: Subscriber,
     federation: Federation,
     randomness_of: RandomnessOf,
     *,
@@ -85,19 +89,20 @@ def run_and_report(
         require_precision(job, name, units)
     scorer = build_scorer(job, train, held_out)
     run_dir = open_run_folder(job, out)
-    console.say(f"{job.name} in {run_dir}")
-    if out is None and run_dir.name != job.name:
-        console.say("an earlier run is there: this is another one, and what it spends adds up")
+    repeated = out is None and run_dir.name != job.name
+    show(RunOpened(job.name, str(run_dir), repeated, stage_lengths(job)))
     with locked(run_dir), threadpool_limits(1):
-        began = time.monotonic()
-        recorder = Recorder(job, run_dir, scorer, train.image_shape, train.classes, console)
+        began, events = time.monotonic(), EventStream()
+        recorder = Recorder(job, run_dir, scorer, train.image_shape, train.classes, events.publish)
+        events.subscribe(recorder.hear)
+        events.subscribe(show)
         recorder.score_reference()
-        finished = federation(job, parts, run_dir, recorder)
+        finished = federation(job, parts, run_dir, recorder, events.publish)
         write_atomically(run_dir / "global.safetensors", model_file(job.learner, finished.network))
         recorder.finish()
-        _score_silos(job, parts, run_dir, recorder, randomness_of, console, workers)
+        _score_silos(job, parts, run_dir, recorder, randomness_of, show, workers)
         if isinstance(job.evaluation, FewShotTasks) and job.evaluation.pooled:
-            _score_pooled(job, train, run_dir, recorder, console)
+            _score_pooled(job, train, run_dir, recorder, show)
         with ExitStack() as stack:
             ledgers = {name: _ledger(job, run_dir, name, stack) for name in parts}
             summary = sum_up(job, run_dir, parts, ledgers, finished, recorder, seconds=time.monotonic() - began)
@@ -119,7 +124,7 @@ def _score_silos(
     run_dir: Path,
     recorder: Recorder,
     randomness_of: RandomnessOf,
-    console: Console,
+    show: Subscriber,
     workers: int,
 ) -> None:
     """Each silo's own model before the aggregation, and what it would have had without the others."""
@@ -144,18 +149,18 @@ def _score_silos(
         del tasks["silo_alone"]
     for stage, task in tasks.items():
         names = list(parts)[: job.evaluation.most_silos]
-        console.stage(stage, len(names))
-        with recorder.during(stage), ThreadPoolExecutor(workers) as pool:
+        show(ComparisonProgressed(stage, 0, len(names)))
+        with recorder.stopwatch.during(stage), ThreadPoolExecutor(workers) as pool:
             for done, _ in enumerate(pool.map(task, names), start=1):
-                console.advance(stage, None, done, len(names))
+                show(ComparisonProgressed(stage, done, len(names)))
 
 
-def _score_pooled(job: Job, train: LabelledImages, run_dir: Path, recorder: Recorder, console: Console) -> None:
+def _score_pooled(job: Job, train: LabelledImages, run_dir: Path, recorder: Recorder, show: Subscriber) -> None:
     """What the same training would have learnt from everybody's images in one place, without privacy."""
     if ("pooled", None) in recorder.scores:
         return
-    console.stage("pooled", 1)
-    with recorder.during("pooled"):
+    show(ComparisonProgressed(POOLED, 0, 1))
+    with recorder.stopwatch.during(POOLED):
         learner = job.learner
         if isinstance(learner, Episodic):  # as anyone would train who need not count
             learner = learner.model_copy(update={"episodes": "fresh"})
@@ -168,7 +173,7 @@ def _score_pooled(job: Job, train: LabelledImages, run_dir: Path, recorder: Reco
         open_job = job.model_copy(update=changes)
         model = _run_alone(open_job, POOLED, train, run_dir / POOLED, lambda _: SecureRandomness())
         recorder.score("pooled", None, load_model(job, train.image_shape, train.classes, model))
-    console.advance("pooled", None, 1, 1)
+    show(ComparisonProgressed(POOLED, 1, 1))
 
 
 def _run_alone(job: Job, name: str, part: LabelledImages, folder: Path, randomness_of: RandomnessOf) -> Model:
@@ -187,9 +192,5 @@ def _run_alone(job: Job, name: str, part: LabelledImages, folder: Path, randomne
         "mechanism": None,
     }
     alone = job.model_copy(update=changes)
-    with open_silos(alone, {name: part}, folder, randomness_of, _unwatched) as opened:
-        return federate(alone, opened, folder, Observer(), workers=1).model
-
-
-def _unwatched(silo: str, progress: TrainingProgress) -> None:
-    """Nobody watches the comparison runs step by step."""
+    with open_silos(alone, {name: part}, folder, randomness_of, unheard) as opened:
+        return federate(alone, opened, folder, unheard, workers=1).model

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from siloseal.aggregator.coordinator import Coordinator, Outcome
 from siloseal.aggregator.journal import Journal
-from siloseal.aggregator.observer import Observer
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.partition import ByClass, DisjointClasses
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.engine import LocalEngine
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.partition import partition
@@ -21,12 +21,9 @@ from siloseal.silo.opening import open_training_silo
 from siloseal.silo.public_start import public_sum
 from siloseal.silo.runtime import Silo
 from siloseal.silo.state import SiloState
-from siloseal.silo.training.trainer import TrainingProgress
 
 RandomnessOf = Callable[[str], Randomness]
 """Each silo's own source."""
-
-OnTraining = Callable[[str, TrainingProgress], None]
 
 
 def deal(job: Job, data: LabelledImages) -> dict[str, LabelledImages]:
@@ -77,7 +74,7 @@ def open_each(names: Iterable[str], folder: Path, open_one: Callable[[Home], Sil
 
 @contextmanager
 def open_silos(
-    job: Job, parts: Mapping[str, LabelledImages], folder: Path, randomness_of: RandomnessOf, on_training: OnTraining
+    job: Job, parts: Mapping[str, LabelledImages], folder: Path, randomness_of: RandomnessOf, publish: Subscriber
 ) -> Iterator[dict[str, Silo]]:
     """The silos of a training job."""
 
@@ -90,7 +87,7 @@ def open_silos(
             identity=home.identity,
             roster=home.roster,
             randomness=randomness_of(home.name),
-            on_progress=on_training,
+            publish=publish,
         )
 
     with open_each(parts, folder, opened) as silos:
@@ -113,8 +110,8 @@ def open_journal(folder: Path, job_digest: bytes) -> Iterator[Journal]:
         journal.close()
 
 
-def federate(job: Job, silos: Mapping[str, Silo], folder: Path, observer: Observer, *, workers: int) -> Outcome:
+def federate(job: Job, silos: Mapping[str, Silo], folder: Path, publish: Subscriber, *, workers: int) -> Outcome:
     """The whole job among these silos. Run again after an interruption, it goes on where it stopped."""
     with open_journal(folder, job.digest) as journal:
         engine = local_engine(silos, workers=workers)
-        return Coordinator(job, engine, journal, observer, partial(public_sum, own=job.data)).run()
+        return Coordinator(job, engine, journal, publish, partial(public_sum, own=job.data)).run()

@@ -9,9 +9,10 @@ import pytest
 
 from siloseal.aggregator.dispatcher import Dispatcher, Patience
 from siloseal.aggregator.journal import Journal
-from siloseal.aggregator.observer import Observer
 from siloseal.federation.errors import DomainError, MessageError, RunError, SiloRefused
 from siloseal.federation.job.job import Job
+from siloseal.federation.run_events.aggregator import BytesCounted, ReplyAccepted, ReplyKept
+from siloseal.federation.run_events.stream import RunEvent, unheard
 from siloseal.federation.transport.engine import Accept, Engine
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
@@ -26,43 +27,31 @@ def enrolled(silo: str, request: pb.Request) -> bytes:
 
 
 def dispatcher(job: Job, engine: Engine, journal: Journal) -> Dispatcher:
-    return Dispatcher(job, engine, journal, Patience(), Observer())
+    return Dispatcher(job, engine, journal, Patience(), unheard)
 
 
 def enrolment() -> dict[str, pb.Request]:
     return {silo: pb.Request(enrol=pb.Enrol()) for silo in ("north", "east", "south")}
 
 
-class Remembering(Observer):
-    """What it was told of replies."""
-
-    def __init__(self) -> None:
-        self.told: list[tuple[str, int, str]] = []
-
-    def accepted(self, number: int, silo: str, reply_digest: bytes, size: int) -> None:
-        self.told.append(("accepted", number, silo))
-
-    def kept(self, number: int, silo: str, reply_digest: bytes, size: int) -> None:
-        self.told.append(("kept", number, silo))
-
-
-def test_what_the_journal_had_last_is_told_once_when_a_run_goes_on(
+def test_what_the_journal_had_last_is_published_once_when_a_run_goes_on(
     small_job: Callable[..., Job], tmp_path: Path
 ) -> None:
-    """A kill may have come between the journal's entry and the observer, at the last request only."""
+    """A kill may have come between the journal's entry and its event, at the last request only."""
     job = small_job()
-    told = []
+    published = []
     for requests in (1, 2, 4):  # each time as after a kill
-        journal, observer = Journal(tmp_path / "journal.sqlite", job.digest), Remembering()
-        talk = Dispatcher(job, Answering(enrolled), journal, Patience(), observer)
+        journal, events = Journal(tmp_path / "journal.sqlite", job.digest), list[RunEvent]()
+        talk = Dispatcher(job, Answering(enrolled), journal, Patience(), events.append)
         for _ in range(requests):
             talk.ask(enrolment())
         journal.close()
-        told.append([(event, number) for event, number, silo in observer.told if silo == "north"])
-    assert told == [
-        [("accepted", 1)],
-        [("kept", 1), ("accepted", 2)],
-        [("kept", 2), ("accepted", 3), ("accepted", 4)],
+        replies = [event for event in events if isinstance(event, ReplyAccepted | ReplyKept)]
+        published.append([(type(event), event.number) for event in replies if event.silo == "north"])
+    assert published == [
+        [(ReplyAccepted, 1)],
+        [(ReplyKept, 1), (ReplyAccepted, 2)],
+        [(ReplyKept, 2), (ReplyAccepted, 3), (ReplyAccepted, 4)],
     ]
 
 
@@ -169,11 +158,15 @@ def test_an_answer_to_something_else_is_refused(small_job: Callable[..., Job], t
 
 
 def test_bytes_are_counted_by_stage_and_silo(small_job: Callable[..., Job], tmp_path: Path) -> None:
-    job = small_job()
-    talk = dispatcher(job, Answering(enrolled), Journal(tmp_path / "j", job.digest))
+    job, events = small_job(), list[RunEvent]()
+    talk = Dispatcher(job, Answering(enrolled), Journal(tmp_path / "j", job.digest), Patience(), events.append)
     talk.ask(enrolment())
-    assert talk.sent["enrolment", "north"] == len(enrolled("north", pb.Request(number=1)))
-    assert talk.received["enrolment", "north"] > 32  # the job's digest and the request
+    counted = [event for event in events if isinstance(event, BytesCounted)]
+    assert sorted(event.silo for event in counted) == ["east", "north", "south"]
+    for event in counted:
+        assert event.stage == "enrolment"
+        assert event.sent_bytes == len(enrolled(event.silo, pb.Request(number=1)))
+        assert event.received_bytes > 32  # the job's digest and the request
 
 
 def test_a_journal_belongs_to_one_job(tmp_path: Path) -> None:

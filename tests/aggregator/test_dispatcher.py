@@ -10,10 +10,12 @@ import pytest
 
 from siloseal.aggregator.dispatcher import Dispatcher, Patience
 from siloseal.aggregator.journal import Journal
-from siloseal.aggregator.observer import Observer
+from siloseal.aggregator.traffic import Traffic
 from siloseal.federation.errors import MessageError
 from siloseal.federation.job.job import Job
 from siloseal.federation.records.audit import AuditLog, entries
+from siloseal.federation.run_events.lines import record_in
+from siloseal.federation.run_events.stream import EventStream
 from siloseal.federation.transport.engine import Accept
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
@@ -32,22 +34,11 @@ def files_up_to(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-class Recording(Observer):
-    """Writes an audit log that is longer than the journal will be, so that it is the first to find no room."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.log = path, AuditLog(path, who="aggregator")
-        self.log.record("attends", words=["x" * 500] * 200)
-
-    def accepted(self, number: int, silo: str, reply_digest: bytes, size: int) -> None:
-        self.log.record("accepts", silo=silo, reply=reply_digest.hex())
-
-
 class TwiceEach:
     """An `Engine` whose silos find no room for a line at first, and come again: with the same, or with `second`."""
 
-    def __init__(self, observer: Recording, second: pb.Begun) -> None:
-        self._observer, self._second = observer, second
+    def __init__(self, log: Path, second: pb.Begun) -> None:
+        self._log, self._second = log, second
 
     def ask(
         self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, largest: int, accept: Accept
@@ -60,27 +51,37 @@ class TwiceEach:
                 request_digest=hashlib.sha256(request).digest(),
                 begun=pb.Begun(),
             )
-            with files_up_to(self._observer.path.stat().st_size + 20), pytest.raises(OSError, match="only a part"):
+            with files_up_to(self._log.stat().st_size + 20), pytest.raises(OSError, match="only a part"):
                 accept(silo, reply.SerializeToString())
             reply.begun.CopyFrom(self._second)
             accept(silo, reply.SerializeToString())
 
 
 @pytest.fixture
-def talk_of(small_job: Callable[..., Job], tmp_path: Path) -> Iterator[Callable[[pb.Begun], Dispatcher]]:
-    job, observer = small_job(), Recording(tmp_path / "audit.jsonl")
+def traffic() -> Traffic:
+    return Traffic()
+
+
+@pytest.fixture
+def talk_of(
+    small_job: Callable[..., Job], tmp_path: Path, traffic: Traffic
+) -> Iterator[Callable[[pb.Begun], Dispatcher]]:
+    """With an audit log that is longer than the journal will be, so that it is the first to find no room."""
+    job, path = small_job(), tmp_path / "audit.jsonl"
     journal = Journal(tmp_path / "journal.sqlite", job.digest)
-    yield lambda second: Dispatcher(job, TwiceEach(observer, second), journal, Patience(), observer)
+    with AuditLog(path, who="aggregator") as log:
+        log.record("attends", words=["x" * 500] * 200)
+        publish = EventStream(record_in(log), traffic.hear).publish
+        yield lambda second: Dispatcher(job, TwiceEach(path, second), journal, Patience(), publish)
     journal.close()
-    observer.log.close()
 
 
 def test_a_reply_that_the_journal_took_and_the_audit_log_did_not_is_counted_once_when_it_comes_again(
-    talk_of: Callable[[pb.Begun], Dispatcher], tmp_path: Path
+    talk_of: Callable[[pb.Begun], Dispatcher], tmp_path: Path, traffic: Traffic
 ) -> None:
     talk = talk_of(pb.Begun())
     replies = talk.ask(BEGIN)
-    assert {silo: talk.sent["enrolment", silo] for silo in BEGIN} == {s: replies[s].ByteSize() for s in BEGIN}
+    assert {row.silo: row.sent_bytes for row in traffic.counted()} == {s: replies[s].ByteSize() for s in BEGIN}
     accepted = [entry.fields["silo"] for entry in entries(tmp_path / "audit.jsonl") if entry.event == "accepts"]
     assert accepted == list(BEGIN)
 

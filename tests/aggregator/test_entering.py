@@ -10,12 +10,12 @@ import pytest
 
 from siloseal.aggregator.coordinator import Coordinator
 from siloseal.aggregator.journal import Journal
-from siloseal.aggregator.observer import Observer
 from siloseal.federation.errors import CommitmentBroken, MessageError, RunError, SiloRefused
 from siloseal.federation.job.agreement import Agreement
 from siloseal.federation.job.beacon import commit
 from siloseal.federation.job.job import Job
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.run_events.stream import unheard
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
 
@@ -54,7 +54,7 @@ class Entering:
 def entered(silos: Entering, folder: Path) -> None:
     journal = Journal(folder / "journal.sqlite", silos.job.digest)
     try:
-        Coordinator(silos.job, Answering(silos.answer), journal, Observer(), lambda *_: np.zeros(0)).run()
+        Coordinator(silos.job, Answering(silos.answer), journal, unheard, lambda *_: np.zeros(0)).run()
     finally:
         journal.close()
 

@@ -9,13 +9,13 @@ import pytest
 
 from siloseal.aggregator.dispatcher import SMALL_BYTES, Dispatcher, Patience
 from siloseal.aggregator.journal import Journal
-from siloseal.aggregator.observer import Observer
 from siloseal.federation.errors import MessageTooLarge
 from siloseal.federation.job.beacon import BEACON_BYTES
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.releases import Content, Release, Run
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.run_events.stream import unheard
 from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.secure_sum import SiloSide
 from siloseal.federation.sums.session import RealDomain, Session
@@ -78,7 +78,7 @@ def silos() -> Silos:
 def talk(small_job: Callable[..., Job], tmp_path: Path, silos: Silos) -> Iterator[Dispatcher]:
     job = small_job()
     journal = Journal(tmp_path / "journal.sqlite", job.digest)
-    talk = Dispatcher(job, silos, journal, Patience(), Observer())
+    talk = Dispatcher(job, silos, journal, Patience(), unheard)
     yield talk
     journal.close()
 

@@ -9,7 +9,8 @@ import pytest
 
 from siloseal.aggregator.request_queue import RequestQueue
 from siloseal.federation.errors import MessageError, RunError, SiloRefused, WrongRound
-from siloseal.federation.records.witness import Fact
+from siloseal.federation.run_events.aggregator import RepliesAwaited
+from siloseal.federation.run_events.stream import RunEvent
 
 SILOS = ("north", "east", "south")
 PATIENCE_SECONDS = 30
@@ -31,20 +32,17 @@ def in_thread(work: Callable[..., Any], *args: Any) -> Future[Any]:
 
 
 class Office:
-    """A request_queue with what happens around it. It is the witness, too."""
+    """A request queue with what happens around it. It hears the queue's events, too."""
 
     def __init__(self) -> None:
-        self.room = RequestQueue(SILOS, self)
+        self.room = RequestQueue(SILOS, self.hear)
         self.accepted: list[str] = []
         self.accept: Callable[[str, bytes], object] = lambda silo, reply: self.accepted.append(silo)
-        self.shown: list[dict[str, Fact]] = []
+        self.events: list[RunEvent] = []
         self.heard = threading.Event()
 
-    def record(self, event: str, **facts: Fact) -> None:
-        self.show(event, **facts)
-
-    def show(self, event: str, **facts: Fact) -> None:
-        self.shown.append({"event": event, **facts})
+    def hear(self, event: RunEvent) -> None:
+        self.events.append(event)
         self.heard.set()
 
     def ask(self, number: int = 1, *, deadline: float = AN_HOUR, fewest: int = 3, largest: int = 100) -> Future[None]:
@@ -105,18 +103,15 @@ class TestReplies:
         done(asking)
         assert office.accepted == ["north", "east"]
 
-    def test_that_are_too_few_past_the_deadline_are_waited_for_and_the_witness_hears_how_many(
-        self, office: Office
-    ) -> None:
+    def test_that_are_too_few_past_the_deadline_are_waited_for_and_an_event_says_how_many(self, office: Office) -> None:
         asking = office.asked(deadline=0.05, fewest=2)
         office.answer("north")
         assert office.heard.wait(PATIENCE_SECONDS)
-        assert office.shown[0]["event"] == "waiting"
-        assert office.shown[0]["past_deadline"] is True
+        assert office.events == [RepliesAwaited(("east", "south"), needed=1, past_deadline=True)]
         assert not asking.done()
         office.answer("east")
         done(asking)
-        assert len(office.shown) == 1
+        assert len(office.events) == 1
 
     def test_that_come_too_late_are_refused(self, office: Office) -> None:
         asking = office.asked(deadline=0.05, fewest=1)

@@ -143,7 +143,7 @@ class Hand(Caller):
             identity=Identity.read(name, config.identity),
             roster=read_roster(config.roster).keys,
             randomness=SeededRandomness(len(name)),
-            on_progress=lambda *_: None,
+            publish=lambda _: None,
         )
         self.attending = self.attend(self.run_id, name.encode()) if attends else None
 

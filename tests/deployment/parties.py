@@ -45,6 +45,7 @@ def _main(
     role: str, config: Path, seed: int, out: Connection, go_on: Connection | None, *, impatient: bool, talkative: bool
 ) -> None:
     """In the child: what `siloseal ROLE --config FILE --json` does, with standard output into the test's hands."""
+    from siloseal.cli.event_lines import EventLines
     from siloseal.federation.errors import SiloSealError
     from siloseal.federation.randomness import SeededRandomness
     from siloseal.federation.transport import patience
@@ -62,11 +63,12 @@ def _main(
         sys.stdout = _Paced(sys.stdout, go_on)  # type: ignore[assignment]
     with (config.parent / "stderr.txt").open("a") as errors:
         os.dup2(errors.fileno(), 2)
+    show = EventLines(json_lines=True, quiet=True).show
     try:
         if role == "aggregator":
-            run_aggregator(config, json_lines=True, quiet=True)
+            run_aggregator(config, show)
         else:
-            run_silo(config, json_lines=True, quiet=True, randomness=SeededRandomness(seed))
+            run_silo(config, show, randomness=SeededRandomness(seed))
     except SiloSealError as error:
         print(json.dumps({"event": "error", "type": type(error).__name__, "words": str(error)}))
         os._exit(1)

@@ -60,7 +60,8 @@ def test_an_aggregator_that_cannot_keep_a_model_says_so_and_goes_on_when_it_can(
     waiting = aggregator.wait_for("cannot_write", count=2)
     assert "the aggregator cannot write" in waiting["reason"]
     assert "the run goes on" in waiting["reason"]
-    (note,) = ask_status(consortium.kits / "operator" / "operator.yaml").notes
+    of_the_keys, note = ask_status(consortium.kits / "operator" / "operator.yaml").notes
+    assert "can pose as every silo" in of_the_keys
     assert "the aggregator cannot write" in note, "it serves all the while, and says why it stands"
     in_the_way.unlink()
     consortium.finish()

@@ -82,7 +82,7 @@ class Bench:
             identity=IDENTITIES["north"],
             roster=KEYS,
             randomness=SeededRandomness(seed),
-            on_progress=lambda *_: None,
+            publish=lambda _: None,
         )
         try:
             silo.resume()

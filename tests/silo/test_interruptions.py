@@ -109,7 +109,7 @@ def test_training_that_a_crash_interrupted_goes_on_from_its_checkpoint(bench_of:
         learner = bench.silo.work._learner
         learner.public_step = lambda: (_ for _ in ()).throw(Killed)  # type: ignore[method-assign]
 
-    bench.silo.work._on_progress = die_in_the_second_chunk
+    bench.silo.work._publish = die_in_the_second_chunk
     with pytest.raises(Killed):
         bench.train(1)
     bench.restart()

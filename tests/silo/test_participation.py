@@ -74,7 +74,7 @@ class Desk:
                 identity=SILOS["north"],
                 roster=ROSTER,
                 randomness=SeededRandomness(1),
-                on_progress=lambda *_: None,
+                publish=lambda _: None,
             )
         )
         return self.made[-1]

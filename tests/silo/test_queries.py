@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from siloseal.aggregator.observer import Observer
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.guarantee import analytics_guarantee
 from siloseal.federation.analytics.query import NoisyTotal
@@ -26,6 +25,7 @@ from siloseal.federation.privacy.events import SkellamRelease
 from siloseal.federation.privacy.mechanisms.counts import NoisyCounts
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.run_events.stream import unheard
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import to_array
 from siloseal.runs.analytics import answer_queries
@@ -77,7 +77,7 @@ def silo(folder: Path, asked: AnalyticsJob | None = None, text: str = TEXT) -> S
 def ran(folder: Path) -> None:
     """All queries among four silos of two records each."""
     tables = dict.fromkeys(NAMES, table(folder))
-    answer_queries(job(), tables, folder, lambda name: SeededRandomness(NAMES.index(name)), Observer())
+    answer_queries(job(), tables, folder, lambda name: SeededRandomness(NAMES.index(name)), unheard)
 
 
 @pytest.fixture

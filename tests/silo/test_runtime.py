@@ -271,7 +271,7 @@ def test_a_class_that_a_silo_holds_but_does_not_declare_is_refused(bench: Bench,
             identity=Identity.create("a"),
             roster=bench.keys,
             randomness=seeded,
-            on_progress=lambda *_: None,
+            publish=lambda _: None,
         )
 
 

@@ -7,7 +7,6 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from siloseal.cli.console import Console
 from siloseal.experiments.comparison.rows import Row
 from siloseal.federation.config.section import Section
 from siloseal.federation.job.job import Job
@@ -34,8 +33,7 @@ class JobMeasurement(Section):
         from siloseal.runs.run import run_job  # here: torch takes seconds to import, and cells of other kinds need none
 
         run_dir = folder / RUN
-        with Console(quiet=True, json=False) as console:
-            run_job(self.job, run_dir, console, workers=1)
+        run_job(self.job, run_dir, workers=1)
         return rows_of(self.job, read_run(run_dir))
 
 

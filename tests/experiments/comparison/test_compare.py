@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from siloseal.cli.compare import ConsoleWatcher
 from siloseal.cli.console import Console
 from siloseal.experiments.comparison import compare as comparing
 from siloseal.experiments.comparison import runner
@@ -46,7 +47,7 @@ def command(folder: Path, *options: str) -> list[str]:
 def compare(folder: Path, text: str = GRID) -> Outcome:
     (folder / "compare.yaml").write_text(text)
     with Console(quiet=True, json=False) as console:
-        return comparing.compare([folder / "compare.yaml"], folder / "out", workers=2, console=console)
+        return comparing.compare([folder / "compare.yaml"], folder / "out", workers=2, watcher=ConsoleWatcher(console))
 
 
 def written(folder: Path) -> dict[str, int]:
@@ -144,7 +145,7 @@ def test_a_file_in_the_way_is_named(tmp_path: Path, place: str) -> None:
     (tmp_path / "compare.yaml").write_text(GRID)
     (tmp_path / "taken").touch()
     with Console(quiet=True, json=False) as console, pytest.raises(RunError, match="taken is a file"):
-        comparing.compare([tmp_path / "compare.yaml"], tmp_path / place, workers=1, console=console)
+        comparing.compare([tmp_path / "compare.yaml"], tmp_path / place, workers=1, watcher=ConsoleWatcher(console))
     with pytest.raises(RunError, match="taken is a file"):
         comparing.list_cells([tmp_path / "compare.yaml"], tmp_path / place)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from siloseal.cli.console import Console
 from siloseal.experiments.report import demo
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
@@ -21,8 +20,7 @@ def test_the_picture_and_the_table_are_the_runs(tmp_path: Path, small_job: Calla
     job = small_job(
         silos=dealt, schedule=schedule, evaluation={"classifiers": ["logistic"], "samples": 100, "silo_alone": True}
     )
-    with Console(quiet=True, json=False) as console:
-        summary = run_job(job, tmp_path / "run", console, workers=1)
+    summary = run_job(job, tmp_path / "run", workers=1)
     run = read_run(tmp_path / "run")
     drawn = demo.chapter(run, tmp_path / "figures", dpi=100)
     assert drawn.figures[0].message == (
@@ -58,7 +56,6 @@ def test_a_row_is_named_at_its_middle() -> None:
 def test_a_run_without_the_silos_own_pictures_is_refused(tmp_path: Path, small_job: Callable[..., Job]) -> None:
     schedule = {"kind": "two_phase", "batch": 16, "local_steps": 1, "tuning_rounds": 0}
     job = small_job(schedule=schedule, evaluation={"classifiers": ["logistic"], "samples": 100, "silo_alone": False})
-    with Console(quiet=True, json=False) as console:
-        run_job(job, tmp_path / "run", console, workers=1)
+    run_job(job, tmp_path / "run", workers=1)
     with pytest.raises(RunError, match="no samples of north alone"):
         demo.chapter(read_run(tmp_path / "run"), tmp_path / "figures")

@@ -8,6 +8,7 @@ from siloseal.experiments.walkthroughs import deployment
 from siloseal.experiments.walkthroughs.deployment import Deployment
 from siloseal.experiments.walkthroughs.small_jobs import small_job
 from siloseal.federation.errors import RunError
+from siloseal.federation.run_events.silo import JobAccepted, RunLeft
 from siloseal.provisioning.kits import provision
 
 JOB = small_job("hospitals.yaml", {"schedule": {"local_steps": 5}})
@@ -35,10 +36,10 @@ def test_a_party_that_ends_badly_is_reported_with_its_last_words(monkeypatch: py
     try:
         hospitals.start("north")  # it has no kit
         with pytest.raises(RunError, match=r"silo\.yaml"):
-            hospitals.wait_for("north", "takes_part")
+            hospitals.wait_for("north", JobAccepted)
         monkeypatch.setattr(deployment, "PATIENCE_SECONDS", 0.0)
         with pytest.raises(RunError, match=r"silo\.yaml"):
-            hospitals.wait_for("north", "ends_well")
+            hospitals.wait_for("north", RunLeft)
     finally:
         hospitals.close()
 
@@ -46,6 +47,6 @@ def test_a_party_that_ends_badly_is_reported_with_its_last_words(monkeypatch: py
 def test_waiting_for_whoever_says_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deployment, "PATIENCE_SECONDS", 0.05)
     hospitals = Deployment(JOB)
-    with pytest.raises(RunError, match="north has not said 'takes_part'"):
-        hospitals.wait_for("north", "takes_part")
+    with pytest.raises(RunError, match="north has published no JobAccepted"):
+        hospitals.wait_for("north", JobAccepted)
     hospitals.close()

@@ -14,7 +14,6 @@ from PIL import Image
 from safetensors import safe_open
 
 from siloseal.cli.app import main
-from siloseal.cli.console import Console
 from siloseal.federation.config.loading import parse_config, to_yaml
 from siloseal.federation.job.job import Job
 from siloseal.federation.randomness import SeededRandomness
@@ -52,8 +51,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, small_sections: dict[str,
     """A finished run's folder."""
     folder = tmp_path_factory.mktemp("finished")
     job = Job.model_validate({**small_sections, "schedule": SHORT})
-    with Console(quiet=True, json=False) as console:
-        run_job(job, folder, console, randomness_of=lambda _: SeededRandomness(1))
+    run_job(job, folder, randomness_of=lambda _: SeededRandomness(1))
     return folder
 
 

@@ -1,5 +1,6 @@
 """The terminal: results on standard output, everything else on standard error."""
 
+import itertools
 import json
 import re
 import sys
@@ -9,6 +10,16 @@ import pytest
 
 from siloseal.cli.console import Console
 from siloseal.federation.errors import RunError
+from siloseal.federation.run_events.aggregator import FittingProgressed, RequestSent, StageBegan
+from siloseal.federation.run_events.experimenter import (
+    ComparisonProgressed,
+    ModelScored,
+    ProcessEnded,
+    ProcessStarted,
+    RunOpened,
+)
+from siloseal.federation.run_events.silo import TrainingProgressed
+from siloseal.federation.run_events.stream import PartySaid, RunEvent
 from siloseal.report import wording
 from siloseal.runs.summary import RunSummary
 
@@ -107,6 +118,40 @@ def test_the_next_stage_clears_the_silos_of_the_last(capsys: pytest.CaptureFixtu
     last = capsys.readouterr().err
     assert "Phase 1" in last
     assert "north" not in last
+
+
+STAGES = {"warm_start": 60, "phase_1": 200, "phase_2": 3}
+EVENTS: list[tuple[RunEvent, list[str]]] = [
+    (RunOpened("digits", "runs/digits-2", True, STAGES), ["digits in runs/digits-2", "an earlier run is there: "]),
+    (StageBegan("warm_start"), ["Warm start ..."]),
+    (FittingProgressed(10, 60), ["Warm start: 10 of 60 fitting the first generator"]),
+    (TrainingProgressed("east", "warm_start", 5, 60, {}), ["Warm start: 5 of 60 east trains the first model"]),
+    (ModelScored("warm_start", None, 0.5512), ["Warm start: 60 of 60 accuracy 0.551"]),
+    (StageBegan("phase_1"), ["Phase 1 ..."]),
+    (TrainingProgressed("north", "phase_1", 50, 100, {}), ["Phase 1: 50 of 200", "Phase 1, north: 50 of 100"]),
+    (
+        TrainingProgressed("east", "phase_1", 25, 100, {"generator_steps": 4.0, "accuracy_on_fakes": 0.5}),
+        ["Phase 1: 75 of 200", "Phase 1, east: 25 of 100 4 generator steps, 50% of fakes recognised"],
+    ),
+    (ModelScored("phase_2", 2, 0.7), ["Phase 2: 2 of 3 accuracy 0.700"]),
+    (ComparisonProgressed("silo_alone", 0, 4), ["Silo alone ..."]),
+    (ComparisonProgressed("silo_alone", 1, 4), ["Silo alone: 1 of 4"]),
+    (PartySaid("north", ProcessStarted()), ["north: starts as a process of its own"]),
+    (PartySaid("aggregator", RequestSent(3, "train", (), (), 5)), ["aggregator: request 3: train"]),
+    (PartySaid("aggregator", StageBegan("phase_2")), ["Phase 2 ..."]),
+    (PartySaid("north", ProcessEnded(0)), ["north: has done its part"]),
+]
+
+
+def test_a_run_is_told_by_its_events(capsys: pytest.CaptureFixture[str]) -> None:
+    """With an hour between any two looks at the clock, every line finds room."""
+    hours = itertools.count(0, 3600)
+    console = Console(quiet=False, json=True, clock=lambda: float(next(hours)))
+    for event, lines in EVENTS:
+        console.show(event)
+        found = capsys.readouterr().err.splitlines()
+        assert len(found) == len(lines)
+        assert all(line.startswith(start) for line, start in zip(found, lines, strict=True)), (found, lines)
 
 
 def test_silos_may_report_from_many_threads(summary: RunSummary, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import pytest
 
-from siloseal.aggregator.observer import Observer
 from siloseal.cli.app import main
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.config.loading import load_config, to_yaml
 from siloseal.federation.errors import ConfigError, QuorumLost, RunError
 from siloseal.federation.randomness import SeededRandomness
+from siloseal.federation.run_events.stream import unheard
 from siloseal.federation.transport.engine import LocalEngine
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.runs.analytics import answer_queries, read_tables, run_analytics
@@ -34,10 +34,6 @@ SECTIONS: dict[str, Any] = {
 }
 
 
-def quiet(text: str) -> None:
-    """Nobody listens."""
-
-
 def seeded(name: str) -> SeededRandomness:
     return SeededRandomness(NAMES.index(name))
 
@@ -52,7 +48,7 @@ def look(tmp_path: Path) -> AnalyticsJob:
 @pytest.mark.parametrize("kind", ["secagg", "additive"])
 def test_all_queries_end_to_end(look: AnalyticsJob, tmp_path: Path, kind: str) -> None:
     job = AnalyticsJob.model_validate({**look.model_dump(mode="json"), "secure_sum": {"kind": kind}})
-    found, folder = run_analytics(job, tmp_path / "run", quiet, randomness_of=seeded)
+    found, folder = run_analytics(job, tmp_path / "run", randomness_of=seeded)
     answers = {one.query: {each.name: each for each in one.estimates} for one in found.answers}
     assert answers["histogram of sex"]["f"].value == pytest.approx(300, abs=30)
     assert answers["mean of age"]["mean"].value == pytest.approx(49.5, abs=5)
@@ -66,10 +62,10 @@ def test_all_queries_end_to_end(look: AnalyticsJob, tmp_path: Path, kind: str) -
 
 
 def test_a_second_run_shows_the_same_and_releases_nothing(look: AnalyticsJob, tmp_path: Path) -> None:
-    first, folder = run_analytics(look, tmp_path / "run", quiet)
+    first, folder = run_analytics(look, tmp_path / "run")
     ledger = folder / "silos" / "north" / "ledger.jsonl"
     before = ledger.read_bytes()
-    again, _ = run_analytics(look, tmp_path / "run", quiet)
+    again, _ = run_analytics(look, tmp_path / "run")
     assert again == first
     assert ledger.read_bytes() == before
 
@@ -102,8 +98,8 @@ def test_a_run_that_dies_goes_on_and_pays_for_nothing_twice(
     with monkeypatch.context() as patched:
         patched.setattr("siloseal.runs.simulation.LocalEngine", DyingEngine)
         with pytest.raises(Killed):
-            run_analytics(job, tmp_path / "run", quiet, randomness_of=seeded)
-    found, folder = run_analytics(job, tmp_path / "run", quiet, randomness_of=seeded)
+            run_analytics(job, tmp_path / "run", randomness_of=seeded)
+    found, folder = run_analytics(job, tmp_path / "run", randomness_of=seeded)
     assert [answer.query for answer in found.answers] == [query.title for query in job.queries]
     for name in NAMES:
         lines = [json.loads(line) for line in (folder / "silos" / name / "ledger.jsonl").read_text().splitlines()[1:]]
@@ -115,18 +111,18 @@ def test_a_run_that_dies_goes_on_and_pays_for_nothing_twice(
 def test_a_run_whose_answers_were_lost_makes_them_again_and_releases_nothing(
     look: AnalyticsJob, tmp_path: Path
 ) -> None:
-    first, folder = run_analytics(look, tmp_path / "run", quiet)
+    first, folder = run_analytics(look, tmp_path / "run")
     before = (folder / "silos" / "north" / "ledger.jsonl").read_bytes()
     (folder / "answers.json").unlink()
-    again, _ = run_analytics(look, folder, quiet)
+    again, _ = run_analytics(look, folder)
     assert again == first
     assert (folder / "silos" / "north" / "ledger.jsonl").read_bytes() == before
 
 
 def test_a_folder_of_another_job_is_left_alone(look: AnalyticsJob, tmp_path: Path) -> None:
-    run_analytics(look, tmp_path / "run", quiet)
+    run_analytics(look, tmp_path / "run")
     with pytest.raises(RunError, match="another job"):
-        run_analytics(look.model_copy(update={"name": "other"}), tmp_path / "run", quiet)
+        run_analytics(look.model_copy(update={"name": "other"}), tmp_path / "run")
 
 
 class SilentEngine(LocalEngine):
@@ -148,12 +144,12 @@ def test_silos_may_fall_silent_down_to_the_quorum(
     monkeypatch.setattr("siloseal.runs.simulation.LocalEngine", SilentEngine)
     monkeypatch.setattr(SilentEngine, "silent", tuple(NAMES[:silent]))
     if enough:
-        outcome = answer_queries(job, read_tables(job), tmp_path, seeded, Observer())
+        outcome = answer_queries(job, read_tables(job), tmp_path, seeded, unheard)
         assert len(outcome.answers) == 1
         assert any("stayed silent" in note for note in outcome.notes)
     else:
         with pytest.raises(QuorumLost):
-            answer_queries(job, read_tables(job), tmp_path, seeded, Observer())
+            answer_queries(job, read_tables(job), tmp_path, seeded, unheard)
 
 
 @pytest.mark.parametrize(

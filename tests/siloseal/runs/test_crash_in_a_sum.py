@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from siloseal.aggregator import dispatcher as dispatcher
-from siloseal.aggregator.observer import Observer
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.data import Digits
 from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtSilo
 from siloseal.federation.randomness import SecureRandomness
+from siloseal.federation.run_events.stream import unheard
 from siloseal.federation.sums.driving import drive
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Session
@@ -93,7 +93,7 @@ def federated(job: Job, folder: Path, *, dies_at: int, answered_first: int) -> N
     DyingEngine.dies_at, DyingEngine.answered_first, DyingEngine.asked = dies_at, answered_first, 0
     parts = deal(job, load(Digits())[0])
     with open_silos(job, parts, folder, lambda _: SecureRandomness(), lambda *_: None) as silos:
-        federate(job, silos, folder, Observer(), workers=1)
+        federate(job, silos, folder, unheard, workers=1)
 
 
 @pytest.mark.parametrize(

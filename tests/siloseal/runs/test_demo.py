@@ -9,15 +9,15 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from siloseal.cli.console import Console
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
 from siloseal.federation.records.audit import verify_audit
+from siloseal.federation.run_events.experimenter import ProcessEnded
+from siloseal.federation.run_events.stream import PartySaid
 from siloseal.runs import demo
 from siloseal.runs.closing import check_ledgers
 from siloseal.runs.demo import run_demo
@@ -30,10 +30,8 @@ import sys
 from pathlib import Path
 from siloseal.federation.job.job import Job
 from siloseal.federation.config.loading import load_config
-from siloseal.cli.console import Console
 from siloseal.runs.demo import run_demo
-with Console(quiet=False, json=False) as console:
-    run_demo(load_config(Job, Path(sys.argv[1])), Path(sys.argv[2]), console)
+run_demo(load_config(Job, Path(sys.argv[1])), Path(sys.argv[2]), lambda event: print(event, file=sys.stderr, flush=True))
 """
 
 
@@ -55,8 +53,7 @@ def test_the_federation_draws_all_digits_and_no_silo_alone_does(tmp_path: Path) 
 def test_a_demo_among_real_processes_ends_with_its_report(small_job: Callable[..., Job], tmp_path: Path) -> None:
     job = small_job(secure_sum={"kind": "ckks"}, schedule={**SHORT, "local_steps": 10})
     run_dir = tmp_path / "run"
-    with Console(quiet=True, json=False) as console:
-        summary = run_demo(job, run_dir, console)
+    summary = run_demo(job, run_dir)
     assert not (run_dir / "kits").exists(), "the keys have done their work"
     assert read_run(run_dir).summary == summary
     assert list(summary.accuracy) == ["warm_start", "phase_1", "round_1", "final"]
@@ -77,7 +74,7 @@ def test_a_demo_that_is_killed_goes_on_and_ends_with_its_report(small_job: Calla
     command = [sys.executable, "-c", SMALL, str(tmp_path / "job.yaml"), str(run_dir)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        assert any(line.startswith("Phase 1: ") for line in process.stderr), "its silos train"
+        assert any("TrainingProgressed(" in line for line in process.stderr), "its silos train"
         process.kill()
     ledger = next((run_dir / "silos" / "north" / "runs").glob("*/ledger.jsonl"))
     before = ledger.read_text()
@@ -99,12 +96,11 @@ def test_a_demo_that_ended_while_it_was_scored_goes_on_without_the_silos(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with Console(quiet=True, json=False) as console:
-        with monkeypatch.context() as patch:
-            patch.setattr("siloseal.runs.run._score_silos", interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                run_demo(job, tmp_path / "run", console)
-        summary = run_demo(job, tmp_path / "run", console)
+    with monkeypatch.context() as patch:
+        patch.setattr("siloseal.runs.run._score_silos", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run_demo(job, tmp_path / "run")
+    summary = run_demo(job, tmp_path / "run")
     assert list(summary.accuracy) == ["warm_start", "phase_1", "round_1", "final"]
     assert summary.accuracy["final"] == summary.accuracy["round_1"]
     assert read_run(tmp_path / "run").summary == summary
@@ -116,24 +112,23 @@ def test_a_party_that_ends_badly_ends_the_demo_with_its_words(
 ) -> None:
     strict = demo._policy(small_job()).model_copy(update={"fewest_silos": 4})
     monkeypatch.setattr(demo, "_policy", lambda _: strict)
-    with Console(quiet=True, json=False) as console, pytest.raises(RunError, match=r"policy\.fewest_silos is 4"):
-        run_demo(small_job(), tmp_path / "run", console)
+    with pytest.raises(RunError, match=r"policy\.fewest_silos is 4"):
+        run_demo(small_job(), tmp_path / "run")
 
 
 def test_the_last_words_of_a_process_are_the_error(tmp_path: Path) -> None:
-    heard: list[tuple[str, dict[str, Any]]] = []
+    heard: list[PartySaid] = []
     ended = threading.Event()
 
-    def hear(party: str, event: dict[str, Any]) -> None:
-        heard.append((party, event))
-        if event["event"] == "ended":
-            ended.set()
+    def hear(said: PartySaid) -> None:
+        heard.append(said)
+        ended.set()
 
     with Processes({"north": ["silo", "--config", str(tmp_path / "none.yaml")]}, tmp_path, hear) as processes:
         assert ended.wait(60)
         with pytest.raises(RunError, match=r"north: error: .*none\.yaml"):
             processes.require_well()
-    assert heard == [("north", {"event": "ended", "code": 2})]
+    assert heard == [PartySaid("north", ProcessEnded(2))]
 
 
 def test_a_killed_parent_takes_its_processes_with_it(tmp_path: Path) -> None:
@@ -142,7 +137,7 @@ def test_a_killed_parent_takes_its_processes_with_it(tmp_path: Path) -> None:
 import os, signal, sys
 from pathlib import Path
 from siloseal.runs.processes import Processes
-def hear(party, event): pass
+def hear(said): pass
 with Processes({{"north": ["demo", "--quiet", "--out", {str(tmp_path / "run")!r}]}}, Path({str(tmp_path)!r}), hear) as processes:
     print(processes._running["north"].pid, flush=True)
     signal.pause()

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from siloseal.cli.console import Console
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import ConfigError, DataError
 from siloseal.federation.job.contributions import COARSEST
@@ -43,8 +42,7 @@ CHANCE = 0.2
 
 
 def run(folder: Path, **sections: Any) -> RunSummary:
-    with Console(quiet=True, json=False) as console:
-        return run_job(Job.model_validate({**FEW_SHOT, **sections}), folder, console)
+    return run_job(Job.model_validate({**FEW_SHOT, **sections}), folder)
 
 
 def beats_chance_by_three_sigma(summary: RunSummary) -> bool:

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from siloseal.aggregator import dispatcher as dispatcher
-from siloseal.aggregator.observer import Observer
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.planning import plan_silo
 from siloseal.federation.job.releases import Release
 from siloseal.federation.job.sections.data import Digits
 from siloseal.federation.privacy.mechanisms.clipping import QuantileRule
 from siloseal.federation.randomness import SecureRandomness
+from siloseal.federation.run_events.stream import unheard
 from siloseal.federation.sums.driving import drive
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.transport.engine import LocalEngine
@@ -74,7 +74,7 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> Ended:
 def run(job: Job, folder: Path) -> np.ndarray:
     parts = deal(job, load(Digits())[0])
     with open_silos(job, parts, folder, lambda _: SecureRandomness(), lambda *_: None) as silos:
-        return federate(job, silos, folder, Observer(), workers=1).model
+        return federate(job, silos, folder, unheard, workers=1).model
 
 
 def ledger(job: Job, folder: Path, silo: str) -> Ledger:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from siloseal.cli.console import Console
 from siloseal.federation.errors import ConfigError, RunError, SiloSealError
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.weighting import weighted_domain
@@ -34,8 +33,7 @@ def seeded(silo: str) -> SeededRandomness:
 
 
 def run(job: Job, folder: Path) -> RunSummary:
-    with Console(quiet=True, json=False) as console:
-        return run_job(job, folder, console, randomness_of=seeded)
+    return run_job(job, folder, randomness_of=seeded)
 
 
 JOBS: dict[str, dict[str, Any]] = {
@@ -191,8 +189,7 @@ def test_the_noise_of_a_real_run_does_not_repeat(small_job: Callable[..., Job], 
     models = []
     for number in range(2):
         job, folder = small_job(schedule=SHORT), tmp_path / str(number)
-        with Console(quiet=True, json=False) as console:
-            run_job(job, folder, console)
+        run_job(job, folder)
         models.append((folder / "global.safetensors").read_bytes())
     assert models[0] != models[1]
 
@@ -235,8 +232,7 @@ def test_a_run_goes_on_in_one_process_at_a_time(small_job: Callable[..., Job], t
 def test_a_finished_run_is_never_overwritten(small_job: Callable[..., Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
     job = small_job(schedule={**SHORT, "tuning_rounds": 0})
-    with Console(quiet=True, json=False) as console:
-        run_job(job, None, console, randomness_of=seeded)
+    run_job(job, None, randomness_of=seeded)
     assert open_run_folder(job, None) == Path("runs/small-2")
     assert open_run_folder(job, None) == Path("runs/small-2"), "begun and not finished: the same command continues it"
     assert open_run_folder(small_job(seed=9), None) == Path("runs/small-3")

@@ -9,13 +9,13 @@ import pytest
 from pydantic import ValidationError
 
 from siloseal.aggregator import dispatcher as dispatcher
-from siloseal.aggregator.observer import Observer
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.job.contributions import require_precision
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.data import Digits
 from siloseal.federation.randomness import SecureRandomness
+from siloseal.federation.run_events.stream import unheard
 from siloseal.federation.sums.driving import drive
 from siloseal.federation.sums.fixed_point import FixedPoint
 from siloseal.federation.sums.one_key.config import PaillierSumConfig, StockCkksConfig
@@ -142,7 +142,7 @@ def test_a_job_runs_under_one_key_with_every_silo_counted(
     with open_silos(
         job, deal(job, load(Digits())[0]), tmp_path, lambda _: SecureRandomness(), lambda *_: None
     ) as silos:
-        federate(job, silos, tmp_path, Observer(), workers=1)
+        federate(job, silos, tmp_path, unheard, workers=1)
     (summed,) = sums
     assert summed.contributors == tuple(sorted(job.silos.names))
     assert np.abs(summed.total - sum(given.values())).max() <= summed.error_bound
