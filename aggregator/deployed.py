@@ -1,10 +1,9 @@
 """The aggregator as a process of its own: it serves one run of one job, and goes on with it after any stop."""
 
-import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,13 +17,18 @@ from siloseal.aggregator.replay import ReplayFilter
 from siloseal.aggregator.request_queue import RequestQueue
 from siloseal.aggregator.service import ConsortiumService, serving
 from siloseal.aggregator.status import Status
-from siloseal.aggregator.traffic import Traffic
 from siloseal.federation.config.loading import load_config
 from siloseal.federation.errors import CannotWrite, ConfigError
 from siloseal.federation.job.job import Job
 from siloseal.federation.records.roster import Roster, read_roster
 from siloseal.federation.records.storage import make_folder, write_atomically
-from siloseal.federation.run_events.aggregator import GlobalModelWritten, RunFinished, Serving, WritingFailed
+from siloseal.federation.run_events.aggregator import (
+    GlobalModelWritten,
+    ReportWritten,
+    RunFinished,
+    Serving,
+    WritingFailed,
+)
 from siloseal.federation.run_events.stream import EventStream
 from siloseal.federation.transport.patience import Backoff
 from siloseal.federation.transport.pki.certificates import Revocations, Role
@@ -33,8 +37,10 @@ from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.models.building import load_model, model_file
 
-OUTCOME_FILE = "outcome.json"
 GLOBAL_MODEL = "global.safetensors"
+
+Report = Callable[[Outcome], Path]
+"""Writes the report of a finished run, and gives its path. The caller brings it: reports are made elsewhere."""
 
 
 class DeployedAggregator:
@@ -60,50 +66,39 @@ class DeployedAggregator:
             Coordinator, self.job, self._queue, self._journal, run.publish, public_sum, patience
         )
         self.status = Status(self.job, self._journal.run_id, self._queue, warning=self._roster.warning)
-        self._traffic = Traffic()
         events.subscribe(self.status.hear)
-        events.subscribe(self._traffic.hear)
 
-    def run(self) -> Outcome:
-        """Serve the silos until the job is done."""
+    def run(self, report: Report) -> Outcome:
+        """Serve the silos until the job is done and reported."""
         with self._serving():
             try:
-                return self._until_written()
+                return self._until_written(report)
             finally:
                 self._queue.close()
 
-    def _until_written(self) -> Outcome:
+    def _until_written(self, report: Report) -> Outcome:
         """A disk that takes nothing sends nobody home: the run is played again from its journal until there is room."""
         backoff = Backoff()
         while True:
             try:
-                return self._run()
+                return self._run(report)
             except (OSError, CannotWrite) as error:
                 reason = f"the aggregator cannot write ({error}); free some space or mend access, and the run goes on"
                 seconds = backoff.seconds()
                 self._publish(WritingFailed(reason, round(seconds, 1)))
                 time.sleep(seconds)
 
-    def _run(self) -> Outcome:
+    def _run(self, report: Report) -> Outcome:
         outcome = self._new_coordinator().run()
         if warning := self._roster.warning:
             outcome = replace(outcome, notes=[warning, *outcome.notes])
         network = load_model(self.job, outcome.image_shape, outcome.classes, outcome.model)
         write_atomically(self._config.state / GLOBAL_MODEL, model_file(self.job.learner, network), mode=0o600)
-        write_atomically(self._config.state / OUTCOME_FILE, self._document(outcome), mode=0o600)
+        written = report(outcome)
         self._publish(RunFinished(outcome.requests, len(outcome.notes)))
         self._publish(GlobalModelWritten(str(self._config.state / GLOBAL_MODEL)))
+        self._publish(ReportWritten(str(written)))
         return outcome
-
-    def _document(self, outcome: Outcome) -> bytes:
-        document = {
-            "image_shape": outcome.image_shape,
-            "classes": outcome.classes,
-            "parameters": outcome.model.size,
-            "notes": outcome.notes,
-            "traffic": [asdict(counted) for counted in self._traffic.counted()],
-        }
-        return (json.dumps(document, indent=2) + "\n").encode()
 
     def close(self) -> None:
         """Release the files."""

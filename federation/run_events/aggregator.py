@@ -147,6 +147,14 @@ class GlobalModelWritten(Shown):
 
 
 @dataclass(frozen=True, slots=True)
+class ReportWritten(Shown):
+    """The run's report is in this file."""
+
+    NAME: ClassVar[str] = "report"
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class FittingProgressed(Shown):
     """The aggregator fits the first generator, and has taken `done` of its steps."""
 
@@ -234,7 +242,7 @@ class ModelReleased(Internal):
 
 AggregatorEvent = (
     Serving | SiloAttends | SiloLeft | CallerTurnedAway | StageBegan | RequestSent | ReplyAccepted | ReplyKept
-    | RequestRefused | SilosSilent | BudgetSpent | ModelKept | RunFinished | GlobalModelWritten | FittingProgressed
-    | RepliesAwaited | WritingFailed | RunBegan | RequestReplayed | ReplayEnded | SilosEnrolled | RoundBegan
-    | BytesCounted | NoteTaken | ModelReleased
+    | RequestRefused | SilosSilent | BudgetSpent | ModelKept | RunFinished | GlobalModelWritten | ReportWritten
+    | FittingProgressed | RepliesAwaited | WritingFailed | RunBegan | RequestReplayed | ReplayEnded | SilosEnrolled
+    | RoundBegan | BytesCounted | NoteTaken | ModelReleased
 )  # fmt: skip

@@ -99,6 +99,8 @@ def parameters(job: Job, parts: Parts, ledgers: Ledgers, finished: RunResult) ->
         return {**rows, **words}
     noise = [plan.step_noise for plan in plans if plan.step_noise is not None]
     rates = [plan.sampling_rate for plan in plans]
+    if not rates:  # the aggregator does not know how many units a silo has
+        return {**rows, **words}
     return {
         **rows,
         **words,
@@ -111,6 +113,8 @@ def parameters(job: Job, parts: Parts, ledgers: Ledgers, finished: RunResult) ->
 def _accountant(ledgers: list[Ledger]) -> str:
     """What the ledgers enforce, and what a tighter and slower count makes of the largest of them."""
     words = "Renyi (dp-accounting), one composition over all phases"
+    if not ledgers:
+        return words
     largest = max(ledgers, key=lambda ledger: ledger.epsilon)
     epsilon, how = tightest_epsilon([charge.event for charge in largest.charges], largest.budget.delta)
     return words if how == RENYI else f"{words}; {how} count epsilon {epsilon_text(epsilon)} for {largest.silo}"

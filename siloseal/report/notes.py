@@ -6,6 +6,7 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.sections.evaluation import FewShotTasks
 from siloseal.federation.job.sections.few_shot import Episodic
+from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.runs.metrics import QualityMetric
 from siloseal.runs.scoring import headline
 
@@ -32,6 +33,21 @@ _ALONE = (
     "The runs of each silo alone are a comparison: they spend the same epsilon on the same data once more, in ledgers "
     "of their own, and are not part of the guarantee. evaluation.silo_alone switches them off."
 )
+
+
+_AT_AGGREGATOR = (
+    "This is the aggregator's own report. It holds no data and no ledger: how good the model is, how many examples and "
+    "which classes a silo has, and what a silo has spent exactly are not in it."
+)
+_REPORTED = (
+    "Epsilon is what a silo said that it had spent when it last trained, rounded up to a twentieth of its budget, or "
+    "the whole budget where that would not cover what it released later. Each silo's own ledger is exact."
+)
+
+
+def aggregator_notes(job: Job) -> list[str]:
+    """What a reader of a deployed aggregator's report has to know."""
+    return [_AT_AGGREGATOR] if isinstance(job.privacy, NoPrivacy) else [_AT_AGGREGATOR, _REPORTED]
 
 
 def run_notes(job: Job, scores: Scores) -> list[str]:

@@ -38,10 +38,10 @@ PHONE = 5.0
 """Inches of a chart that a phone shows at once."""
 
 
-def write_page(path: Path, document: Document) -> Path:
+def write_page(path: Path, document: Document, *, mode: int = 0o644) -> Path:
     """Writes the page in one step, and returns its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, page(document).encode())
+    write_atomically(path, page(document).encode(), mode=mode)
     return path
 
 

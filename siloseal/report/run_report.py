@@ -12,15 +12,17 @@ from siloseal.runs.summary import Run, RunSummary, read_run
 
 
 def write_report(run_dir: Path) -> Path:
-    """Reads a finished run and writes report.html into its folder."""
-    return write_page(run_dir / "report.html", run_report(read_run(run_dir)))
+    """Reads a finished run and writes report.html into its folder; only its owner reads a state folder's files."""
+    run = read_run(run_dir)
+    mode = 0o600 if run.summary.at_aggregator else 0o644
+    return write_page(run_dir / "report.html", run_report(run), mode=mode)
 
 
 def run_report(run: Run) -> Document:
     """Everything that a run tells its reader."""
     with charts.style():
         chapters = (
-            *([] if run.summary.few_shot else [sections.samples(run)]),
+            *([] if run.summary.few_shot or run.summary.at_aggregator else [sections.samples(run)]),
             sections.quality(run),
             sections.silos(run),
             sections.privacy(run),
@@ -51,10 +53,13 @@ def alerts(run: Run) -> tuple[Alert, ...]:
 
 
 def headlines(summary: RunSummary) -> tuple[Headline, ...]:
-    """The numbers at the top."""
+    """The numbers at the top; how good the model is, nobody measured at an aggregator."""
+    here = summary.at_aggregator
+    quality = () if here else task_headlines(summary) if summary.few_shot else image_headlines(summary)
+    largest = "largest that a silo reported" if here else "largest of any silo"
     return (
-        *(task_headlines(summary) if summary.few_shot else image_headlines(summary)),
-        Headline("Epsilon", wording.epsilon(summary.epsilon), "largest of any silo"),
+        *quality,
+        Headline("Epsilon", wording.epsilon(summary.epsilon), largest),
         Headline("Delta", wording.delta(summary.delta), "chance the bound may fail"),
         Headline("Traffic", wording.size(summary.bytes), f"{summary.bytes:,} bytes in all"),
         Headline("Duration", wording.duration(summary.seconds), f"{len(summary.silos)} silos"),

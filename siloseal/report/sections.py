@@ -34,6 +34,8 @@ def _grid(run: Run, stage: str, silo: str | None) -> bytes:
 def quality(run: Run) -> Chapter:
     """The curve of accuracy over stages, and every measurement."""
     summary = run.summary
+    if summary.at_aggregator:
+        return Chapter("quality", "Quality", "Not known at the aggregator, which holds no data to measure it on.", ())
     lead, table = _of_tasks(summary) if summary.few_shot else _of_images(run)
     chart: Block = accuracy_chart(summary) if summary.accuracy else Paragraph("No accuracy was measured.")
     return Chapter("quality", "Quality", lead, (chart, table))
@@ -65,12 +67,16 @@ def _of_images(run: Run) -> tuple[str, Table]:
 def silos(run: Run) -> Chapter:
     """One row a silo."""
     lead = "What each institution brought, spent, and would have had by itself."
+    lead = "What each institution has spent." if run.summary.at_aggregator else lead
     return Chapter("silos", "Silos", lead, (silo_table(run.summary),))
 
 
 def privacy(run: Run) -> Chapter:
     """A statement a silo, and what its ledger says."""
     statements = Quotes(tuple((silo.name, silo.statement) for silo in run.summary.silos))
+    if run.summary.at_aggregator:
+        lead = "One line a silo. Its ledger, which is exact, stays with it."
+        return Chapter("privacy", "Privacy", lead, (statements,))
     entries = run.of(PrivacyMetric)
     ledger: Block = _ledger(entries) if entries else Paragraph("No silo's ledger holds an entry.")
     lead = "One line a silo to quote, then its ledger. Phases are composed: a total is at most the sum of its parts."

@@ -16,8 +16,18 @@ _ONE_SEED_OF_TASKS = (
 
 def guide(summary: RunSummary) -> str:
     """Three sentences for the person who answers for the data."""
+    if summary.at_aggregator:
+        return f"{_aggregated(summary)} {privacy_sentence(summary)}"
     learnt = _tasks_learnt(summary) if summary.few_shot else _images_learnt(summary)
     return f"{learnt} {privacy_sentence(summary)}"
+
+
+def _aggregated(summary: RunSummary) -> str:
+    return (
+        f"{len(summary.silos)} institutions trained one model, and each kept its own records in its own house. This "
+        "report is the aggregator's, which has seen none of them: how good the model is has to be measured where "
+        "records are."
+    )
 
 
 def _images_learnt(summary: RunSummary) -> str:
@@ -91,6 +101,8 @@ def lost_to_a_silo(summary: RunSummary) -> str | None:
 
 def standing_notes(summary: RunSummary) -> list[str]:
     """What holds for every run of its kind."""
+    if summary.at_aggregator:
+        return []
     outside = (
         f"The quality numbers come from held-out {'' if summary.few_shot else 'real '}images without noise. They lie "
         "outside the privacy guarantee, and nothing that they show flowed back to training."

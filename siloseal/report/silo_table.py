@@ -8,7 +8,10 @@ from siloseal.runs.summary import RunSummary, SiloSummary
 
 
 def silo_table(summary: RunSummary, *, accuracies: bool = True) -> Table:
-    """The silos of a run; without `accuracies` where another table beside it has them."""
+    """The silos of a run; without `accuracies` where another table beside it has them, or nobody measured them."""
+    if summary.at_aggregator:  # which knows nothing of the silos' data
+        spent = tuple((silo.name, _spent(silo)) for silo in summary.silos)
+        return Table("", ("Silo", "Epsilon, at most"), spent, numbers=(1,))
     columns = ["Silo", "Examples", *(["Tasks"] if _has_tasks(summary) else []), "Classes declared", "Epsilon spent"]
     columns += ["Accuracy alone", "After local training"] if accuracies else []
     rows = tuple(tuple(_cells(silo, summary, accuracies=accuracies)) for silo in summary.silos)
@@ -22,7 +25,7 @@ def _has_tasks(summary: RunSummary) -> bool:
 
 def _cells(silo: SiloSummary, summary: RunSummary, *, accuracies: bool) -> Iterator[str | Cell]:
     yield silo.name
-    yield f"{silo.examples:,}"
+    yield wording.NOT_KNOWN if silo.examples is None else f"{silo.examples:,}"
     if _has_tasks(summary):
         yield "" if silo.tasks is None else f"{silo.tasks:,}"
     yield wording.classes(silo.labels)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON, epsilon_text
 
 NOT_MEASURED = "not measured"
+NOT_KNOWN = "not known"
 MOST_RUNS = 10  # of classes, beyond which a list of them is no longer read
 
 
@@ -81,8 +82,10 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
 
 
-def classes(labels: Sequence[int]) -> str:
+def classes(labels: Sequence[int] | None) -> str:
     """Labels with runs joined: 0-4, 7; of very scattered ones the number and the range: 30 of 0-57."""
+    if labels is None:
+        return NOT_KNOWN
     runs: list[list[int]] = []
     for label in sorted(set(labels)):
         if runs and label == runs[-1][-1] + 1:

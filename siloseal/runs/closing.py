@@ -1,6 +1,9 @@
 """From what happened in a run to what its folder says: traffic, privacy, protection, honest notes, the summary."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from siloseal.federation.config.loading import load_config
 from siloseal.federation.errors import RunError
@@ -11,63 +14,93 @@ from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON
 from siloseal.federation.privacy.events import GaussianRelease, SampledGaussianSteps
 from siloseal.report.guarantees import Ledgers, Parts, baseline_warnings, parameters, protection
-from siloseal.report.notes import run_notes
+from siloseal.report.notes import Scores, run_notes
 from siloseal.runs.folder import silo_folder
-from siloseal.runs.metrics import REFERENCES, Metric, NoteMetric, PrivacyMetric
+from siloseal.runs.metrics import REFERENCES, Metric, NoteMetric, PrivacyMetric, TimingMetric
 from siloseal.runs.recorder import Recorder
 from siloseal.runs.result import RunResult
 from siloseal.runs.scoring import headline
 from siloseal.runs.simulation import declared_labels
-from siloseal.runs.summary import RunSummary, SiloSummary, read_run, write_metrics
+from siloseal.runs.summary import ModelSummary, RunSummary, SiloSummary, read_run, write_metrics
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.units import count_units
 from siloseal.silo.ledger import Budget, Ledger
+
+RESUMED = (
+    "This run was interrupted and resumed: durations are those of its last part, and training that the interruption "
+    "threw away stays charged."
+)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What whoever closes a run knows of it, beside its result: all, or only what an aggregator sees."""
+
+    scores: Scores
+    timings: Sequence[TimingMetric]
+    privacy: Sequence[PrivacyMetric]
+    silos: list[SiloSummary]
+    parameters: dict[str, str]
+    warnings: list[str]
+    notes: list[str]
+    seconds: float
+    written_by: Literal["experimenter", "aggregator"]
 
 
 def sum_up(
     job: Job, run_dir: Path, parts: Parts, ledgers: Ledgers, finished: RunResult, recorder: Recorder, *, seconds: float
 ) -> RunSummary:
+    """Write the closing metrics of a run whose data and ledgers are here, and return the summary."""
+    warnings = [*finished.notes, *baseline_warnings(job), *([RESUMED] if recorder.resumed else [])]
+    known = Known(
+        scores=recorder.scores,
+        timings=recorder.stopwatch.timings(),
+        privacy=_privacy(ledgers),
+        silos=[_silo(job, name, parts[name], ledgers[name], recorder) for name in parts],
+        parameters=parameters(job, parts, ledgers, finished),
+        warnings=list(dict.fromkeys(warnings)),  # the aggregator of a demo has noted some of them, too
+        notes=run_notes(job, recorder.scores),
+        seconds=seconds,
+        written_by="experimenter",
+    )
+    return close_run(job, run_dir, finished, known)
+
+
+def close_run(job: Job, run_dir: Path, finished: RunResult, known: Known, *, mode: int = 0o644) -> RunSummary:
     """Write the closing metrics and return the summary."""
-    warnings = [*finished.notes, *baseline_warnings(job)]
-    if recorder.resumed:
-        warnings.append(
-            "This run was interrupted and resumed: durations are those of its last part, and training that the "
-            "interruption threw away stays charged."
-        )
-    notes = (*warnings, *run_notes(job, recorder.scores))
-    metrics: list[Metric] = [*recorder.scores.values(), *finished.traffic, *recorder.stopwatch.timings()]
-    metrics += [
-        *_privacy(ledgers),
-        *protection(job, finished),
-        *(NoteMetric(text=text) for text in notes),
-    ]
-    write_metrics(run_dir, metrics)
+    metrics: list[Metric] = [*known.scores.values(), *finished.traffic, *known.timings, *known.privacy]
+    metrics += [*protection(job, finished), *(NoteMetric(text=text) for text in (*known.warnings, *known.notes))]
+    write_metrics(run_dir, metrics, mode=mode)
     measure = headline(job)
     accuracy = {
         stage: metric.accuracy[measure]
-        for (stage, silo), metric in recorder.scores.items()
+        for (stage, silo), metric in known.scores.items()
         if silo is None and stage not in REFERENCES
     }
-    silos = [_silo(job, name, parts[name], ledgers[name], recorder) for name in parts]
-    alone = [silo.accuracy_alone for silo in silos if silo.accuracy_alone is not None]
-    spent = [silo.epsilon for silo in silos if silo.epsilon is not None]
+    alone = [silo.accuracy_alone for silo in known.silos if silo.accuracy_alone is not None]
+    spent = [silo.epsilon for silo in known.silos if silo.epsilon is not None]
+    channels, height, width = finished.image_shape
     return RunSummary(
         name=job.name,
         accuracy=accuracy,
         best_silo_accuracy=max(alone, default=None),
-        real_data_accuracy=_reference("real", recorder, measure),
-        pooled_accuracy=_reference("pooled", recorder, measure),
+        real_data_accuracy=_reference("real", known.scores, measure),
+        pooled_accuracy=_reference("pooled", known.scores, measure),
         epsilon=max(spent, default=None),
         delta=None if isinstance(job.privacy, NoPrivacy) else job.privacy.delta,
         bytes=sum(entry.sent_bytes + entry.received_bytes for entry in finished.traffic),
-        seconds=seconds,
+        seconds=known.seconds,
         run_dir=str(run_dir),
         learner=job.learner.kind,
         classifier=measure,
-        scores=list(recorder.scores.values()),
-        silos=silos,
-        parameters=parameters(job, parts, ledgers, finished),
-        warnings=warnings,
+        scores=list(known.scores.values()),
+        silos=known.silos,
+        parameters=known.parameters,
+        warnings=known.warnings,
+        model=ModelSummary(
+            parameters=finished.parameters, image_shape=(channels, height, width), classes=finished.classes
+        ),
+        written_by=known.written_by,
     )
 
 
@@ -129,8 +162,8 @@ def _privacy(ledgers: Ledgers) -> list[PrivacyMetric]:
     return metrics
 
 
-def _reference(stage: str, recorder: Recorder, measure: str) -> float | None:
-    metric = recorder.scores.get((stage, None))
+def _reference(stage: str, scores: Scores, measure: str) -> float | None:
+    metric = scores.get((stage, None))
     return None if metric is None else metric.accuracy[measure]
 
 

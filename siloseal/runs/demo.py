@@ -14,7 +14,6 @@ import numpy as np
 import yaml
 
 from siloseal.aggregator.config import AggregatorConfig
-from siloseal.aggregator.deployed import OUTCOME_FILE
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
@@ -50,7 +49,7 @@ def run_demo(job: Job, out: Path | None, show: Subscriber = unheard) -> RunSumma
     ) -> RunResult:
         kits = run_dir / "kits"
         commands = _prepare(job, parts, run_dir, kits)
-        if (run_dir / AGGREGATOR / OUTCOME_FILE).exists():  # the silos have done their part, and nobody would call them
+        if (run_dir / AGGREGATOR / "summary.json").exists():  # the silos have done their part: nobody would call them
             commands = {AGGREGATOR: commands[AGGREGATOR]}
         view = _View(run_dir, recorder, publish)
         for party in commands:

@@ -19,6 +19,7 @@ from siloseal.federation.records.storage import make_folder
 from siloseal.federation.run_events.lines import record_in
 from siloseal.federation.run_events.silo import JobAccepted
 from siloseal.federation.run_events.stream import EventStream, Subscriber, unheard
+from siloseal.runs.aggregator_report import AggregatorRecorder
 from siloseal.runs.prometheus import AggregatorNumbers, SiloNumbers, metrics_page
 from siloseal.silo.config import SiloConfig
 from siloseal.silo.deployed import DeployedSilo
@@ -36,10 +37,12 @@ def run_aggregator(path: Path, show: Subscriber = unheard) -> Outcome:
         torch.set_num_threads(1)
         events = EventStream(record_in(log))
         aggregator = DeployedAggregator(config, public_sum=partial(public_sum, own=AtSilos()), events=events)
+        recorder = AggregatorRecorder(aggregator.job, config.state)
+        events.subscribe(recorder.hear)
         events.subscribe(show)
         try:
             with metrics_page(config.metrics, AggregatorNumbers(aggregator.status.report)):
-                return aggregator.run()
+                return aggregator.run(recorder.write)
         finally:
             aggregator.close()
 

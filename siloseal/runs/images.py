@@ -28,13 +28,13 @@ def quantise(images: Tensor) -> Images:
     return np.asarray(scaled, dtype=np.uint8)
 
 
-def write_npz(path: Path, images: Images, labels: Labels) -> None:
+def write_npz(path: Path, images: Images, labels: Labels, *, mode: int = 0o644) -> None:
     """Samples with their labels, in one step: a reader sees the whole file or none."""
     check(images, labels)
     path.parent.mkdir(parents=True, exist_ok=True)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, images=images, labels=labels)
-    write_atomically(path, buffer.getvalue())
+    write_atomically(path, buffer.getvalue(), mode=mode)
 
 
 def read_npz(path: Path) -> tuple[Images, Labels]:

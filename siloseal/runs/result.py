@@ -1,17 +1,18 @@
 """What a federation leaves behind when it has run to its end, whatever carried its messages."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from siloseal.aggregator.coordinator import Outcome
-from siloseal.aggregator.deployed import GLOBAL_MODEL, OUTCOME_FILE
+from siloseal.aggregator.deployed import GLOBAL_MODEL
 from siloseal.aggregator.traffic import Counted
+from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
 from siloseal.federation.run_events.aggregator import Shape
 from siloseal.models.building import SharedModel, load_model, read_model
 from siloseal.runs.metrics import TrafficMetric
+from siloseal.runs.summary import read_run
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,14 @@ def from_outcome(job: Job, outcome: Outcome, counted: Sequence[Counted]) -> RunR
 
 def from_state(folder: Path) -> RunResult:
     """The result of a deployed aggregator, from the folder that it left."""
-    document = json.loads((folder / OUTCOME_FILE).read_text())
-    channels, height, width = document["image_shape"]
+    run = read_run(folder)
+    if (model := run.summary.model) is None:
+        raise RunError(f"{folder / 'summary.json'} does not describe the model; run the job again with this version")
     return RunResult(
         network=read_model(folder / GLOBAL_MODEL),
-        parameters=document["parameters"],
-        image_shape=(channels, height, width),
-        classes=document["classes"],
-        traffic=[TrafficMetric.model_validate(entry) for entry in document["traffic"]],
-        notes=document["notes"],
+        parameters=model.parameters,
+        image_shape=model.image_shape,
+        classes=model.classes,
+        traffic=run.of(TrafficMetric),
+        notes=run.summary.warnings,
     )

@@ -7,6 +7,8 @@ metrics.jsonl          one Metric a line, in the order in which they were measur
 samples/<stage>.npz    generated images of the global model; <stage>.<silo>.npz for one silo's own
 silos/<name>/ledger.jsonl
 report.html
+
+A deployed aggregator writes the same into its state folder, without the silos' and with the files that it works with.
 """
 
 import json
@@ -14,6 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, JsonValue, NonNegativeFloat, NonNegativeInt, ValidationError
 
@@ -23,18 +26,29 @@ from siloseal.runs.metrics import METRIC, M, Metric, QualityMetric, Shape, Share
 
 
 class SiloSummary(Shape):
-    """One silo at the end of a run. An accuracy is None when it was not measured, epsilon when privacy was off."""
+    """One silo at the end of a run. An accuracy is None when it was not measured, epsilon when privacy was off.
+
+    What describes a silo's data is None where the summary is the aggregator's, which does not know it.
+    """
 
     name: str
-    examples: NonNegativeInt
+    examples: NonNegativeInt | None
     tasks: NonNegativeInt | None = None
-    """That the examples form, where a task is what is counted."""
-    labels: list[int]
+    """Number of tasks that the examples form, where a task is what is counted."""
+    labels: list[int] | None
     epsilon: NonNegativeFloat | None
     budget: NonNegativeFloat | None
     accuracy_alone: Share | None
     accuracy_trained: Share | None
     statement: str
+
+
+class ModelSummary(Shape):
+    """The shared model, and the images that it is for."""
+
+    parameters: NonNegativeInt
+    image_shape: tuple[NonNegativeInt, NonNegativeInt, NonNegativeInt]
+    classes: NonNegativeInt
 
 
 class RunSummary(Shape):
@@ -61,6 +75,14 @@ class RunSummary(Shape):
     parameters: dict[str, str]
     warnings: list[str] = Field(default_factory=list)
     """What went otherwise than planned: budgets that ran out, an interruption."""
+    model: ModelSummary | None = None
+    written_by: Literal["experimenter", "aggregator"] = "experimenter"
+    """Who writes it: an experimenter has all data and all ledgers on one machine, a deployed aggregator has neither."""
+
+    @property
+    def at_aggregator(self) -> bool:
+        """Whether a deployed aggregator wrote it, which knows nothing of the silos' data."""
+        return self.written_by == "aggregator"
 
     @property
     def few_shot(self) -> bool:
@@ -94,15 +116,15 @@ def sample_path(run_dir: Path, stage: str, silo: str | None = None) -> Path:
     return run_dir / "samples" / f"{name}.npz"
 
 
-def write_metrics(run_dir: Path, metrics: Sequence[Metric]) -> None:
+def write_metrics(run_dir: Path, metrics: Sequence[Metric], *, mode: int = 0o644) -> None:
     """The whole of metrics.jsonl, in one step: no reader or resumed run stumbles on half a line."""
     lines = "".join(metric.model_dump_json() + "\n" for metric in metrics)
-    write_atomically(run_dir / "metrics.jsonl", lines.encode())
+    write_atomically(run_dir / "metrics.jsonl", lines.encode(), mode=mode)
 
 
-def write_summary(run_dir: Path, summary: RunSummary) -> None:
+def write_summary(run_dir: Path, summary: RunSummary, *, mode: int = 0o644) -> None:
     """Marks the run as finished."""
-    write_atomically(run_dir / "summary.json", (summary.model_dump_json(indent=2) + "\n").encode())
+    write_atomically(run_dir / "summary.json", (summary.model_dump_json(indent=2) + "\n").encode(), mode=mode)
 
 
 def read_run(run_dir: Path) -> Run:

@@ -1,6 +1,5 @@
 """Silos that stop answering: the run goes on without them where the job allows it, says so, and lets them in again."""
 
-import json
 import os
 import signal
 import threading
@@ -16,7 +15,9 @@ from siloseal.federation.records.roster import read_roster
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, from_array
+from siloseal.runs.aggregator_report import RESTARTED
 from siloseal.runs.status import ask_status
+from siloseal.runs.summary import read_run
 
 from .conftest import NAMES, SHORT, Consortium
 from .evidence import Truth, audit_lines, journal_replies
@@ -60,9 +61,9 @@ def mean_in_journal(consortium: Consortium, number: int) -> tuple[np.ndarray, li
 
 
 def notes(consortium: Consortium) -> list[str]:
-    of_the_keys, *others = json.loads((consortium.state("aggregator") / "outcome.json").read_text())["notes"]
+    of_the_keys, *others = read_run(consortium.state("aggregator")).summary.warnings
     assert of_the_keys == read_roster(consortium.kits / "aggregator" / "roster.yaml").warning
-    return list(others)
+    return [note for note in others if note != RESTARTED]
 
 
 def test_a_silo_stopped_in_training_is_left_out_once_also_after_a_restart_of_the_aggregator(
@@ -94,6 +95,7 @@ def test_a_silo_stopped_in_training_is_left_out_once_also_after_a_restart_of_the
     assert present == sorted(NAMES), "it is let in again"
     assert np.allclose(model, round_1, rtol=1e-6, atol=1e-6)
     assert [note.split(" past ")[0] for note in notes(consortium)] == ["north stayed silent"]
+    assert RESTARTED in read_run(consortium.state("aggregator")).summary.warnings
 
 
 def test_a_silo_killed_for_good_is_left_out_to_the_end(consortium_of: ConsortiumOf) -> None:

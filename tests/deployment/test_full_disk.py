@@ -1,11 +1,12 @@
 """A disk that fills up under the aggregator, by a limit of the kernel's on the size of its files."""
 
-import json
 import resource
 from collections.abc import Callable
 
 from siloseal.federation.records.audit import verify_audit
+from siloseal.runs.metrics import TrafficMetric
 from siloseal.runs.status import ask_status
+from siloseal.runs.summary import read_run
 
 from .client import ONE_STEP
 from .conftest import NAMES, Consortium
@@ -21,9 +22,9 @@ def limit_files(party: Party, size: int) -> None:
 def require_everything_counted_once(consortium: Consortium) -> None:
     replies = journal_replies(consortium)
     assert [(number, silo) for number, silo, _ in replies] == [(n, s) for n in range(1, 7) for s in sorted(NAMES)]
-    outcome = json.loads((consortium.state("aggregator") / "outcome.json").read_text())
+    traffic = read_run(consortium.state("aggregator")).of(TrafficMetric)
     for name in NAMES:
-        sent = sum(row["sent_bytes"] for row in outcome["traffic"] if row["silo"] == name)
+        sent = sum(row.sent_bytes for row in traffic if row.silo == name)
         assert sent == sum(len(reply) for _, silo, reply in replies if silo == name)
     verify_audit(consortium.state("aggregator") / "audit.jsonl")
 

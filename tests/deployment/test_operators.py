@@ -16,9 +16,12 @@ from grpc_health.v1 import health_pb2
 
 from siloseal.cli.app import main
 from siloseal.federation.records.audit import AuditLog, entries, head_path, verify_audit
+from siloseal.federation.records.roster import read_roster
 from siloseal.federation.transport.pki.authority import Authority
 from siloseal.federation.transport.pki.certificates import bearer_of
+from siloseal.runs.metrics import ProtectionMetric, QualityMetric, TimingMetric, TrafficMetric
 from siloseal.runs.status import ask_status
+from siloseal.runs.summary import read_run
 
 from .client import ONE_STEP, Caller, Pair, broken
 from .conftest import NAMES, Consortium, free_port
@@ -196,6 +199,60 @@ class TestNumbers:
             process = {"aggregator": consortium.aggregator, **consortium.silos}[party]
             assert process.start().wait() == 1
         assert f"metrics cannot be served at 127.0.0.1:{port}" in process.wait_for("error", type="RunError")["words"]
+
+
+class TestTheAggregatorsReport:
+    """In its state folder, as that of every run, with what only silos know left out."""
+
+    def test_has_traffic_timings_protection_and_what_the_silos_reported(self, finished: Consortium) -> None:
+        run = read_run(finished.state("aggregator"))
+        assert run.summary.written_by == "aggregator"
+        accepted = audit_lines(finished, "aggregator", "accepts")
+        assert sum(row.sent_bytes for row in run.of(TrafficMetric)) == sum(line["reply_bytes"] for line in accepted)
+        assert [row.stage for row in run.of(TimingMetric)] == ["enrolment", "warm_start", "phase_1", "phase_2"]
+        assert [row.stage for row in run.of(ProtectionMetric)] == ["phase_1", "phase_2"]
+        assert run.summary.parameters["clip norm"] == "1"
+        reported = {line["silo"]: line["epsilon_at_most"] for line in audit_lines(finished, "aggregator", "spent")}
+        assert {silo.name: silo.epsilon for silo in run.summary.silos} == reported
+        assert run.summary.warnings == [read_roster(finished.kits / "aggregator" / "roster.yaml").warning]
+        assert set(run.samples) == {("warm_start", None), ("phase_1", None), ("final", None)}
+
+    def test_knows_neither_data_nor_exact_ledgers_nor_keys(self, finished: Consortium) -> None:
+        run = read_run(finished.state("aggregator"))
+        assert run.of(QualityMetric) == []
+        assert (run.summary.accuracy, run.summary.scores, run.summary.best_silo_accuracy) == ({}, [], None)
+        for silo in run.summary.silos:
+            assert (silo.examples, silo.tasks, silo.labels) == (None, None, None)
+            twentieths = 20 * (silo.epsilon or 0) / (silo.budget or 1)
+            assert twentieths == pytest.approx(round(twentieths))
+            (exact,) = {line["epsilon"] for line in audit_lines(finished, silo.name, "leaves")}
+            assert exact < (silo.epsilon or 0), "rounded up, so that the number of examples does not follow from it"
+        names = ("config.yaml", "summary.json", "metrics.jsonl", "report.html")
+        contents = [(finished.state("aggregator") / name).read_bytes() for name in names]
+        keys = [path.read_bytes() for kit in ("aggregator", *NAMES) for path in (finished.kits / kit).glob("*.key")]
+        assert len(keys) == 1 + 2 * len(NAMES)
+        for key in keys:
+            secret = key.splitlines()[1] if key.startswith(b"-----BEGIN") else key.hex().encode()
+            assert not any(secret in content for content in contents)
+
+    def test_is_written_again_by_the_command_and_only_its_owner_reads_it(
+        self, finished: Consortium, siloseal: Command
+    ) -> None:
+        report = finished.state("aggregator") / "report.html"
+        before = report.read_text()
+        code, out, _ = siloseal("report", finished.state("aggregator"))
+        assert (code, out.strip()) == (0, str(report))
+        assert report.read_text() == before
+        assert report.stat().st_mode & 0o777 == 0o600
+        assert "Not known at the aggregator" in before
+        assert "not measured" not in before
+
+    def test_is_announced_last_and_stays_when_the_aggregator_is_started_again(self, finished: Consortium) -> None:
+        state, aggregator = finished.state("aggregator"), finished.aggregator
+        assert aggregator.events[-1] == {"event": "report", "path": str(state / "report.html")}
+        before = (state / "summary.json").read_bytes()
+        assert aggregator.start().wait() == 0
+        assert (state / "summary.json").read_bytes() == before
 
 
 def test_an_aggregator_at_a_port_that_is_taken_ends_with_words(waiting: Consortium) -> None:

@@ -1,0 +1,93 @@
+"""What a deployed aggregator reports of every kind of job, with the same coordinator and real silos in this process."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from siloseal.federation.job.job import Job
+from siloseal.federation.randomness import SecureRandomness
+from siloseal.federation.run_events.aggregator import BudgetSpent, ReplayEnded, RequestReplayed
+from siloseal.federation.run_events.stream import EventStream, PublishedBefore, unheard
+from siloseal.runs.aggregator_report import RESTARTED, AggregatorRecorder
+from siloseal.runs.metrics import NoteMetric
+from siloseal.runs.simulation import deal, federate, open_silos
+from siloseal.runs.summary import Run, RunSummary, read_run
+from siloseal.silo.data.loading import load
+from tests.siloseal.runs.test_few_shot_runs import FEW_SHOT
+
+SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 3, "tuning_rounds": 1, "tuning_steps": 2}
+
+
+def report(job: Job, folder: Path) -> Run:
+    """Of the job among silos of this process. The state folder is the aggregator's."""
+    train, _ = load(job.data)
+    (state := folder / "state").mkdir(parents=True)
+    recorder = AggregatorRecorder(job, state)
+    with open_silos(job, deal(job, train), folder, lambda _: SecureRandomness(), unheard) as silos:
+        outcome = federate(job, silos, folder, EventStream(recorder.hear).publish, workers=1)
+    assert recorder.write(outcome) == state / "report.html"
+    return read_run(state)
+
+
+def spent(summary: RunSummary) -> set[float | None]:
+    return {silo.epsilon for silo in summary.silos}
+
+
+def test_without_privacy_there_is_no_guarantee(small_job: Callable[..., Job], tmp_path: Path) -> None:
+    run = report(small_job(schedule=SHORT, privacy={"kind": "none"}), tmp_path)
+    assert (run.summary.epsilon, run.summary.delta, spent(run.summary)) == (None, None, {None})
+    assert all("no guarantee" in silo.statement for silo in run.summary.silos)
+    assert run.summary.parameters["privacy"] == "off"
+
+
+def test_where_sums_cost_something_the_whole_budget_stands_for_what_is_paid_after_the_last_report(
+    small_job: Callable[..., Job], tmp_path: Path
+) -> None:
+    masked = {"kind": "secagg"}
+    run = report(
+        small_job(
+            schedule={**SHORT, "tuning_sum": masked}, secure_sum=masked, mechanism={"kind": "skellam"},
+            privacy={"kind": "silo_level", "epsilon": 8, "delta": 1e-4},
+        ),
+        tmp_path,
+    )  # fmt: skip
+    assert spent(run.summary) == {8.0}
+    assert all("which the silo's ledger does not exceed" in silo.statement for silo in run.summary.silos)
+
+
+def test_a_few_shot_job_has_a_report_without_pictures(tmp_path: Path) -> None:
+    run = report(Job.model_validate(FEW_SHOT), tmp_path)
+    assert run.samples == {}
+    assert run.summary.few_shot
+    text = (tmp_path / "state" / "report.html").read_text()
+    assert "which has seen none of them" in text
+    assert "not measured" not in text
+
+
+def test_a_silo_that_never_reported_counts_with_its_whole_budget(small_job: Callable[..., Job], tmp_path: Path) -> None:
+    job = small_job(schedule=SHORT)
+    recorder = AggregatorRecorder(job, tmp_path)
+    recorder.hear(PublishedBefore(BudgetSpent("north", 1.5)))
+    recorder.hear(BudgetSpent("east", 2.0))
+    assert [recorder._epsilon(name) for name in job.silos.names] == [1.5, 2.0, 10.0]
+
+
+@pytest.mark.parametrize("replays", [0, 1, 2])
+def test_a_run_that_another_process_began_says_so(small_job: Callable[..., Job], tmp_path: Path, replays: int) -> None:
+    """A full disk makes one process play its own run again, which is no interruption."""
+    job = small_job(schedule=SHORT)
+    recorder = AggregatorRecorder(job, tmp_path)
+    replayed = RequestReplayed(1, "enrol")
+    events: dict[int, list[Any]] = {0: [ReplayEnded()], 1: [replayed, ReplayEnded()], 2: [ReplayEnded(), replayed]}
+    for event in events[replays]:
+        recorder.hear(event)
+    assert recorder._restarted is (replays == 1)
+
+
+def test_the_notes_say_what_is_not_known(small_job: Callable[..., Job], tmp_path: Path) -> None:
+    run = report(small_job(schedule=SHORT), tmp_path)
+    notes = [note.text for note in run.of(NoteMetric)]
+    assert any("It holds no data and no ledger" in note for note in notes)
+    assert RESTARTED not in notes
