@@ -25,7 +25,6 @@ from siloseal.models.gan.generators import Generator
 from siloseal.models.gan.sampling import generate
 from siloseal.report.guarantees import baseline_warnings, parameters
 from siloseal.report.notes import aggregator_notes
-from siloseal.report.run_report import write_report
 from siloseal.runs.closing import Known, close_run
 from siloseal.runs.folder import is_finished
 from siloseal.runs.images import quantise, write_npz
@@ -81,6 +80,8 @@ class AggregatorRecorder:
             written_by="aggregator",
         )
         write_summary(self._state, close_run(self._job, self._state, finished, known, mode=PRIVATE), mode=PRIVATE)
+        from siloseal.report.run_report import write_report  # here: it draws, and only a finished run has to
+
         return write_report(self._state)
 
     def _warnings(self, finished: RunResult) -> list[str]:
