@@ -267,7 +267,7 @@ class TestAnOpening:
         )
 
 
-class TestALetter:
+class TestASealedKey:
     def test_that_was_altered_is_refused_and_ends_the_session_for_the_silo(self) -> None:
         def alter(body: bytes) -> bytes:
             message = decode(one_key_pb2.SealedKey, body)
