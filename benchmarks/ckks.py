@@ -28,7 +28,7 @@ import math
 import resource
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from statistics import median
 
@@ -42,10 +42,12 @@ from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.ckks.ckks_sum import CkksSum
 from siloseal.federation.sums.ckks.encryption import KeyShare
 from siloseal.federation.sums.fixed_point import FixedPointSum, largest_point
+from siloseal.federation.sums.in_process import Hook, InProcess
+from siloseal.federation.sums.new_session import new_session
 from siloseal.federation.sums.seal.values import to_values
 from siloseal.federation.sums.secagg.secagg_sum import SecAggSum
-from siloseal.federation.sums.secure_sum import SecureSum, SiloSide, Sum
-from siloseal.federation.sums.session import RealDomain, Session, Vector
+from siloseal.federation.sums.secure_sum import SecureSum
+from siloseal.federation.sums.session import RealDomain, Vector
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
@@ -65,16 +67,11 @@ class Setting:
         self.scheme, self.domain = CkksSum(precision_bits=precision_bits), RealDomain(length=params, bound=1.0)
         self.secagg = FixedPointSum(SecAggSum(), precision_bits)
         self.sizes = self.scheme.parameters(self.domain, silos)
-        self.identities = [Identity.create(f"silo{number:04d}") for number in range(silos)]
+        self.identities = {name: Identity.create(name) for name in (f"silo{number:04d}" for number in range(silos))}
 
     def vector(self, silo: int) -> NDArray[np.float64]:
         """What this silo contributes; drawn anew each time, so that never all of them are in memory."""
         return np.random.default_rng(silo).uniform(-1, 1, self.params)
-
-    def session(self, scheme: SecureSum) -> Session:
-        """A session that needs every silo."""
-        roster, keys = tuple(me.name for me in self.identities), tuple(me.public for me in self.identities)
-        return Session(SecureRandomness().bits(32), roster, self.domain, scheme.name, self.silos, keys)
 
     def error_of(self, total: Vector, bound: float = math.inf) -> float:
         """The largest, against the sum in double precision, which is itself wrong by less than 1e-13."""
@@ -96,7 +93,7 @@ def timed(seconds: Seconds, name: str) -> Iterator[None]:
 
 def time_encryption(setting: Setting, silo: int, seconds: Seconds) -> None:
     """One silo's vector under one key share."""
-    randomness, session = SecureRandomness(), setting.session(setting.scheme)
+    randomness, session = SecureRandomness(), new_session(setting.scheme, setting.identities, setting.domain)
     values = to_values(setting.domain, setting.vector(silo), setting.precision_bits)
     with timed(seconds, "encrypt"):
         KeyShare.draw(setting.sizes, randomness).encrypt(session, setting.sizes, values, randomness)
@@ -121,36 +118,48 @@ def time_stock(setting: Setting, seconds: Seconds) -> Result:
     return {"stock_bytes_per_param": size / setting.params, "stock_max_error": setting.error_of(np.concatenate(opened))}
 
 
+class Vectors(Mapping[str, Vector]):
+    """Every silo's vector, drawn when it is asked for."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting, self._names = setting, list(setting.identities)
+
+    def __getitem__(self, silo: str) -> Vector:
+        return self._setting.vector(self._names.index(silo))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 def time_protocol(setting: Setting, scheme: SecureSum, name: str, seconds: Seconds) -> Result:
     """Both sides of one sum in this process: everyone's seconds, and the bytes of one silo."""
-    session, work = setting.session(scheme), defaultdict[str, float](float)
-    wire, spent = session.to_wire(), Seconds(list)
-    sides = dict[str, SiloSide]()
-    for number, me in enumerate(setting.identities):
-        vector = setting.vector(number)
-        with timed(spent, me.name):
-            sides[me.name] = scheme.silo(session, me, vector, SecureRandomness())
-    aggregator, first = scheme.aggregator(session), session.roster[0]
-    step: Mapping[str, bytes] | Sum = aggregator.open()
-    while not isinstance(step, Sum):
-        replies = dict[str, bytes]()
-        for silo, message in step.items():
-            with timed(spent, silo):
-                replies[silo] = sides[silo].answer(message)
-        work["received"] += request_bytes(wire, step[first])
-        work["sent"] += reply_bytes(replies[first])
-        with timed(spent, "aggregator"):
-            for silo, reply in replies.items():
-                aggregator.check(silo, reply)
-            step = aggregator.advance(replies)
-    seconds[f"{name}silo"] += [sum(spent[silo]) for silo in session.roster]
-    seconds[f"{name}aggregator"].append(sum(spent["aggregator"]))
-    error = setting.error_of(step.total, step.error_bound)
+    parties = InProcess(
+        scheme, Vectors(setting), domain=setting.domain, identities=setting.identities, clock=time.perf_counter
+    )
+    wire, first, sent, received = parties.session.to_wire(), parties.session.roster[0], list[int](), list[int]()
+
+    def count(counted: list[int], size: Callable[[bytes], int]) -> Hook:
+        def see(number: int, silo: str, message: bytes) -> bytes:
+            if silo == first:
+                counted.append(size(message))
+            return message
+
+        return see
+
+    total = parties.finish(
+        to_silo=count(received, lambda message: request_bytes(wire, message)), from_silo=count(sent, reply_bytes)
+    )
+    seconds[f"{name}silo"] += total.seconds.values()
+    seconds[f"{name}aggregator"].append(total.aggregator_seconds)
+    error = setting.error_of(total.total, total.error_bound)
     return {
-        f"{name}sent_bytes_per_param": work["sent"] / setting.params,
-        f"{name}received_bytes": work["received"],
+        f"{name}sent_bytes_per_param": sum(sent) / setting.params,
+        f"{name}received_bytes": sum(received),
         f"{name}max_error": error,
-        f"{name}error_bound": step.error_bound,
+        f"{name}error_bound": total.error_bound,
     }
 
 

@@ -27,7 +27,7 @@ import math
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 
@@ -38,13 +38,12 @@ from threadpoolctl import threadpool_limits
 
 from siloseal.experiments.secagg_traffic import expansion
 from siloseal.federation.errors import DomainError
-from siloseal.federation.randomness import SecureRandomness
-from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.in_process import InProcess
 from siloseal.federation.sums.masked.words import WordRing
 from siloseal.federation.sums.secagg.config import SecAggConfig, SecAggPlusConfig
 from siloseal.federation.sums.secagg.secagg_sum import RandomRing
-from siloseal.federation.sums.secure_sum import SecureSum, SiloSide, Sum
-from siloseal.federation.sums.session import RealDomain, Session
+from siloseal.federation.sums.secure_sum import SecureSum
+from siloseal.federation.sums.session import RealDomain, Vector
 
 DEGREES = (100, 300, 1000, 10_000, 100_000)
 """Numbers of silos for which the formula is shown."""
@@ -63,44 +62,41 @@ class Finished:
     session_s: float
 
 
-def vector_of(silo: int, params: int) -> NDArray[np.float64]:
-    """What this silo contributes; drawn anew each time, so that never all of them are in memory."""
-    return np.random.default_rng(silo).uniform(-1, 1, params)
+class Vectors(Mapping[str, Vector]):
+    """Every silo's vector, drawn when it is asked for, so that never all of them are in memory."""
+
+    def __init__(self, silos: int, params: int) -> None:
+        self._numbers, self._params = {f"silo-{number:04d}": number for number in range(silos)}, params
+
+    def __getitem__(self, silo: str) -> NDArray[np.float64]:
+        return np.random.default_rng(self._numbers[silo]).uniform(-1, 1, self._params)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
 
 
 def run_session(scheme: SecureSum, silos: int, params: int, between: Callable[[], None] = lambda: None) -> Finished:
     """Every silo and the aggregator, to the sum. `between` is called after each silo's upload is made."""
-    roster = tuple(f"silo-{number:04d}" for number in range(silos))
-    identities = [Identity.create(name) for name in roster]
-    keys = tuple(identity.public for identity in identities)
-    session = Session(bytes(32), roster, RealDomain(params, 1.0), scheme.name, silos, keys)
-    scheme.admit(session.domain, silos)
-    seconds, counted, sides = [0.0] * silos, [0] * silos, list[SiloSide]()
-    exact = np.zeros(params)
+
+    def pause(number: int, silo: str, reply: bytes) -> bytes:
+        if len(reply) > params:
+            between()
+        return reply
+
+    vectors = Vectors(silos, params)
     began = time.perf_counter()
-    side = scheme.aggregator(session)
-    for number in range(silos):
-        vector = vector_of(number, params)
+    parties = InProcess(scheme, vectors, domain=RealDomain(params, 1.0), clock=time.perf_counter)
+    total = parties.finish(from_silo=pause)
+    session_s = time.perf_counter() - began
+    exact = np.zeros(params)
+    for vector in vectors.values():
         exact += vector
-        start = time.perf_counter()
-        sides.append(scheme.silo(session, identities[number], vector, SecureRandomness()))
-        seconds[number] += time.perf_counter() - start
-    step = side.open()
-    while not isinstance(step, Sum):
-        replies = dict[str, bytes]()
-        for name, message in step.items():
-            number = session.places[name]
-            start = time.perf_counter()
-            replies[name] = sides[number].answer(message)
-            seconds[number] += time.perf_counter() - start
-            counted[number] += len(message) + len(replies[name])
-            if len(replies[name]) > params:
-                between()
-        for name, reply in replies.items():
-            side.check(name, reply)
-        step = side.advance(replies)
-    assert np.abs(step.total - exact).max() <= step.error_bound, "the sum is wrong by more than was promised"
-    return Finished(seconds, counted, time.perf_counter() - began)
+    assert np.abs(total.total - exact).max() <= total.error_bound, "the sum is wrong by more than was promised"
+    counted = [total.sent[silo] + total.received[silo] for silo in vectors]
+    return Finished(list(total.seconds.values()), counted, session_s)
 
 
 def time_of(work: Callable[[], object]) -> float:

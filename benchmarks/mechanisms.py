@@ -43,9 +43,12 @@ from siloseal.federation.privacy.mechanisms.calibration import Demand, calibrate
 from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtAggregator, GaussianAtSilo
 from siloseal.federation.privacy.mechanisms.lattice_calibration import calibrated_lattice
 from siloseal.federation.randomness import SecureRandomness
-from siloseal.federation.records.identity import KEY_BYTES
-from siloseal.federation.sums.secure_sum import Sum
-from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session
+from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.in_process import sum_in_process
+from siloseal.federation.sums.new_session import new_session
+from siloseal.federation.sums.noisy_sum import NoisySum
+from siloseal.federation.sums.plain.plain_sum import PlainSum
+from siloseal.federation.sums.session import RealDomain
 
 Figures = dict[str, dict[str, float | None]]  # by mechanism and bits
 Row = dict[str, float | None]
@@ -98,28 +101,20 @@ def reference(name: str, demand: Demand) -> float:
 def squared_errors(mechanism: Mechanism, alike: bool, repetitions: int) -> list[float]:
     """The mean squared error of an entry, in each repetition."""
     with threadpool_limits(limits=1):
-        return [_squared_error(mechanism, *_drawn(mechanism, alike)) for _ in range(repetitions)]
+        return [_squared_error(mechanism, _drawn(alike)) for _ in range(repetitions)]
 
 
-def _drawn(mechanism: Mechanism, alike: bool) -> tuple[Session, NDArray[np.float64]]:
-    """A session, which settles the rotation, and the silos' vectors (silos, entries) of norm 1."""
-    roster = tuple(f"silo-{number:03d}" for number in range(SILOS))
-    identities = (bytes(KEY_BYTES),) * SILOS
-    number = SecureRandomness().bits(32)
-    session = Session(number, roster, RealDomain(LENGTH, CLIP_NORM), mechanism.name, SILOS, identities)
+def _drawn(alike: bool) -> NDArray[np.float64]:
+    """The silos' vectors (silos, entries) of norm 1."""
     vectors = np.random.default_rng().standard_normal((1 if alike else SILOS, LENGTH))
     vectors *= CLIP_NORM / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return session, np.broadcast_to(vectors, (SILOS, LENGTH))
+    return np.broadcast_to(vectors, (SILOS, LENGTH))
 
 
-def _squared_error(mechanism: Mechanism, session: Session, vectors: NDArray[np.float64]) -> float:
-    randomness = SecureRandomness()
-    total = np.sum([mechanism.encode(vector, session, randomness) for vector in vectors], axis=0)
-    domain = mechanism.domain(RealDomain(LENGTH, CLIP_NORM), SILOS)
-    if isinstance(domain, IntegerDomain):
-        total %= domain.modulus
-    found = mechanism.decode(Sum(total, session.roster, 0.0), session, randomness).total
-    return float(np.mean((found - vectors.sum(axis=0)) ** 2))
+def _squared_error(mechanism: Mechanism, vectors: NDArray[np.float64]) -> float:
+    """Of one sum in a session of its own, which settles the rotation."""
+    found = sum_in_process(NoisySum(mechanism, PlainSum()), vectors, domain=RealDomain(LENGTH, CLIP_NORM))
+    return float(np.mean((found.total - vectors.sum(axis=0)) ** 2))
 
 
 Pool = ProcessPoolExecutor
@@ -170,8 +165,8 @@ def computed_row(length: int, epsilon: float, bits: int) -> Row:
 def encoding(entries: int) -> dict[str, float]:
     """Seconds of one silo's encoding, and of numpy's normal values."""
     mechanism = calibrated_lattice("skellam", demand_of(EPSILON, entries), bits=ENCODE_BITS, sensitivity=CLIP_NORM)
-    domain = RealDomain(entries, CLIP_NORM)
-    session = Session(bytes(32), ("silo-1",), domain, mechanism.name, 1, (bytes(KEY_BYTES),))
+    scheme, me = NoisySum(mechanism, PlainSum()), Identity.create("silo-1")
+    session = new_session(scheme, {me.name: me}, RealDomain(entries, CLIP_NORM))
     vector = np.random.default_rng().standard_normal(entries)
     vector *= CLIP_NORM / float(np.linalg.norm(vector))
 

@@ -7,9 +7,9 @@ and counted: its bytes do not depend on what is in the vectors.
 
 import numpy as np
 
-from siloseal.experiments.sum_table import Table
 from siloseal.federation.sums.config import SecureSumConfig
 from siloseal.federation.sums.fixed_point import largest_point
+from siloseal.federation.sums.in_process import sum_in_process
 from siloseal.federation.sums.one_key.batching import Batching
 from siloseal.federation.sums.one_key.config import PaillierSumConfig
 from siloseal.federation.sums.session import RealDomain
@@ -33,10 +33,8 @@ def bytes_of_a_sum(config: SecureSumConfig, *, length: int, silos: int) -> int:
     """Of all silos."""
     if isinstance(config, PaillierSumConfig):
         return paillier_bytes(config, length=length, silos=silos)
-    zeros = {f"silo{number}": np.zeros(length) for number in range(silos)}
-    table = Table(config.build(), zeros, RealDomain(length, BOUND))
-    table.finish()
-    return sum(table.sent.values()) + sum(table.received.values())
+    result = sum_in_process(config.build(), [np.zeros(length)] * silos, domain=RealDomain(length, BOUND))
+    return sum(result.sent.values()) + sum(result.received.values())
 
 
 def bytes_of_a_model(*, length: int, silos: int) -> int:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from google.protobuf.message import Message
 
-from siloseal.experiments.attacks.table import ROSTER, VICTIM, CheatersTable
+from siloseal.experiments.attacks.attacked_sum import ROSTER, VICTIM, AttackedSum
 from siloseal.federation.errors import MessageError
 from siloseal.federation.sums.one_key.one_key_sum import OneKeySum
 from siloseal.federation.sums.one_key.statements import Round as OneKeyRound
@@ -23,29 +23,29 @@ M = TypeVar("M", bound=Message)
 ACCOMPLICE = ROSTER[-1]
 
 
-def enlist(table: CheatersTable) -> None:
-    """From here on the accomplice is one, in every session at this table."""
-    table.accomplices = frozenset({ACCOMPLICE})
+def enlist(attacked: AttackedSum) -> None:
+    """From here on the accomplice is one, in every session that follows."""
+    attacked.accomplices = frozenset({ACCOMPLICE})
 
 
-def memory_of(table: CheatersTable, kind: type[M]) -> M:
+def memory_of(attacked: AttackedSum, kind: type[M]) -> M:
     """What the accomplice's side keeps between rounds."""
-    return decode(kind, table.silos[ACCOMPLICE].state())
+    return decode(kind, attacked.silos[ACCOMPLICE].state())
 
 
-def remember(table: CheatersTable, memory: Message) -> None:
+def remember(attacked: AttackedSum, memory: Message) -> None:
     """Have the accomplice's side go on as if it had kept this."""
-    table.silos[ACCOMPLICE].restore(memory.SerializeToString())
+    attacked.silos[ACCOMPLICE].restore(memory.SerializeToString())
 
 
-def bodies(table: CheatersTable, number: int, replies: dict[str, bytes]) -> dict[str, bytes]:
+def bodies(attacked: AttackedSum, number: int, replies: dict[str, bytes]) -> dict[str, bytes]:
     """What the silos said in a round, without the session's wrapping."""
-    return {silo: unwrap(table.session, round=2 * number + 1, data=reply) for silo, reply in replies.items()}
+    return {silo: unwrap(attacked.session, round=2 * number + 1, data=reply) for silo, reply in replies.items()}
 
 
-def saying(table: CheatersTable, number: int, replies: dict[str, bytes], body: bytes) -> dict[str, bytes]:
+def saying(attacked: AttackedSum, number: int, replies: dict[str, bytes], body: bytes) -> dict[str, bytes]:
     """The replies of a round, with this as the accomplice's."""
-    return {**replies, ACCOMPLICE: wrap(table.session, round=2 * number + 1, body=body)}
+    return {**replies, ACCOMPLICE: wrap(attacked.session, round=2 * number + 1, body=body)}
 
 
 def make_credulous(side: SiloSide) -> None:
@@ -56,18 +56,18 @@ def make_credulous(side: SiloSide) -> None:
     kept.update({name: 1 for name in ("_fewest", "_threshold") if name in kept})
 
 
-def read_with_its_key(table: CheatersTable, scheme: OneKeySum) -> list[Vector]:
+def read_with_its_key(attacked: AttackedSum, scheme: OneKeySum) -> list[Vector]:
     """Sums under one key: the accomplice holds the key, and opens the victim's upload without telling any lie."""
     found = list[Vector]()
 
     def carry(number: int, replies: dict[str, bytes]) -> dict[str, bytes]:
         if number == OneKeyRound.UPLOAD:
-            held = memory_of(table, pb.OneKeySiloState).secret_key
-            key = scheme.cipher(table.domain, len(ROSTER)).read_key(held)
-            found.append(key.decrypt(bodies(table, number, replies)[VICTIM]))
+            held = memory_of(attacked, pb.OneKeySiloState).secret_key
+            key = scheme.cipher(attacked.domain, len(ROSTER)).read_key(held)
+            found.append(key.decrypt(bodies(attacked, number, replies)[VICTIM]))
         return replies
 
-    table.drive(table.scheme.aggregator(table.session), carry=carry)
+    attacked.drive(attacked.scheme.aggregator(attacked.session), carry=carry)
     if not found:
         raise MessageError("the session ended before anybody uploaded")
     return found

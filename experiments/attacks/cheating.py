@@ -21,13 +21,13 @@ from typing import Any, Literal, assert_never, get_args
 import numpy as np
 from pydantic import TypeAdapter
 
+from siloseal.experiments.attacks.attacked_sum import AttackedSum, DoesNotApply, Refused, Way, said
 from siloseal.experiments.attacks.cheat_names import CHEATS, WITH_A_SILO, Cheat
 from siloseal.experiments.attacks.cheats import opens_twice, reads_uploads, replays_session, swaps_keys, two_sessions
 from siloseal.experiments.attacks.key_cheats import longer_domain, solves_for_key
 from siloseal.experiments.attacks.key_share_cheats import malformed_key
 from siloseal.experiments.attacks.list_cheats import two_lists_with_a_silo
 from siloseal.experiments.attacks.opening_cheats import opens_one, two_lists
-from siloseal.experiments.attacks.table import CheatersTable, DoesNotApply, Refused, Way, said
 from siloseal.experiments.attacks.upload_cheats import cancels_upload, constant_upload, copies_upload, malformed_c1
 from siloseal.federation.errors import ProtocolError
 from siloseal.federation.sums.config import SecureSumConfig, SumKind
@@ -64,14 +64,14 @@ def play_all(sums: Iterable[SumKind] = SUMS, cheats: Sequence[Cheat] = CHEATS) -
 def play(secure_sum: SumKind, cheat: Cheat) -> Attempt:
     """One cheat, with fresh keys and vectors."""
     scheme = _CONFIG.validate_python({"kind": secure_sum}).build()
-    table = CheatersTable(scheme, longer_domain(scheme) if cheat == "solves_for_key" else None)
+    attacked = AttackedSum(scheme, longer_domain(scheme) if cheat == "solves_for_key" else None)
     try:
-        ends = [_end(table, way) for way in _cheat(cheat)(table)]
+        ends = [_end(attacked, way) for way in _cheat(cheat)(attacked)]
     except DoesNotApply as reason:
         return Attempt(secure_sum, cheat, "does not apply", str(reason))
     for end in ends:
         if end.outcome == "learnt":
-            held = cheat in WITH_A_SILO and isinstance(table.integers, OneKeySum)
+            held = cheat in WITH_A_SILO and isinstance(attacked.integers, OneKeySum)
             return Attempt(secure_sum, cheat, "learnt", end.words + (_HELD if held else _WHO_MUST.get(cheat, "")))
     told = [end for end in ends if end.asked]
     tried = {end.outcome for end in told} - {"does not apply"}
@@ -90,9 +90,9 @@ class _End:
     """Whether any silo was; else the aggregator only computed from what it had."""
 
 
-def _end(table: CheatersTable, way: Way) -> _End:
+def _end(attacked: AttackedSum, way: Way) -> _End:
     """Play it, and look at what the aggregator computed and at all that it heard."""
-    asked, before = table.asked, len(table.refusals)
+    asked, before = attacked.asked, len(attacked.refusals)
     found, words = list[Vector](), ""
     outcome: Outcome = "harmless"
     try:
@@ -102,21 +102,21 @@ def _end(table: CheatersTable, way: Way) -> _End:
     except DoesNotApply as reason:
         outcome, words = "does not apply", str(reason)
     except ProtocolError as error:  # in the aggregator's own hands: what it got does not fit together
-        outcome = "refused" if len(table.refusals) > before else "harmless"
+        outcome = "refused" if len(attacked.refusals) > before else "harmless"
         words = f"the aggregator cannot use what it got: {type(error).__name__}: {error}"
-    refusals = "; then ".join(dict.fromkeys(said(each) for each in table.refusals[before:]))
+    refusals = "; then ".join(dict.fromkeys(said(each) for each in attacked.refusals[before:]))
     what = "; ".join(part for part in (refusals or "every silo answered", words) if part)
-    end = _End(outcome, what, table.asked > asked)
-    return replace(end, outcome="learnt", words=learnt) if (learnt := _learnt(table, found)) else end
+    end = _End(outcome, what, attacked.asked > asked)
+    return replace(end, outcome="learnt", words=learnt) if (learnt := _learnt(attacked, found)) else end
 
 
-def _learnt(table: CheatersTable, found: Sequence[Vector]) -> str:
+def _learnt(attacked: AttackedSum, found: Sequence[Vector]) -> str:
     """What the aggregator has of the victim; empty if it has nothing."""
-    if _among(found, table.secret, table.tolerance):
+    if _among(found, attacked.secret, attacked.tolerance):
         return "what the aggregator computed is the victim's vector"
-    if table.change is not None and _among(found, table.change, table.tolerance):
+    if attacked.change is not None and _among(found, attacked.change, attacked.tolerance):
         return "what the aggregator computed is how the victim's vector has changed since the session before"
-    if any(table.stands_in(message) for message in table.heard):
+    if any(attacked.stands_in(message) for message in attacked.heard):
         return "the victim's vector stands in a message, for all to read"
     return ""
 
@@ -134,7 +134,7 @@ def _together(ends: Sequence[_End]) -> str:
     return " | ".join(f"{count} of {len(ends)} ways: {words}" for words, count in counts.items())
 
 
-def _cheat(cheat: Cheat) -> Callable[[CheatersTable], Iterator[Way]]:
+def _cheat(cheat: Cheat) -> Callable[[AttackedSum], Iterator[Way]]:
     match cheat:
         case "reads_uploads":
             return reads_uploads

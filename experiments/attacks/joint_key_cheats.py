@@ -6,8 +6,8 @@ import numpy as np
 
 from siloseal.experiments.attacks import joint_key_recovery
 from siloseal.experiments.attacks.accomplices import ACCOMPLICE, bodies, memory_of, remember, saying
+from siloseal.experiments.attacks.attacked_sum import ROSTER, VICTIM, AttackedSum, Messages
 from siloseal.experiments.attacks.key_cheats import JointKeyWatching
-from siloseal.experiments.attacks.table import ROSTER, VICTIM, CheatersTable, Messages
 from siloseal.experiments.attacks.upload_formats import JointKeyFormat, Numbers
 from siloseal.federation.sums.joint_key import statements
 from siloseal.federation.sums.joint_key.encryption import decode_sum
@@ -66,52 +66,52 @@ class JointKeyOfUs(JointKeyReading):
         return self._told(decode_sum(self._parameters, opened, self._largest_value()))
 
 
-def reading(side: type[JointKeyReading], table: CheatersTable, scheme: JointKeySum) -> JointKeyReading:
+def reading(side: type[JointKeyReading], attacked: AttackedSum, scheme: JointKeySum) -> JointKeyReading:
     """An aggregator's side that reads."""
-    parameters, threshold = scheme.parameters(table.domain, len(ROSTER)), scheme.fewest(len(ROSTER))
-    return side(table.session, parameters=parameters, precision_bits=scheme.precision_bits, threshold=threshold)
+    parameters, threshold = scheme.parameters(attacked.domain, len(ROSTER)), scheme.fewest(len(ROSTER))
+    return side(attacked.session, parameters=parameters, precision_bits=scheme.precision_bits, threshold=threshold)
 
 
 def commit_changed(
-    table: CheatersTable, form: JointKeyFormat, replies: dict[str, bytes], change: Callable[[Numbers], Numbers]
+    attacked: AttackedSum, form: JointKeyFormat, replies: dict[str, bytes], change: Callable[[Numbers], Numbers]
 ) -> dict[str, bytes]:
     """Replace the accomplice's ciphertext before it commits to it."""
-    memory = memory_of(table, pb.JointKeySiloState)
+    memory = memory_of(attacked, pb.JointKeySiloState)
     changed = form.write(change(form.read(memory.ciphertext.SerializeToString())))
     memory.ciphertext.CopyFrom(decode(pb.CiphertextUpload, changed))
-    me = table.identities[ACCOMPLICE]
-    committed = statements.sign_ciphertext(table.session, me, memory.joint_key_digest, memory.ciphertext)
-    return _commit(table, replies, memory, committed)
+    me = attacked.identities[ACCOMPLICE]
+    committed = statements.sign_ciphertext(attacked.session, me, memory.joint_key_digest, memory.ciphertext)
+    return _commit(attacked, replies, memory, committed)
 
 
-def commit_as_the_victim(table: CheatersTable, replies: dict[str, bytes]) -> dict[str, bytes]:
+def commit_as_the_victim(attacked: AttackedSum, replies: dict[str, bytes]) -> dict[str, bytes]:
     """Sign the victim's digests: what the accomplice will upload depends on uploads that nobody has seen yet."""
-    memory = memory_of(table, pb.JointKeySiloState)
-    committed = decode(pb.CiphertextCommitment, bodies(table, statements.COMMIT_CIPHERTEXT, replies)[VICTIM])
+    memory = memory_of(attacked, pb.JointKeySiloState)
+    committed = decode(pb.CiphertextCommitment, bodies(attacked, statements.COMMIT_CIPHERTEXT, replies)[VICTIM])
     digests = committed.c0_digest, committed.c1_digest
-    statement = table.session.bind("commit_ciphertext", ACCOMPLICE.encode(), memory.joint_key_digest, *digests)
-    committed.signature = table.identities[ACCOMPLICE].sign(statement)
-    return _commit(table, replies, memory, committed)
+    statement = attacked.session.bind("commit_ciphertext", ACCOMPLICE.encode(), memory.joint_key_digest, *digests)
+    committed.signature = attacked.identities[ACCOMPLICE].sign(statement)
+    return _commit(attacked, replies, memory, committed)
 
 
-def malform_key_share(table: CheatersTable, form: JointKeyFormat, replies: dict[str, bytes]) -> dict[str, bytes]:
+def malform_key_share(attacked: AttackedSum, form: JointKeyFormat, replies: dict[str, bytes]) -> dict[str, bytes]:
     """Add Delta to the public key share: every c0 then carries Delta u, and what is opened the sum of the u's."""
-    memory, ring = memory_of(table, pb.JointKeySiloState), ring_of(form.parameters.degree)
+    memory, ring = memory_of(attacked, pb.JointKeySiloState), ring_of(form.parameters.degree)
     polynomials = from_bytes(ring, memory.share.polynomials).copy()
     delta = joint_key_recovery.reading_step(form.parameters) * ring.divisor
     shift = np.array([delta % int(prime) for prime in ring.primes], dtype=np.uint64)[:, None]
     ring.add(polynomials, np.broadcast_to(shift, polynomials.shape))
     memory.share.polynomials = to_bytes(polynomials)
-    me, channel = table.identities[ACCOMPLICE], ChannelKey(memory.channel_key)
-    committed = statements.sign_key_commitment(table.session, me, channel.public, memory.share)
+    me, channel = attacked.identities[ACCOMPLICE], ChannelKey(memory.channel_key)
+    committed = statements.sign_key_commitment(attacked.session, me, channel.public, memory.share)
     memory.commitments[0].data = committed.SerializeToString()
-    remember(table, memory)
-    return saying(table, statements.COMMIT_KEY, replies, memory.commitments[0].data)
+    remember(attacked, memory)
+    return saying(attacked, statements.COMMIT_KEY, replies, memory.commitments[0].data)
 
 
 def _commit(
-    table: CheatersTable, replies: dict[str, bytes], memory: pb.JointKeySiloState, committed: pb.CiphertextCommitment
+    attacked: AttackedSum, replies: dict[str, bytes], memory: pb.JointKeySiloState, committed: pb.CiphertextCommitment
 ) -> dict[str, bytes]:
     memory.ciphertexts[0].data = committed.SerializeToString()
-    remember(table, memory)
-    return saying(table, statements.COMMIT_CIPHERTEXT, replies, memory.ciphertexts[0].data)
+    remember(attacked, memory)
+    return saying(attacked, statements.COMMIT_CIPHERTEXT, replies, memory.ciphertexts[0].data)

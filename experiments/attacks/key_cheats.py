@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siloseal.experiments.attacks import joint_key_recovery, key_recovery
-from siloseal.experiments.attacks.table import ROSTER, VICTIM, CheatersTable, DoesNotApply, Messages, Way
+from siloseal.experiments.attacks.attacked_sum import ROSTER, VICTIM, AttackedSum, DoesNotApply, Messages, Way
 from siloseal.federation.sums.ckks.aggregator_side import CkksAggregator
 from siloseal.federation.sums.ckks.ckks_sum import CkksSum
 from siloseal.federation.sums.ckks.wire import rows
@@ -35,19 +35,19 @@ def longer_domain(scheme: SecureSum) -> RealDomain | None:
     return LONG if isinstance(scheme, StockCkksSum | JointKeySum) else None
 
 
-def solves_for_key(table: CheatersTable) -> Iterator[Way]:
+def solves_for_key(attacked: AttackedSum) -> Iterator[Way]:
     """From the summed ciphertext and from what it was opened to, compute the secret key; then read the victim's upload.
 
     Li and Micciancio (2021). Against the joint key the aggregator tries the same with the sum of all openings. In the
     key-additive sum it is given a key, that of the sum, and tries it on the victim's upload.
     """
-    match scheme := table.integers:
+    match scheme := attacked.integers:
         case StockCkksSum():
-            yield lambda: [_under_one_key(table, scheme)]
+            yield lambda: [_under_one_key(attacked, scheme)]
         case JointKeySum():
-            yield lambda: [_under_a_joint_key(table, scheme)]
+            yield lambda: [_under_a_joint_key(attacked, scheme)]
         case CkksSum():
-            yield lambda: [_under_the_key_of_the_sum(table, scheme)]
+            yield lambda: [_under_the_key_of_the_sum(attacked, scheme)]
         case PaillierSum():
             raise DoesNotApply("decryption is exact: what is told is the sum, and carries no noise")
         case _:
@@ -104,21 +104,21 @@ class CkksWatching(CkksAggregator):
         return super()._unmask(replies)
 
 
-def _under_the_key_of_the_sum(table: CheatersTable, scheme: CkksSum) -> Vector:
-    return table.drive(CkksWatching(scheme.setting(table.session))).total
+def _under_the_key_of_the_sum(attacked: AttackedSum, scheme: CkksSum) -> Vector:
+    return attacked.drive(CkksWatching(scheme.setting(attacked.session))).total
 
 
-def _under_one_key(table: CheatersTable, scheme: StockCkksSum) -> Vector:
-    cipher = scheme.cipher(table.domain, len(ROSTER))
-    told = table.drive(side := OneKeyWatching(table.session, cipher)).total
+def _under_one_key(attacked: AttackedSum, scheme: StockCkksSum) -> Vector:
+    cipher = scheme.cipher(attacked.domain, len(ROSTER))
+    told = attacked.drive(side := OneKeyWatching(attacked.session, cipher)).total
     return key_recovery.decrypt(cipher, side.uploads[VICTIM], key_recovery.recover_key(cipher, side.summed, told))
 
 
-def _under_a_joint_key(table: CheatersTable, scheme: JointKeySum) -> Vector:
-    parameters, bits = scheme.parameters(table.domain, len(ROSTER)), scheme.precision_bits
-    side = JointKeyWatching(table.session, parameters=parameters, precision_bits=bits, threshold=len(ROSTER))
-    table.drive(side)
+def _under_a_joint_key(attacked: AttackedSum, scheme: JointKeySum) -> Vector:
+    parameters, bits = scheme.parameters(attacked.domain, len(ROSTER)), scheme.precision_bits
+    side = JointKeyWatching(attacked.session, parameters=parameters, precision_bits=bits, threshold=len(ROSTER))
+    attacked.drive(side)
     ring, upload = ring_of(parameters.degree), decode(joint_key_pb2.CiphertextUpload, side.uploads[VICTIM])
     c0, c1 = from_bytes(ring, upload.c0, divided=True)[0], from_bytes(ring, upload.c1)[0]
-    values = joint_key_recovery.decrypt(parameters, c0, c1, side.first_key(), largest_value(table.domain, bits))
-    return to_total(table.domain, values, 1, bits)[0]
+    values = joint_key_recovery.decrypt(parameters, c0, c1, side.first_key(), largest_value(attacked.domain, bits))
+    return to_total(attacked.domain, values, 1, bits)[0]

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from siloseal.experiments.attacks.accomplices import enlist, make_credulous, read_with_its_key
+from siloseal.experiments.attacks.attacked_sum import OTHERS, AttackedSum, Way
 from siloseal.experiments.attacks.lying_aggregators import RingTwoLists, TwoLists, unchecked
 from siloseal.experiments.attacks.opening_cheats import forked, two_sums
-from siloseal.experiments.attacks.table import OTHERS, CheatersTable, Way
 from siloseal.federation.sums.one_key.one_key_sum import OneKeySum
 from siloseal.federation.sums.ring.ring_sum import RingSum
 from siloseal.federation.sums.session import Vector
@@ -18,54 +18,54 @@ AGAIN = "{} again"
 """How an accomplice is called that answers the second half."""
 
 
-def two_lists_with_a_silo(table: CheatersTable) -> Iterator[Way]:
+def two_lists_with_a_silo(attacked: AttackedSum) -> Iterator[Way]:
     """Tell some silos that the victim is there, and others that it is not; the accomplice answers, and signs, both.
 
     The victim is told the truth together with one other silo, or alone.
     """
-    enlist(table)
-    honest = [silo for silo in OTHERS if silo not in table.accomplices]
-    match scheme := table.integers:
+    enlist(attacked)
+    honest = [silo for silo in OTHERS if silo not in attacked.accomplices]
+    match scheme := attacked.integers:
         case RingSum():
-            yield lambda: _in_the_ring(table, honest[-1:])
+            yield lambda: _in_the_ring(attacked, honest[-1:])
             return
         case OneKeySum():
-            yield lambda: read_with_its_key(table, scheme)
-            table.meet()
+            yield lambda: read_with_its_key(attacked, scheme)
+            attacked.meet()
     for deceived in (honest[1:], honest):
         if deceived:
-            yield partial(_on_both_sides, table, forked(table), deceived)
-            table.meet()
+            yield partial(_on_both_sides, attacked, forked(attacked), deceived)
+            attacked.meet()
 
 
-def _on_both_sides(table: CheatersTable, side: TwoLists, deceived: Sequence[str]) -> list[Vector]:
-    enlisted = table.accomplices
+def _on_both_sides(attacked: AttackedSum, side: TwoLists, deceived: Sequence[str]) -> list[Vector]:
+    enlisted = attacked.accomplices
     side.deceived, side.twins = deceived, {silo: AGAIN.format(silo) for silo in enlisted}
-    table.accomplices = enlisted | set(side.twins.values())
+    attacked.accomplices = enlisted | set(side.twins.values())
 
     def carry(number: int, replies: dict[str, bytes]) -> dict[str, bytes]:
         if number == side.fork:
             for silo, again in side.twins.items():
-                _fork(table, silo, again)
+                _fork(attacked, silo, again)
         return replies
 
     try:
-        return two_sums(table, side, carry)
+        return two_sums(attacked, side, carry)
     finally:
-        table.accomplices = enlisted
+        attacked.accomplices = enlisted
 
 
-def _fork(table: CheatersTable, silo: str, again: str) -> None:
+def _fork(attacked: AttackedSum, silo: str, again: str) -> None:
     """Two sides of one silo, with the same memory up to here."""
-    second = table.silo(table.session, table.identities[silo], table.vectors[silo])
-    second.restore(table.silos[silo].state())
-    table.silos[again] = second
-    for side in (table.silos[silo], second):
+    second = attacked.silo(attacked.session, attacked.identities[silo], attacked.vectors[silo])
+    second.restore(attacked.silos[silo].state())
+    attacked.silos[again] = second
+    for side in (attacked.silos[silo], second):
         make_credulous(side)
 
 
-def _in_the_ring(table: CheatersTable, deceived: Sequence[str]) -> list[Vector]:
+def _in_the_ring(attacked: AttackedSum, deceived: Sequence[str]) -> list[Vector]:
     """Who stands beside the victim would notice, were it not the accomplice."""
-    side = unchecked(RingTwoLists(table.session))
+    side = unchecked(RingTwoLists(attacked.session))
     side.deceived = deceived
-    return [table.drive(side).total]
+    return [attacked.drive(side).total]

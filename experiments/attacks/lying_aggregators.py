@@ -4,7 +4,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from siloseal.experiments.attacks.table import OTHERS, VICTIM, Messages
+from siloseal.experiments.attacks.attacked_sum import OTHERS, VICTIM, Messages
 from siloseal.federation.errors import ProtocolError, QuorumLost
 from siloseal.federation.sums.additive.sides import AdditiveAggregator
 from siloseal.federation.sums.additive.sides import Round as AdditiveRound

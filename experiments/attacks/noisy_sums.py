@@ -11,11 +11,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from siloseal.experiments.attacks.sessions import summed
 from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.privacy.mechanism import Mechanism
 from siloseal.federation.privacy.mechanisms.calibration import Demand
 from siloseal.federation.privacy.mechanisms.lattice_calibration import calibrated_lattice
+from siloseal.federation.sums.in_process import sum_in_process
 from siloseal.federation.sums.noisy_sum import NoisySum
 from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.session import RealDomain
@@ -49,7 +49,7 @@ class NoisySums:
     def run_trial(self, *, canary: bool) -> float:
         """One whole session; the part of its total that points along the canary, half its length taken off."""
         vectors = [self._canary * canary, *[0 * self._canary] * (SILOS - 1)]
-        total = summed(NoisySum(self.mechanism, PlainSum()), vectors, bound=DOMAIN.bound)
+        total = sum_in_process(NoisySum(self.mechanism, PlainSum()), vectors, domain=DOMAIN).total
         return float(np.dot(total, self._canary)) / CLIP_NORM**2 - 0.5
 
     @cached_property

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TypedDict
 
+from siloseal.experiments.attacks.attacked_sum import ROSTER, VICTIM, AttackedSum, Carry, DoesNotApply, Way
 from siloseal.experiments.attacks.lying_aggregators import (
     AdditiveTwoLists,
     CkksMixedLists,
@@ -19,7 +20,6 @@ from siloseal.experiments.attacks.lying_aggregators import (
     TwoLists,
     unchecked,
 )
-from siloseal.experiments.attacks.table import ROSTER, VICTIM, Carry, CheatersTable, DoesNotApply, Way
 from siloseal.federation.sums.additive.additive_sum import AdditiveSum
 from siloseal.federation.sums.additive.sides import Round as AdditiveRound
 from siloseal.federation.sums.additive.sides import shared_ring
@@ -45,27 +45,27 @@ class _Sizes(TypedDict):
     threshold: int
 
 
-def opens_one(table: CheatersTable) -> Iterator[Way]:
+def opens_one(attacked: AttackedSum) -> Iterator[Way]:
     """Have the victim's contribution opened instead of the sum: all others dropped out, it claims."""
-    session = table.session
-    match scheme := table.integers:
+    session = attacked.session
+    match scheme := attacked.integers:
         case SecAggSum():
-            yield lambda: [table.drive(unchecked(SecAggOfOne(session, scheme.plan(session)))).total]
+            yield lambda: [attacked.drive(unchecked(SecAggOfOne(session, scheme.plan(session)))).total]
         case CkksSum():
-            yield lambda: [table.drive(unchecked(CkksOfOne(scheme.setting(session)))).total]
+            yield lambda: [attacked.drive(unchecked(CkksOfOne(scheme.setting(session)))).total]
         case JointKeySum():
-            yield lambda: [table.drive(unchecked(JointKeyOfOne(session, **_sizes(scheme, table)))).total]
+            yield lambda: [attacked.drive(unchecked(JointKeyOfOne(session, **_sizes(scheme, attacked)))).total]
         case AdditiveSum():
-            yield lambda: [_lonely_share(table)]
+            yield lambda: [_lonely_share(attacked)]
         case RingSum():
-            yield lambda: [_short_ring(table)]
+            yield lambda: [_short_ring(attacked)]
         case _:
-            for number in range(len(table.record()[0])):
-                table.meet()
-                yield partial(_left_out, table, number)
+            for number in range(len(attacked.record()[0])):
+                attacked.meet()
+                yield partial(_left_out, attacked, number)
 
 
-def two_lists(table: CheatersTable) -> Iterator[Way]:
+def two_lists(attacked: AttackedSum) -> Iterator[Way]:
     """Tell half of the silos that the victim is there, and the other half that it is not.
 
     Two sums come of it, and their difference, where half of the silos can open one: under a key that each silo holds,
@@ -73,83 +73,83 @@ def two_lists(table: CheatersTable) -> Iterator[Way]:
     compare lists. Additive sharing counts, and would keep the vector if it did not: masks between silos that were told
     different things do not cancel. In the ring a silo knows who stands beside it.
     """
-    if isinstance(table.integers, RingSum):
-        yield lambda: [table.drive(unchecked(RingTwoLists(table.session))).total]
+    if isinstance(attacked.integers, RingSum):
+        yield lambda: [attacked.drive(unchecked(RingTwoLists(attacked.session))).total]
         return
-    side = forked(table)
-    yield lambda: two_sums(table, side)
-    table.meet()
-    match scheme := table.integers:
+    side = forked(attacked)
+    yield lambda: two_sums(attacked, side)
+    attacked.meet()
+    match scheme := attacked.integers:
         case SecAggSum():
-            yield lambda: two_sums(table, SecAggMixedLists(table.session, scheme.plan(table.session)))
+            yield lambda: two_sums(attacked, SecAggMixedLists(attacked.session, scheme.plan(attacked.session)))
         case CkksSum():
-            yield lambda: two_sums(table, CkksMixedLists(scheme.setting(table.session)))
+            yield lambda: two_sums(attacked, CkksMixedLists(scheme.setting(attacked.session)))
         case _:
             pass
 
 
-def forked(table: CheatersTable) -> TwoLists:
+def forked(attacked: AttackedSum) -> TwoLists:
     """An aggregator's side that tells two lists."""
-    session = table.session
-    match scheme := table.integers:
+    session = attacked.session
+    match scheme := attacked.integers:
         case SecAggSum():
             return SecAggTwoLists(session, scheme.plan(session))
         case CkksSum():
             return CkksTwoLists(scheme.setting(session))
         case JointKeySum():
-            return JointKeyTwoLists(session, **_sizes(scheme, table))
+            return JointKeyTwoLists(session, **_sizes(scheme, attacked))
         case OneKeySum():
-            return OneKeyTwoLists(session, scheme.cipher(table.domain, len(ROSTER)))
+            return OneKeyTwoLists(session, scheme.cipher(attacked.domain, len(ROSTER)))
         case AdditiveSum():
             return AdditiveTwoLists(session)
         case _:
             raise DoesNotApply("a silo is asked for its vector, and told nothing")
 
 
-def two_sums(table: CheatersTable, side: TwoLists, carry: Carry | None = None) -> list[Vector]:
+def two_sums(attacked: AttackedSum, side: TwoLists, carry: Carry | None = None) -> list[Vector]:
     """The first sum, and the difference if both come out."""
-    total = table.drive(unchecked(side), carry=carry).total
-    return [total, *([table.difference(*side.totals)] if len(side.totals) == 2 else [])]
+    total = attacked.drive(unchecked(side), carry=carry).total
+    return [total, *([attacked.difference(*side.totals)] if len(side.totals) == 2 else [])]
 
 
-def _lonely_share(table: CheatersTable) -> Vector:
+def _lonely_share(attacked: AttackedSum) -> Vector:
     """Additive sharing: the victim hears that nobody else is there, so that it would share its vector with nobody."""
-    session = table.session
-    said = table.ask({VICTIM: wrap(session, round=2 * AdditiveRound.ADVERTISE, body=b"")})[VICTIM]
+    session = attacked.session
+    said = attacked.ask({VICTIM: wrap(session, round=2 * AdditiveRound.ADVERTISE, body=b"")})[VICTIM]
     alone = pieces({VICTIM: unwrap(session, round=2 * AdditiveRound.ADVERTISE + 1, data=said)})
-    table.ask({VICTIM: wrap(session, round=2 * AdditiveRound.SHARE, body=alone)})
-    added = table.ask({VICTIM: wrap(session, round=2 * AdditiveRound.ADD, body=pieces({}))})[VICTIM]
+    attacked.ask({VICTIM: wrap(session, round=2 * AdditiveRound.SHARE, body=alone)})
+    added = attacked.ask({VICTIM: wrap(session, round=2 * AdditiveRound.ADD, body=pieces({}))})[VICTIM]
     ring = shared_ring(session.domain, len(ROSTER))
     return ring.values(ring.unpack(unwrap(session, round=2 * AdditiveRound.ADD + 1, data=added)))
 
 
-def _short_ring(table: CheatersTable) -> Vector:
+def _short_ring(attacked: AttackedSum) -> Vector:
     """The ring: what its first silo passes on, its vector under its mask, comes straight back as the total of all."""
-    session, side = table.session, table.scheme.aggregator(table.session)
-    step = side.advance(table.ask(side.open()))
+    session, side = attacked.session, attacked.scheme.aggregator(attacked.session)
+    step = side.advance(attacked.ask(side.open()))
     if isinstance(step, Sum):
         raise DoesNotApply("the sum was there before anyone had passed it on")
-    passed = unwrap(session, round=2 * FIRST + 1, data=table.ask(step)[VICTIM])
+    passed = unwrap(session, round=2 * FIRST + 1, data=attacked.ask(step)[VICTIM])
     last = 2 * (FIRST + len(ROSTER))
     turn = pb.RingTurn(total=passed).SerializeToString()
-    opened = table.ask({VICTIM: wrap(session, round=last, body=turn)})[VICTIM]
+    opened = attacked.ask({VICTIM: wrap(session, round=last, body=turn)})[VICTIM]
     ring = shared_ring(session.domain, len(ROSTER))
     return ring.values(ring.unpack(unwrap(session, round=last + 1, data=opened)))
 
 
-def _left_out(table: CheatersTable, number: int) -> list[Vector]:
+def _left_out(attacked: AttackedSum, number: int) -> list[Vector]:
     """Any other scheme: the sum of the victim alone from this round on, without any quorum."""
-    side = unchecked(table.scheme.aggregator(table.forged(quorum=1)))
-    replies = table.ask(side.open())
+    side = unchecked(attacked.scheme.aggregator(attacked.forged(quorum=1)))
+    replies = attacked.ask(side.open())
     for _ in range(number):
         step = side.advance(replies)
         if isinstance(step, Sum):
             raise DoesNotApply("the sum was there before the round from which on the others are left out")
-        replies = table.ask(step)
-    return [table.drive(side, side.advance({VICTIM: replies[VICTIM]} if VICTIM in replies else replies)).total]
+        replies = attacked.ask(step)
+    return [attacked.drive(side, side.advance({VICTIM: replies[VICTIM]} if VICTIM in replies else replies)).total]
 
 
-def _sizes(scheme: JointKeySum, table: CheatersTable) -> _Sizes:
+def _sizes(scheme: JointKeySum, attacked: AttackedSum) -> _Sizes:
     silos = len(ROSTER)
-    parameters, threshold = scheme.parameters(table.domain, silos), scheme.fewest(silos)
+    parameters, threshold = scheme.parameters(attacked.domain, silos), scheme.fewest(silos)
     return _Sizes(parameters=parameters, precision_bits=scheme.precision_bits, threshold=threshold)

@@ -12,16 +12,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from siloseal.experiments.attacks.sessions import Reals, summed
-from siloseal.experiments.attacks.uploads import ReadableSum, read_upload
+from siloseal.experiments.attacks.uploads import ReadableSum, Reals, read_upload
 from siloseal.federation.privacy.accounting import smallest_noise
 from siloseal.federation.privacy.events import SampledGaussianSteps
 from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtSilo
 from siloseal.federation.randomness import SecureRandomness
+from siloseal.federation.sums.in_process import sum_in_process
 from siloseal.federation.sums.noisy_sum import NoisySum
 from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.secagg.config import SecAggConfig
 from siloseal.federation.sums.secure_sum import SecureSum
+from siloseal.federation.sums.session import RealDomain
 from siloseal.silo.training.gradients import UnitGradients
 from siloseal.silo.training.noising import add_noise, scale
 
@@ -113,7 +114,8 @@ def seen(protection: Protection, steps: Sequence[UnitGradients], *, rows: int) -
 
 def _summed(scheme: SecureSum, vectors: Sequence[Tensor]) -> Tensor:
     """One whole session between silos that contribute these."""
-    total = summed(scheme, [_reals(vector) for vector in vectors], bound=LARGEST_ENTRY)
+    domain = RealDomain(len(vectors[0]), LARGEST_ENTRY)
+    total = sum_in_process(scheme, [_reals(vector) for vector in vectors], domain=domain).total
     return torch.from_numpy(total.astype(np.float32))
 
 

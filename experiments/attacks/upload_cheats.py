@@ -12,10 +12,10 @@ import numpy as np
 
 from siloseal.experiments.attacks import joint_key_cheats
 from siloseal.experiments.attacks.accomplices import ACCOMPLICE, bodies, enlist, memory_of, read_with_its_key, saying
+from siloseal.experiments.attacks.attacked_sum import OTHERS, ROSTER, VICTIM, AttackedSum, DoesNotApply, Way
 from siloseal.experiments.attacks.joint_key_cheats import JointKeyReading
 from siloseal.experiments.attacks.key_cheats import CkksWatching
 from siloseal.experiments.attacks.lying_aggregators import unchecked
-from siloseal.experiments.attacks.table import OTHERS, ROSTER, VICTIM, CheatersTable, DoesNotApply, Way
 from siloseal.experiments.attacks.upload_formats import (
     CkksFormat,
     JointKeyFormat,
@@ -86,112 +86,114 @@ class CkksTryingKey(CkksAccepting, CkksWatching):
     """Then tries the key that comes out on the victim's upload."""
 
 
-def malformed_c1(table: CheatersTable) -> Iterator[Way]:
+def malformed_c1(attacked: AttackedSum) -> Iterator[Way]:
     """Add a large constant to the part of the ciphertext that key shares are multiplied by, or to all of it.
 
     Where silos open what they are given, the constant times the key comes out; see `joint_key_recovery`.
     """
-    if not isinstance(table.integers, CkksSum | JointKeySum | OneKeySum):
+    if not isinstance(attacked.integers, CkksSum | JointKeySum | OneKeySum):
         raise DoesNotApply("nothing is encrypted, so that there is no c1")
-    yield from uploads_instead(table, MALFORMED)
+    yield from uploads_instead(attacked, MALFORMED)
 
 
-def copies_upload(table: CheatersTable) -> Iterator[Way]:
+def copies_upload(attacked: AttackedSum) -> Iterator[Way]:
     """Upload what the victim uploaded, which would count twice."""
-    if isinstance(table.integers, RingSum):
-        enlist(table)
-        yield lambda: _in_the_ring(table, None)
+    if isinstance(attacked.integers, RingSum):
+        enlist(attacked)
+        yield lambda: _in_the_ring(attacked, None)
     else:
-        yield from uploads_instead(table, COPIED)
+        yield from uploads_instead(attacked, COPIED)
 
 
-def cancels_upload(table: CheatersTable) -> Iterator[Way]:
+def cancels_upload(attacked: AttackedSum) -> Iterator[Way]:
     """Upload minus what all others but the victim uploaded, so that the victim's is left."""
-    if isinstance(table.integers, RingSum):
+    if isinstance(attacked.integers, RingSum):
         raise DoesNotApply("no upload is seen alone: what a silo is passed is a total already")
-    yield from uploads_instead(table, CANCELLING)
+    yield from uploads_instead(attacked, CANCELLING)
 
 
-def constant_upload(table: CheatersTable) -> Iterator[Way]:
+def constant_upload(attacked: AttackedSum) -> Iterator[Way]:
     """Upload a constant instead of anything masked or encrypted."""
-    if isinstance(table.integers, RingSum):
-        enlist(table)
-        yield lambda: _in_the_ring(table, 1)
+    if isinstance(attacked.integers, RingSum):
+        enlist(attacked)
+        yield lambda: _in_the_ring(attacked, 1)
     else:
-        yield from uploads_instead(table, CONSTANT)
+        yield from uploads_instead(attacked, CONSTANT)
 
 
-def uploads_instead(table: CheatersTable, change: Change) -> Iterator[Way]:
+def uploads_instead(attacked: AttackedSum, change: Change) -> Iterator[Way]:
     """The ways to have a changed upload opened, with all that the scheme's aggregator can do about it."""
-    enlist(table)
-    match scheme := table.integers:
+    enlist(attacked)
+    match scheme := attacked.integers:
         case OneKeySum():
-            yield lambda: read_with_its_key(table, scheme)
+            yield lambda: read_with_its_key(attacked, scheme)
         case CkksSum():
             for side in (CkksAccepting, CkksTryingKey):
-                yield partial(_play, table, side(scheme.setting(table.session)), change)
-                table.meet()
+                yield partial(_play, attacked, side(scheme.setting(attacked.session)), change)
+                attacked.meet()
         case JointKeySum() if change.blind:
-            yield lambda: _play(table, joint_key_cheats.reading(JointKeyReading, table, scheme), change)
+            yield lambda: _play(attacked, joint_key_cheats.reading(JointKeyReading, attacked, scheme), change)
         case _:
-            yield lambda: _play(table, table.scheme.aggregator(table.session), change)
+            yield lambda: _play(attacked, attacked.scheme.aggregator(attacked.session), change)
 
 
-def _play(table: CheatersTable, side: AggregatorSide, change: Change) -> list[Vector]:
-    form = format_of(table, table.integers)
+def _play(attacked: AttackedSum, side: AggregatorSide, change: Change) -> list[Vector]:
+    form = format_of(attacked, attacked.integers)
 
     def carry(number: int, replies: dict[str, bytes]) -> dict[str, bytes]:
         if isinstance(form, JointKeyFormat) and number == statements.COMMIT_CIPHERTEXT:
             if change.blind:
-                return joint_key_cheats.commit_changed(table, form, replies, lambda own: change.choose(form, own, {}))
-            return joint_key_cheats.commit_as_the_victim(table, replies)
+                return joint_key_cheats.commit_changed(
+                    attacked, form, replies, lambda own: change.choose(form, own, {})
+                )
+            return joint_key_cheats.commit_as_the_victim(attacked, replies)
         committed = isinstance(form, JointKeyFormat) and change.blind  # its own side uploads what it committed to
         if number != form.number or committed:
             return replies
-        uploads = {silo: form.read(body) for silo, body in bodies(table, number, replies).items()}
-        return saying(table, number, replies, form.write(change.choose(form, uploads[ACCOMPLICE], uploads)))
+        uploads = {silo: form.read(body) for silo, body in bodies(attacked, number, replies).items()}
+        return saying(attacked, number, replies, form.write(change.choose(form, uploads[ACCOMPLICE], uploads)))
 
-    return [table.drive(unchecked(side), carry=carry).total]
+    return [attacked.drive(unchecked(side), carry=carry).total]
 
 
-def format_of(table: CheatersTable, scheme: SecureSum) -> UploadFormat:
+def format_of(attacked: AttackedSum, scheme: SecureSum) -> UploadFormat:
     """How uploads of the session are read and written."""
     silos = len(ROSTER)
     match scheme:
         case PlainSum():
-            return PlainFormat(table.domain)
+            return PlainFormat(attacked.domain)
         case AdditiveSum():
-            return MaskedFormat(shared_ring(table.domain, silos), AdditiveRound.ADD)
+            return MaskedFormat(shared_ring(attacked.domain, silos), AdditiveRound.ADD)
         case SecAggSum():
-            return MaskedFormat(ring_for(table.domain, silos), SecAggRound.UPLOAD)
+            return MaskedFormat(ring_for(attacked.domain, silos), SecAggRound.UPLOAD)
         case CkksSum():
-            return CkksFormat(scheme.setting(table.session), table.identities[ACCOMPLICE])
+            return CkksFormat(scheme.setting(attacked.session), attacked.identities[ACCOMPLICE])
         case JointKeySum():
-            return JointKeyFormat(scheme.parameters(table.domain, silos))
+            return JointKeyFormat(scheme.parameters(attacked.domain, silos))
         case _:
             raise DoesNotApply(f"uploads of {scheme.name} are not read as numbers")
 
 
-def _in_the_ring(table: CheatersTable, constant: int | None) -> list[Vector]:
+def _in_the_ring(attacked: AttackedSum, constant: int | None) -> list[Vector]:
     """Pass on a constant under the accomplice's seal; for None, the victim's sealed letter as if it were its own."""
-    session, ring, known = table.session, ring_for(table.domain, len(ROSTER)), dict[str, bytes]()
+    session, ring, known = attacked.session, ring_for(attacked.domain, len(ROSTER)), dict[str, bytes]()
 
     def carry(number: int, replies: dict[str, bytes]) -> dict[str, bytes]:
-        said = bodies(table, number, replies)
+        said = bodies(attacked, number, replies)
         if number == ADVERTISE:
-            known["mine"] = memory_of(table, masked_pb2.MaskedSiloState).channel_key
+            known["mine"] = memory_of(attacked, masked_pb2.MaskedSiloState).channel_key
             (known["victim's"],) = decode(masked_pb2.Advertisement, said[VICTIM]).keys
         if number == FIRST:
             known["letter"] = said[VICTIM]
         if ACCOMPLICE not in replies or number == ADVERTISE:
             return replies
         if constant is None:
-            return saying(table, number, replies, known["letter"])
+            return saying(attacked, number, replies, known["letter"])
         packed = ring.pack(ring.words(np.full(ring.length, constant)))
         context = session.bind("letter", ACCOMPLICE.encode(), VICTIM.encode())
-        return saying(table, number, replies, ChannelKey(known["mine"]).seal(known["victim's"], packed, context))
+        return saying(attacked, number, replies, ChannelKey(known["mine"]).seal(known["victim's"], packed, context))
 
-    return [table.drive(unchecked(table.scheme.aggregator(session)), carry=carry).total]
+    return [attacked.drive(unchecked(attacked.scheme.aggregator(session)), carry=carry).total]
 
 
 def _long_key(form: UploadFormat) -> Numbers:

@@ -10,8 +10,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from siloseal.experiments.attacks.attacked_sum import DoesNotApply
 from siloseal.experiments.attacks.joint_key_recovery import reading_step
-from siloseal.experiments.attacks.table import DoesNotApply
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.ckks.setting import Setting
 from siloseal.federation.sums.ckks.uploads import sign_upload

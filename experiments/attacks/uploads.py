@@ -5,20 +5,19 @@ total as if there were no seal, a ciphertext as if it were the message. So the v
 seal or key are missing, which `tests/experiments/attacks/test_uploads.py` sees to, and noise where they are there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from siloseal.experiments.attacks.sessions import Reals, begin
 from siloseal.federation.sums.additive.config import AdditiveSumConfig
 from siloseal.federation.sums.additive.sides import Round as AdditiveRound
 from siloseal.federation.sums.ckks.ckks_sum import CkksSum
 from siloseal.federation.sums.ckks.config import CkksSumConfig
 from siloseal.federation.sums.ckks.parameters import Parameters
 from siloseal.federation.sums.ckks.wire import rows
-from siloseal.federation.sums.driving import drive
 from siloseal.federation.sums.fixed_point import FixedPoint, from_points
+from siloseal.federation.sums.in_process import sum_in_process
 from siloseal.federation.sums.masked.words import ring_for
 from siloseal.federation.sums.plain.config import PlainSumConfig
 from siloseal.federation.sums.ring import sides as ring_sides
@@ -26,12 +25,15 @@ from siloseal.federation.sums.ring.config import RingSumConfig
 from siloseal.federation.sums.seal.wide import crt_scale
 from siloseal.federation.sums.secagg.config import SecAggConfig, SecAggPlusConfig
 from siloseal.federation.sums.session import RealDomain
-from siloseal.federation.transport.wire import ckks_pb2 as pb
-from siloseal.federation.transport.wire import sums_pb2
+from siloseal.federation.transport.wire import ckks_pb2, sums_pb2
 from siloseal.federation.transport.wire.codec import decode, from_array
 
 ReadableSum = PlainSumConfig | CkksSumConfig | SecAggConfig | SecAggPlusConfig | AdditiveSumConfig | RingSumConfig
 """Sums whose uploads are read here. The ciphers of the others pack in ways of their own, which would not come out."""
+
+Reals = NDArray[np.float64]
+
+SILOS = 4
 
 SECAGG_UPLOAD = 2
 """The round in which SecAgg's masked vectors go up, and ciphertexts: the third."""
@@ -42,19 +44,18 @@ NONCE_BYTES, TAG_BYTES = 12, 16
 
 def read_upload(config: ReadableSum, vector: Reals, *, bound: float) -> Reals:
     """The numbers that the first silo's upload decodes to in a sum of four; the others contribute zeros."""
-    scheme, domain = config.build(), RealDomain(len(vector), bound)
-    session, sides = begin(scheme, [vector, *[np.zeros_like(vector)] * 3], bound=bound)
-    victim, said = session.roster[0], list[bytes]()
+    domain, said = RealDomain(len(vector), bound), list[bytes]()
 
-    def ask(asked: Mapping[str, bytes]) -> dict[str, bytes]:
-        replies = {silo: sides[silo].answer(message) for silo, message in asked.items()}
-        said.extend(decode(sums_pb2.SumMessage, reply).body for silo, reply in replies.items() if silo == victim)
-        return replies
+    def listen(number: int, silo: str, reply: bytes) -> bytes:
+        if silo == "silo0":
+            said.append(decode(sums_pb2.SumMessage, reply).body)
+        return reply
 
-    drive(scheme.aggregator(session), ask)
+    vectors = [vector, *[np.zeros_like(vector)] * (SILOS - 1)]
+    sum_in_process(config.build(), vectors, domain=domain, from_silo=listen)
     if isinstance(config, PlainSumConfig):
         return from_array(decode(sums_pb2.Array, said[0]), dtype="<f4", length=len(vector)).astype(np.float64)
-    numbers, _ = from_points(domain, _points(config, domain, len(sides), said), 1, config.precision_bits)
+    numbers, _ = from_points(domain, _points(config, domain, SILOS, said), 1, config.precision_bits)
     return np.asarray(numbers - numbers.mean())  # what is hidden lies beyond the grid: its offset would blacken images
 
 
@@ -66,7 +67,7 @@ def _points(
 ) -> NDArray[np.int64]:
     """Points of the grid, as far as anything of them is left."""
     if isinstance(config, CkksSumConfig):
-        upload = decode(pb.CkksUpload, said[SECAGG_UPLOAD])
+        upload = decode(ckks_pb2.CkksUpload, said[SECAGG_UPLOAD])
         return _unpacked(CkksSum(precision_bits=config.precision_bits).parameters(domain, silos), upload.ciphertext)
     ring = ring_for(FixedPoint(config.precision_bits).domain(domain, silos), silos)
     match config:

@@ -11,7 +11,7 @@ from siloseal.silo.data.paths import expand
 
 PACKAGES = (
     "aggregator", "federation", "models", "silo", "runs",
-    "experiments/comparison/measurements", "experiments/sum_table.py", "experiments/traffic.py",
+    "experiments/comparison/measurements", "experiments/traffic.py",
 )  # fmt: skip
 ATTACKS = "experiments/attacks"
 LIBRARIES = ("dp-accounting", "gmpy2", "numpy", "tenseal", "torch")

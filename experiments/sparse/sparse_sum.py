@@ -16,7 +16,7 @@ gains no more than by sending noise.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -25,7 +25,10 @@ from numpy.typing import NDArray
 
 from siloseal.experiments.sparse.lookup_table import Message, SparseTable, TableShape
 from siloseal.federation.errors import DomainError, TableStuck
+from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.driving import Ask, run_sum
+from siloseal.federation.sums.in_process import InProcess
+from siloseal.federation.sums.new_session import new_session
 from siloseal.federation.sums.secure_sum import SecureSum
 from siloseal.federation.sums.session import Session
 
@@ -51,6 +54,28 @@ def run_sparse_sum(
         with suppress(TableStuck):
             return _attempt(scheme, session, shape, ask_for, attempt)
     return _attempt(scheme, session, shape, ask_for, attempts)
+
+
+def sparse_sum_in_process(
+    scheme: SecureSum,
+    messages: Mapping[str, Sequence[Message]],
+    shape: TableShape,
+    *,
+    quorum: int | None = None,
+    attempts: int = 3,
+) -> SparseSum:
+    """The multiset of the silos' messages, with all parties in this process."""
+    identities = {silo: Identity.create(silo) for silo in messages}
+
+    def ask_for(session: Session) -> Ask:
+        tables = {silo: sparse_contribution(session, shape, said) for silo, said in messages.items()}
+        parties = InProcess(
+            scheme, tables, domain=shape.domain, quorum=session.quorum, identities=identities, session_id=session.id
+        )
+        return parties.answer
+
+    first = new_session(scheme, identities, shape.domain, quorum=quorum)
+    return run_sparse_sum(scheme, first, shape, ask_for, attempts=attempts)
 
 
 def sparse_contribution(session: Session, shape: TableShape, messages: Sequence[Message]) -> NDArray[np.int64]:

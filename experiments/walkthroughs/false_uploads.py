@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from siloseal.experiments.sum_table import Table
 from siloseal.federation.sums.ckks.parameters import Parameters
 from siloseal.federation.sums.ckks.uploads import sign_upload
 from siloseal.federation.sums.ckks.wire import rows, to_bytes
+from siloseal.federation.sums.in_process import InProcess
 from siloseal.federation.sums.seal.seal_codec import Residues
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.transport.wire import ckks_pb2 as pb
@@ -14,18 +14,18 @@ from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
 _REPLY = 2 * Round.UPLOAD + 1  # number of the message: requests are even, replies odd
 
 
-def copied(table: Table, cheat: str, reply: bytes) -> bytes:
+def copied(parties: InProcess, cheat: str, reply: bytes) -> bytes:
     """Another silo's upload, signed by the cheat."""
-    return _signed(table, cheat, _upload(table, reply))
+    return _signed(parties, cheat, _upload(parties, reply))
 
 
-def altered(table: Table, cheat: str, reply: bytes, parameters: Parameters, *, added: int | Residues) -> bytes:
+def altered(parties: InProcess, cheat: str, reply: bytes, parameters: Parameters, *, added: int | Residues) -> bytes:
     """The cheat's upload with a number, or residues of shape (primes, coefficients), added to all coefficients."""
-    upload = _upload(table, reply)
+    upload = _upload(parties, reply)
     changed = np.stack(list(rows(parameters, upload.ciphertext)))
     parameters.ring.add(changed, np.broadcast_to(np.asarray(added, dtype=np.uint64), changed.shape))
     upload.ciphertext = to_bytes(parameters, changed)
-    return _signed(table, cheat, upload)
+    return _signed(parties, cheat, upload)
 
 
 def uniform(parameters: Parameters, draws: np.random.Generator) -> Residues:
@@ -34,10 +34,10 @@ def uniform(parameters: Parameters, draws: np.random.Generator) -> Residues:
     return draws.integers(0, primes, (len(primes), parameters.coefficients), dtype=np.uint64)
 
 
-def _upload(table: Table, reply: bytes) -> pb.CkksUpload:
-    return decode(pb.CkksUpload, unwrap(table.session, round=_REPLY, data=reply))
+def _upload(parties: InProcess, reply: bytes) -> pb.CkksUpload:
+    return decode(pb.CkksUpload, unwrap(parties.session, round=_REPLY, data=reply))
 
 
-def _signed(table: Table, cheat: str, upload: pb.CkksUpload) -> bytes:
-    body = sign_upload(table.session, table.identities[cheat], upload)
-    return wrap(table.session, round=_REPLY, body=body)
+def _signed(parties: InProcess, cheat: str, upload: pb.CkksUpload) -> bytes:
+    body = sign_upload(parties.session, parties.identities[cheat], upload)
+    return wrap(parties.session, round=_REPLY, body=body)

@@ -10,10 +10,10 @@ from siloseal.federation.privacy.mechanism import Mechanism
 from siloseal.federation.privacy.mechanisms.calibration import Demand, calibrated_pbm, gaussian_multiplier
 from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtAggregator, GaussianAtSilo
 from siloseal.federation.privacy.mechanisms.lattice_calibration import calibrated_lattice
-from siloseal.federation.randomness import SecureRandomness
-from siloseal.federation.records.identity import KEY_BYTES
-from siloseal.federation.sums.secure_sum import Sum
-from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session
+from siloseal.federation.sums.in_process import sum_in_process
+from siloseal.federation.sums.noisy_sum import NoisySum
+from siloseal.federation.sums.plain.plain_sum import PlainSum
+from siloseal.federation.sums.session import RealDomain
 
 Kind = Literal["gaussian_central", "ddg", "skellam", "binomial", "pbm", "gaussian_local"]
 KINDS: tuple[Kind, ...] = ("gaussian_central", "ddg", "skellam", "binomial", "pbm", "gaussian_local")
@@ -39,15 +39,9 @@ def calibrated(kind: Kind, demand: Demand, *, bits: int) -> Mechanism | None:
 
 
 def noised_sum(mechanism: Mechanism, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sum of the silos' vectors (silos, entries) as it is released: encoded, added, decoded; no masks around it."""
-    silos, length = vectors.shape
-    outer, randomness = RealDomain(length, 1.0), SecureRandomness()
-    roster = tuple(f"silo{number}" for number in range(silos))
-    session = Session(randomness.bits(32), roster, outer, mechanism.name, silos, (bytes(KEY_BYTES),) * silos)
-    total = np.sum([mechanism.encode(vector, session, randomness) for vector in vectors], axis=0)
-    if isinstance(inner := mechanism.domain(outer, silos), IntegerDomain):
-        total %= inner.modulus
-    return np.asarray(mechanism.decode(Sum(total, roster, 0.0), session, randomness).total, dtype=np.float64)
+    """The sum of the silos' vectors (silos, entries) as it is released: noised and added, without masks around it."""
+    scheme, domain = NoisySum(mechanism, PlainSum()), RealDomain(vectors.shape[1], 1.0)
+    return np.asarray(sum_in_process(scheme, vectors, domain=domain).total, dtype=np.float64)
 
 
 def error(mechanism: Mechanism, vectors: NDArray[np.float64]) -> float:

@@ -20,10 +20,9 @@ from siloseal.federation.job.sections.warm_start import KernelMeanStart, PublicS
 from siloseal.federation.privacy.accounting import RENYI, tightest_epsilon
 from siloseal.federation.privacy.events import Event
 from siloseal.federation.randomness import SeededRandomness
-from siloseal.federation.records.identity import Identity
-from siloseal.federation.sums.driving import run_sum
+from siloseal.federation.sums.in_process import sum_in_process
 from siloseal.federation.sums.secure_sum import SecureSum
-from siloseal.federation.sums.session import RealDomain, Session
+from siloseal.federation.sums.session import RealDomain
 from siloseal.models.building import Model, build_learner, feature_map, initial_model, load_generator, vector_lengths
 from siloseal.models.kernel_mean import fit_generator
 from siloseal.silo.data.labelled_images import LabelledImages
@@ -128,24 +127,11 @@ class SumCost(NamedTuple):
 def _sum_cost(scheme: SecureSum, domain: RealDomain, silos: int) -> SumCost:
     """The real protocol, run on zeros."""
     began = time.perf_counter()
-    roster = tuple(f"silo{number}" for number in range(silos))
-    identities = [Identity.create(name) for name in roster]
-    session = Session(bytes(32), roster, domain, scheme.name, silos, tuple(identity.public for identity in identities))
-    sides = {
-        identity.name: scheme.silo(session, identity, np.zeros(domain.length), SeededRandomness(number))
-        for number, identity in enumerate(identities)
-    }
-    sent = received = 0
-
-    def ask(messages: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        nonlocal sent, received
-        replies = {name: sides[name].answer(message) for name, message in messages.items()}
-        sent += len(replies.get(roster[0], b""))
-        received += len(messages.get(roster[0], b""))
-        return replies
-
-    run_sum(scheme, session, ask)
-    return SumCost(sent, received, time.perf_counter() - began)
+    zeros = dict.fromkeys((f"silo{number}" for number in range(silos)), np.zeros(domain.length))
+    # Seeds and the id settle who sends what to whom, so that a plan says the same twice.
+    seeds = {silo: SeededRandomness(number) for number, silo in enumerate(zeros)}
+    found = sum_in_process(scheme, zeros, domain=domain, randomness=seeds.__getitem__, session_id=bytes(32))
+    return SumCost(found.sent["silo0"], found.received["silo0"], time.perf_counter() - began)
 
 
 def _memory(parts: dict[str, LabelledImages], parameters: int) -> int:

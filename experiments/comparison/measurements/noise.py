@@ -9,12 +9,12 @@ from pydantic import Field, model_validator
 
 from siloseal.experiments.comparison.measurements.sums import require_admitted
 from siloseal.experiments.comparison.rows import Row
-from siloseal.experiments.sum_table import Table
 from siloseal.federation.config.section import Section
 from siloseal.federation.job.noise_on_sums import mechanism_for
 from siloseal.federation.job.sections.mechanisms import MechanismConfig, SplitConfig
 from siloseal.federation.privacy.mechanisms.calibration import Demand, gaussian_multiplier
 from siloseal.federation.sums.config import SecureSumConfig
+from siloseal.federation.sums.in_process import sum_in_process
 from siloseal.federation.sums.noisy_sum import NoisySum
 from siloseal.federation.sums.session import RealDomain
 
@@ -52,11 +52,11 @@ class NoiseMeasurement(Section):
         directions = np.random.default_rng(self.seed).normal(size=(self.silos, self.length))
         directions *= CLIP_NORM / np.linalg.norm(directions, axis=1, keepdims=True)
         vectors = {f"silo{number:03}": vector for number, vector in enumerate(directions)}
-        table = Table(scheme, vectors, domain)
-        error = float(np.sqrt(np.mean((table.finish().total - directions.sum(axis=0)) ** 2)))
+        result = sum_in_process(scheme, vectors, domain=domain)
+        error = float(np.sqrt(np.mean((result.total - directions.sum(axis=0)) ** 2)))
         return [
             Row(measure="rmse", value=error),
             Row(measure="delta", value=self.delta),
             Row(measure="central_rmse", value=gaussian_multiplier(demand) * CLIP_NORM),
-            Row(measure="sent_bytes", value=fmean(table.sent.values()), unit="B"),
+            Row(measure="sent_bytes", value=fmean(result.sent.values()), unit="B"),
         ]

@@ -8,10 +8,10 @@ from pydantic import Field, model_validator
 
 from siloseal.experiments.comparison.memory import forget_peak, peak_bytes
 from siloseal.experiments.comparison.rows import Row
-from siloseal.experiments.sum_table import Table
 from siloseal.federation.config.section import Section
 from siloseal.federation.errors import DomainError, ProtocolError, RunError
 from siloseal.federation.sums.config import SecureSumConfig
+from siloseal.federation.sums.in_process import InProcessSum, sum_in_process
 from siloseal.federation.sums.secure_sum import SecureSum, Sum
 from siloseal.federation.sums.session import RealDomain, Vector
 
@@ -44,16 +44,15 @@ class SumMeasurement(Section):
         vectors: Vectors = {name: rng.uniform(-BOUND, BOUND, self.length) for name in names}
         forget_peak()
         before = peak_bytes()
-        table = Table(scheme, vectors, RealDomain(self.length, BOUND))
-        total = table.finish()
+        total = sum_in_process(scheme, vectors, domain=RealDomain(self.length, BOUND))
         rows = [
-            *_rows(table),
+            *_rows(total),
             Row(measure="peak_bytes", value=peak_bytes() - before, unit="B"),
             Row(measure="error", value=_error(total, vectors)),
             Row(measure="parameters", value=self.length),
         ]
         if self.dropouts:
-            upload = _upload_round(table)
+            upload = _upload_round(total)
             for name, leaves in (("dropout_before_upload", upload), ("dropout_after_upload", upload + 1)):
                 rows.append(Row(measure=name, value=float(_survives(scheme, vectors, leaves))))
         return rows
@@ -71,9 +70,9 @@ def _survives(scheme: SecureSum, vectors: Vectors, leaves: int) -> bool:
     """Whether the sum comes out although the last silo answers nothing from this round on."""
     short = {name: vector[:SHORT] for name, vector in vectors.items()}
     domain = RealDomain(len(next(iter(short.values()))), BOUND)
-    table = Table(scheme, short, domain, quorum=scheme.fewest(len(short)))
+    fewest, drop = scheme.fewest(len(short)), {next(reversed(short)): leaves}
     try:
-        total = table.finish(leaving={next(reversed(short)): leaves})
+        total = sum_in_process(scheme, short, domain=domain, quorum=fewest, drop=drop)
     except ProtocolError:
         return False
     if _error(total, short) > total.error_bound:
@@ -87,21 +86,21 @@ def _error(total: Sum, vectors: Vectors) -> float:
     return float(np.abs(total.total - exact).max())
 
 
-def _upload_round(table: Table) -> int:
-    """In which most bytes leave the silos."""
+def _upload_round(total: InProcessSum) -> int:
+    """The round in which most bytes leave the silos."""
     return max(
-        range(1, table.round + 1),
-        key=lambda number: sum(one.sent_bytes for one in table.log if one.round == number),
+        range(1, total.rounds + 1),
+        key=lambda number: sum(one.sent_bytes for one in total.exchanges if one.round == number),
     )
 
 
-def _rows(table: Table) -> list[Row]:
+def _rows(total: InProcessSum) -> list[Row]:
     """Bytes by round and silo, seconds by party."""
-    rows = [Row(measure="aggregator_seconds", value=table.aggregator_seconds, unit="s")]
-    for number in range(table.round + 1):
-        there, stage = [one for one in table.log if one.round == number], f"round {number}"
+    rows = [Row(measure="aggregator_seconds", value=total.aggregator_seconds, unit="s")]
+    for number in range(total.rounds + 1):
+        there, stage = [one for one in total.exchanges if one.round == number], f"round {number}"
         # Of the mean silo, whoever acts in the round: where one works for all, the others do not.
-        seconds = sum(one.seconds for one in there) / len(table.silos)
+        seconds = sum(one.seconds for one in there) / len(total.sent)
         rows.append(Row(measure="silo_seconds", value=seconds, unit="s", stage=stage))
         for one in there if number else ():
             rows.append(Row(measure="sent_bytes", value=one.sent_bytes, unit="B", stage=stage, silo=one.silo))

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from siloseal.experiments.attacks import list_cheats
+from siloseal.experiments.attacks.attacked_sum import ROSTER, AttackedSum
 from siloseal.experiments.attacks.cheating import play
 from siloseal.experiments.attacks.joint_key_cheats import JointKeyOfUs
 from siloseal.experiments.attacks.joint_key_recovery import read_multiples
-from siloseal.experiments.attacks.table import ROSTER, CheatersTable
 from siloseal.experiments.attacks.upload_cheats import copies_upload
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.sums.ckks.ckks_sum import CkksSum
@@ -33,9 +33,9 @@ def unmasked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def copied_total(scheme: SecureSum) -> tuple[np.ndarray, np.ndarray]:
     """What comes of the copy, and what the victim's vector counted twice would make of the sum."""
-    table = CheatersTable(scheme)
-    (found,) = next(copies_upload(table))()
-    east, north, south, _ = (np.asarray(table.vectors[name]) for name in ROSTER)
+    attacked = AttackedSum(scheme)
+    (found,) = next(copies_upload(attacked))()
+    east, north, south, _ = (np.asarray(attacked.vectors[name]) for name in ROSTER)
     return np.asarray(found), (2 * east + north + south) % 2**20
 
 
@@ -119,6 +119,6 @@ def test_one_accomplice_more_than_the_threshold_allows_gets_two_sums(
     kind: SumKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of four silos with a threshold of three, 2t - n - 1 = 1 may be malicious. Here there are two."""
-    enlist: Callable[[CheatersTable], None] = lambda table: setattr(table, "accomplices", frozenset(ROSTER[2:]))  # noqa: E731
+    enlist: Callable[[AttackedSum], None] = lambda attacked: setattr(attacked, "accomplices", frozenset(ROSTER[2:]))  # noqa: E731
     monkeypatch.setattr(list_cheats, "enlist", enlist)
     assert play(kind, "two_lists_with_a_silo").outcome == "learnt"

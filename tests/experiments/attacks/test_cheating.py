@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from siloseal.experiments.attacks.attacked_sum import VICTIM, AttackedSum
 from siloseal.experiments.attacks.cheat_names import CHEATS, Cheat
 from siloseal.experiments.attacks.cheating import SUMS
-from siloseal.experiments.attacks.table import VICTIM, CheatersTable
 from siloseal.federation.sums.config import SumKind
 from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.secagg.config import SecAggConfig
@@ -117,8 +117,8 @@ def test_silos_that_hold_one_key_open_one_silos_vector_without_noticing(
     assert played[kind, cheat].outcome == "learnt"
 
 
-def messages(table: CheatersTable) -> dict[str, Callable[[], bytes]]:
-    words = np.asarray(table.secret)
+def messages(attacked: AttackedSum) -> dict[str, Callable[[], bytes]]:
+    words = np.asarray(attacked.secret)
     return {
         "as it is": lambda: to_array(words).SerializeToString(),
         "as floats, at an odd place": lambda: b"odd" + words.astype("<f8").tobytes(),
@@ -127,17 +127,17 @@ def messages(table: CheatersTable) -> dict[str, Callable[[], bytes]]:
 
 @pytest.mark.parametrize("way", ["as it is", "as floats, at an odd place"])
 def test_a_vector_that_stands_in_a_message_is_found(way: str) -> None:
-    table = CheatersTable(PlainSum())
-    body = messages(table)[way]()
-    assert table.stands_in(wrap(table.session, round=1, body=body))
-    table.meet(fresh_vectors=True)
-    assert not table.stands_in(wrap(table.session, round=1, body=body)), "another vector is not"
+    attacked = AttackedSum(PlainSum())
+    body = messages(attacked)[way]()
+    assert attacked.stands_in(wrap(attacked.session, round=1, body=body))
+    attacked.meet(fresh_vectors=True)
+    assert not attacked.stands_in(wrap(attacked.session, round=1, body=body)), "another vector is not"
 
 
 def test_a_table_that_nobody_cheats_at_gives_the_sum() -> None:
-    table = CheatersTable(SecAggConfig(kind="secagg").build())
-    total = table.drive(table.scheme.aggregator(table.session))
+    attacked = AttackedSum(SecAggConfig(kind="secagg").build())
+    total = attacked.drive(attacked.scheme.aggregator(attacked.session))
     assert isinstance(total, Sum)
-    np.testing.assert_array_equal(total.total, sum(table.vectors.values()) % 2**20)
-    others = sum(vector for name, vector in table.vectors.items() if name != VICTIM)
-    np.testing.assert_array_equal(table.difference(total.total, np.asarray(others)), table.secret)
+    np.testing.assert_array_equal(total.total, sum(attacked.vectors.values()) % 2**20)
+    others = sum(vector for name, vector in attacked.vectors.items() if name != VICTIM)
+    np.testing.assert_array_equal(attacked.difference(total.total, np.asarray(others)), attacked.secret)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pytest
 
+from siloseal.experiments.attacks.attacked_sum import ROSTER, AttackedSum
 from siloseal.experiments.attacks.cheating import play
-from siloseal.experiments.attacks.table import ROSTER, CheatersTable
 from siloseal.federation.errors import WrongRound
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
@@ -146,12 +146,12 @@ class Rewound:
 
 @pytest.fixture
 def rewound(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = CheatersTable.silo
+    real = AttackedSum.silo
 
-    def silo(table: CheatersTable, session: Session, me: Identity, vector: Vector) -> Rewound:
-        return Rewound(lambda: real(table, session, me, vector))
+    def silo(attacked: AttackedSum, session: Session, me: Identity, vector: Vector) -> Rewound:
+        return Rewound(lambda: real(attacked, session, me, vector))
 
-    monkeypatch.setattr(CheatersTable, "silo", silo)
+    monkeypatch.setattr(AttackedSum, "silo", silo)
 
 
 @pytest.mark.parametrize("kind", ["secagg", "secagg_plus", "ckks", "ckks_joint_key", "paillier", "ckks_one_key"])
@@ -173,10 +173,10 @@ def test_additive_sharing_would_not_if_nobody_counted_either(rewound: None, unco
 def repeating(monkeypatch: pytest.MonkeyPatch) -> None:
     """Silos that draw the same in every session."""
 
-    def silo(table: CheatersTable, session: Session, me: Identity, vector: Vector) -> SiloSide:
-        return table.scheme.silo(session, me, vector, SeededRandomness(ROSTER.index(me.name)))
+    def silo(attacked: AttackedSum, session: Session, me: Identity, vector: Vector) -> SiloSide:
+        return attacked.scheme.silo(session, me, vector, SeededRandomness(ROSTER.index(me.name)))
 
-    monkeypatch.setattr(CheatersTable, "silo", silo)
+    monkeypatch.setattr(AttackedSum, "silo", silo)
 
 
 @pytest.mark.parametrize("kind", ["additive", "secagg", "ring"])

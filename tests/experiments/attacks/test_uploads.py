@@ -6,8 +6,7 @@ Without these controls a reading that finds nothing would say nothing about the 
 import numpy as np
 import pytest
 
-from siloseal.experiments.attacks.sessions import Reals
-from siloseal.experiments.attacks.uploads import NONCE_BYTES, TAG_BYTES, ReadableSum, read_upload
+from siloseal.experiments.attacks.uploads import NONCE_BYTES, TAG_BYTES, ReadableSum, Reals, read_upload
 from siloseal.federation.sums.ckks import encryption
 from siloseal.federation.sums.ckks.config import CkksSumConfig
 from siloseal.federation.sums.ckks.parameters import Parameters

@@ -158,7 +158,7 @@ def test_a_cell_knows_its_sum_and_noise_by_their_settings(tmp_path: Path) -> Non
 
 def test_the_state_of_the_program_covers_what_computes_and_not_what_draws() -> None:
     found = {path.relative_to(ROOT / "siloseal").as_posix() for path in sources(attacks=False)}
-    assert {"experiments/traffic.py", "experiments/sum_table.py", "experiments/comparison/measurements/jobs.py",
+    assert {"experiments/traffic.py", "federation/sums/in_process.py", "experiments/comparison/measurements/jobs.py",
             "federation/sums/ckks/ckks_sum.py"} <= found  # fmt: skip
     assert not any(name.startswith(("experiments/report", "experiments/attacks")) for name in found)
     assert any(

@@ -15,9 +15,9 @@ from siloseal.experiments.comparison.measurements.noise import NoiseMeasurement
 from siloseal.experiments.comparison.measurements.sums import SumMeasurement, _rows
 from siloseal.experiments.comparison.measurements.traffic import TrafficMeasurement
 from siloseal.experiments.comparison.rows import Measured, Row
-from siloseal.experiments.sum_table import Table
 from siloseal.federation.job.job import Job
 from siloseal.federation.sums.config import SecureSumConfig
+from siloseal.federation.sums.in_process import sum_in_process
 from siloseal.federation.sums.ring.config import RingSumConfig
 from siloseal.federation.sums.session import RealDomain
 from siloseal.runs.summary import read_run
@@ -59,10 +59,9 @@ def test_a_cell_of_a_job_tells_what_its_run_says(tmp_path: Path, small_job: Call
 def test_a_silos_seconds_are_those_of_the_mean_silo() -> None:
     """In a ring one silo works at a time: a round's work, shared by all, adds up to what the silos did."""
     vectors = {f"silo{number}": np.zeros(2000) for number in range(8)}
-    table = Table(RingSumConfig(kind="ring").build(), vectors, RealDomain(2000, 8.0))
-    table.finish()
-    a_silo = sum(row.value for row in _rows(table) if row.measure == "silo_seconds")
-    assert 8 * a_silo == pytest.approx(sum(one.seconds for one in table.log))
+    total = sum_in_process(RingSumConfig(kind="ring").build(), vectors, domain=RealDomain(2000, 8.0))
+    a_silo = sum(row.value for row in _rows(total) if row.measure == "silo_seconds")
+    assert 8 * a_silo == pytest.approx(sum(one.seconds for one in total.exchanges))
 
 
 def test_the_memory_of_a_sum_is_its_own_whatever_the_program_that_started_it_had(tmp_path: Path) -> None:

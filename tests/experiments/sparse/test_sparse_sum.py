@@ -11,7 +11,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 
 from siloseal.experiments.sparse.lookup_table import Message, TableShape
-from siloseal.experiments.sparse.sparse_sum import SparseSum, attempt_session, run_sparse_sum, sparse_contribution
+from siloseal.experiments.sparse.sparse_sum import (
+    SparseSum,
+    attempt_session,
+    run_sparse_sum,
+    sparse_contribution,
+    sparse_sum_in_process,
+)
 from siloseal.federation.errors import (
     DomainError,
     ProtocolError,
@@ -25,6 +31,8 @@ from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.additive.additive_sum import AdditiveSum
 from siloseal.federation.sums.ckks.ckks_sum import CkksSum
 from siloseal.federation.sums.driving import Ask, run_sum
+from siloseal.federation.sums.in_process import InProcess
+from siloseal.federation.sums.new_session import new_session
 from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.ring.ring_sum import RingSum
 from siloseal.federation.sums.secagg.secagg_sum import SecAggSum
@@ -50,29 +58,28 @@ MULTISET = Counter({(7, 1): 4, (7, 2): 1, (2**40 - 1, 2**16 - 1): 1, (0, 0): 1})
 
 
 def session_of(scheme: SecureSum, shape: TableShape = SHAPE, *, id: int = 0, quorum: int = 4) -> Session:
-    keys = tuple(IDENTITIES[silo].public for silo in ROSTER)
-    return Session(bytes([id]) * 32, ROSTER, shape.domain, scheme.name, quorum, keys)
+    return new_session(scheme, IDENTITIES, shape.domain, quorum=quorum, session_id=bytes([id]) * 32)
 
 
 class Consortium:
-    """The silos of one sparse sum, and every session that they were asked to join."""
+    """The silos of one sparse sum, and every session that they were asked to join; one without messages is absent."""
 
     def __init__(self, scheme: SecureSum, shape: TableShape, messages: Mapping[str, list[Message]]) -> None:
         self.scheme, self.shape, self.messages = scheme, shape, messages
         self.sessions = list[Session]()
 
     def contribution(self, session: Session, silo: str) -> NDArray[np.int64]:
-        return sparse_contribution(session, self.shape, self.messages[silo])
+        return sparse_contribution(session, self.shape, self.messages.get(silo, []))
 
     def ask_for(self, session: Session) -> Ask:
         self.sessions.append(session)
-        sides = {
-            silo: self.scheme.silo(
-                session, IDENTITIES[silo], self.contribution(session, silo), SeededRandomness(number)
-            )
-            for number, silo in enumerate(self.messages)
-        }
-        return lambda requests: {silo: sides[silo].answer(requests[silo]) for silo in sides if silo in requests}
+        tables = {silo: self.contribution(session, silo) for silo in ROSTER}
+        parties = InProcess(
+            self.scheme, tables, domain=session.domain, quorum=session.quorum, identities=IDENTITIES,
+            session_id=session.id, randomness=lambda silo: SeededRandomness(ROSTER.index(silo)),
+        )  # fmt: skip
+        assert parties.session == session
+        return lambda requests: parties.answer({silo: requests[silo] for silo in self.messages if silo in requests})
 
     def run(self, first: Session, *, attempts: int = 3) -> SparseSum:
         return run_sparse_sum(self.scheme, first, self.shape, self.ask_for, attempts=attempts)
@@ -102,6 +109,9 @@ class TestOverEverySum:
     def test_the_multiset_of_all_silos_messages_comes_out(self, scheme: SecureSum) -> None:
         result = Consortium(scheme, SHAPE, MESSAGES).run(session_of(scheme))
         assert result == SparseSum(MULTISET, ROSTER, attempts=1)
+
+    def test_one_call_has_all_parties_in_one_process(self, scheme: SecureSum) -> None:
+        assert sparse_sum_in_process(scheme, MESSAGES, SHAPE) == SparseSum(MULTISET, ROSTER, attempts=1)
 
     def test_nobody_has_anything_to_say(self, scheme: SecureSum) -> None:
         result = Consortium(scheme, PAIR, {silo: [] for silo in ROSTER}).run(session_of(scheme, PAIR))

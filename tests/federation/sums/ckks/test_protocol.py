@@ -5,11 +5,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from siloseal.experiments.sum_table import Table as AnyTable
 from siloseal.federation.errors import DomainError, WrongRound
 from siloseal.federation.sums.ckks.ckks_sum import CkksSum
 from siloseal.federation.sums.ckks.config import CkksSumConfig
 from siloseal.federation.sums.ckks.parameters import derive
+from siloseal.federation.sums.in_process import sum_in_process
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.session import IntegerDomain, RealDomain
 from siloseal.federation.transport.wire import masked_pb2 as pb
@@ -94,20 +94,18 @@ def test_a_silo_that_forgot_its_session_uploads_nothing(table: Table) -> None:
 @pytest.mark.parametrize("length", [1, 63, 577, 20_000])
 @pytest.mark.parametrize("bits", [8, 28, 40])
 def test_any_length_and_precision_gives_the_sum(length: int, bits: int) -> None:
-
     draw = np.random.default_rng(length)
     vectors = {name: draw.uniform(-1, 1, length) for name in NAMES}
-    result = AnyTable(CkksSum(bits), vectors, RealDomain(length, 1.0)).finish()
+    result = sum_in_process(CkksSum(bits), vectors, domain=RealDomain(length, 1.0))
     assert np.abs(result.total - np.sum(list(vectors.values()), axis=0)).max() <= result.error_bound
     assert result.error_bound < 4 * 2.0**-bits
 
 
 @pytest.mark.parametrize("modulus", [2, 3, 10**6, 2**40, 2**57])
 def test_any_modulus_gives_the_exact_sum(modulus: int) -> None:
-
     draw = np.random.default_rng(3)
     vectors = {name: draw.integers(0, modulus, 130) for name in NAMES}
-    result = AnyTable(CkksSum(), vectors, IntegerDomain(130, modulus)).finish()
+    result = sum_in_process(CkksSum(), vectors, domain=IntegerDomain(130, modulus))
     exact = [sum(int(vector[place]) for vector in vectors.values()) % modulus for place in range(130)]
     assert result.total.tolist() == exact
 

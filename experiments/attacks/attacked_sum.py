@@ -1,4 +1,4 @@
-"""All parties of one secure sum at one table: real silos' sides, and every message in the aggregator's hand."""
+"""A secure sum under attack: real silos' sides, and an aggregator that sends them what it likes and hears all."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -10,6 +10,7 @@ from siloseal.federation.errors import DomainError, ProtocolError
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.fixed_point import FixedPointSum
+from siloseal.federation.sums.new_session import new_session
 from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, Session, Vector
 from siloseal.federation.transport.wire import sums_pb2 as pb
@@ -36,7 +37,7 @@ class DoesNotApply(Exception):
     """There is nothing to try in this scheme: the aggregator has nothing to send, or nothing to compute from."""
 
 
-class CheatersTable:
+class AttackedSum:
     """One session, its silos with vectors that nobody else knows, and all that the aggregator has heard of them."""
 
     def __init__(self, scheme: SecureSum, domain: Domain | None = None) -> None:
@@ -60,9 +61,9 @@ class CheatersTable:
         if fresh_vectors:
             self.earlier, self.vectors = self.secret, {name: self._draw() for name in ROSTER}
             self.heard.clear()
-        names, keys = tuple(roster), tuple(self.identities[name].public for name in roster)
-        self.session = Session(SecureRandomness().bits(32), names, self.domain, self.scheme.name, QUORUM, keys)
-        self.silos = {name: self.silo(self.session, self.identities[name], self.vectors[name]) for name in names}
+        there = {name: self.identities[name] for name in roster}
+        self.session = new_session(self.scheme, there, self.domain, quorum=QUORUM)
+        self.silos = {name: self.silo(self.session, me, self.vectors[name]) for name, me in there.items()}
 
     @property
     def integers(self) -> SecureSum:
