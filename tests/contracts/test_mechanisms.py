@@ -12,18 +12,17 @@ from siloseal.federation.privacy.mechanisms.integer_noise import Binomial, Discr
 from siloseal.federation.privacy.mechanisms.lattice import LatticeNoise
 from siloseal.federation.privacy.mechanisms.pbm import PoissonBinomial
 from siloseal.federation.randomness import Randomness, SecureRandomness, SeededRandomness
-from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.additive.config import AdditiveSumConfig
 from siloseal.federation.sums.ckks.config import CkksSumConfig
-from siloseal.federation.sums.driving import run_sum
+from siloseal.federation.sums.in_process import sum_in_process
 from siloseal.federation.sums.noisy_sum import NoisySum
 from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.secagg.config import SecAggConfig
 from siloseal.federation.sums.secure_sum import SecureSum, Sum
 from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session
+from tests.federation.sums.recorded import identity
 
 SILOS = 4
-IDENTITIES = [Identity.create(f"silo{number}") for number in range(SILOS)]
 DOMAIN = RealDomain(length=16_384, bound=4.0)
 
 ALL_MECHANISMS: dict[str, tuple[Mechanism, float]] = {
@@ -51,19 +50,12 @@ def total(
     mechanism: Mechanism, inner: SecureSum, sources: list[Randomness], *, absent: int = 0, quorum: int = SILOS
 ) -> Sum:
     """The sum of four vectors of norm 1/2, all but the last `absent` of which come in."""
-    scheme = NoisySum(mechanism, inner, SeededRandomness(99))
-    roster, keys = tuple(identity.name for identity in IDENTITIES), tuple(one.public for one in IDENTITIES)
-    session = Session(bytes(32), roster, DOMAIN, scheme.name, quorum, keys)
-    sides = {
-        identity.name: scheme.silo(session, identity, vector(), source)
-        for identity, source in zip(IDENTITIES, sources, strict=True)
-    }
-    present = roster[: SILOS - absent]
-    return run_sum(
-        scheme,
-        session,
-        lambda messages: {silo: sides[silo].answer(message) for silo, message in messages.items() if silo in present},
-    )
+    scheme, names = NoisySum(mechanism, inner, SeededRandomness(99)), [f"silo{number}" for number in range(SILOS)]
+    return sum_in_process(
+        scheme, dict.fromkeys(names, vector()), domain=DOMAIN, quorum=quorum, session_id=bytes(32),
+        identities={name: identity(name) for name in names},
+        drop=dict.fromkeys(names[SILOS - absent :], 1), randomness=dict(zip(names, sources, strict=True)).__getitem__,
+    )  # fmt: skip
 
 
 def vector() -> np.ndarray:

@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 
 from siloseal.experiments.secagg_traffic import expansion, traffic_bits
-from siloseal.federation.randomness import SecureRandomness
-from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.in_process import sum_in_process
 from siloseal.federation.sums.secagg.config import SecAggConfig
-from siloseal.federation.sums.secure_sum import Sum
-from siloseal.federation.sums.session import RealDomain, Session
+from siloseal.federation.sums.session import RealDomain
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "masked_sums.json").read_text())
 ROWS = [row for row in VECTORS if row["name"] == "secagg.expansion_factor"]
@@ -34,22 +32,11 @@ def test_a_hundred_silos_send_what_the_formula_says_within_a_twentieth() -> None
     """Entries of 16 bits; each silo's messages, both ways, as they are on the wire."""
     silos, entries = 100, 300_000
     scheme = SecAggConfig(kind="secagg", precision_bits=15).build()
-    roster = tuple(f"silo-{number:03d}" for number in range(silos))
-    identities = {name: Identity.create(name) for name in roster}
-    domain = RealDomain(entries, 1.0)
-    keys = tuple(identity.public for identity in identities.values())
-    session = Session(bytes(32), roster, domain, scheme.name, silos, keys)
     vector = np.linspace(-1, 1, entries)
-    sides = {name: scheme.silo(session, identities[name], vector, SecureRandomness()) for name in roster}
-    side = scheme.aggregator(session)
-    counted = dict.fromkeys(roster, 0)
-    step = side.open()
-    while not isinstance(step, Sum):
-        replies = {name: sides[name].answer(message) for name, message in step.items()}
-        for name, message in step.items():
-            counted[name] += len(message) + len(replies[name])
-        step = side.advance(replies)
-    assert np.abs(step.total - silos * vector).max() <= step.error_bound
+    vectors = dict.fromkeys((f"silo-{number:03d}" for number in range(silos)), vector)
+    result = sum_in_process(scheme, vectors, domain=RealDomain(entries, 1.0))
+    assert np.abs(result.total - silos * vector).max() <= result.error_bound
+    counted = {name: result.sent[name] + result.received[name] for name in vectors}
     expected = traffic_bits(silos=silos, entries=entries, entry_bits=16) / 8
     assert max(abs(found / expected - 1) for found in counted.values()) < 0.05
     assert min(counted.values()) > expected, "it counts no signatures, seals or framing"

@@ -119,6 +119,8 @@ class _PlainAggregator:
         return entry_bytes * self._session.domain.length + _FRAMING_BYTES
 
     def check(self, silo: str, reply: bytes) -> None:
+        if silo not in self._session.roster:
+            raise DomainError(f"{silo} answered, but is not on the roster {self._session.roster}")
         require_at_most(self.largest, silo, reply)
         self._contribution(reply)
 

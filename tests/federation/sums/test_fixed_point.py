@@ -18,16 +18,17 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.weighting import mean_of, weigh, weighted_domain
 from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtSilo
 from siloseal.federation.randomness import SecureRandomness, SeededRandomness
-from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.additive.additive_sum import AdditiveSum
 from siloseal.federation.sums.additive.sides import AdditiveSilo, shared_ring
 from siloseal.federation.sums.fixed_point import FixedPoint, FixedPointSum, largest_point, to_points
+from siloseal.federation.sums.in_process import InProcess, sum_in_process
 from siloseal.federation.sums.noisy_sum import NoisySum
 from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.secure_sum import SecureSum, Sum
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, Session, Vector
 from siloseal.federation.transport.wire import sums_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
+from tests.federation.sums.recorded import Recorded
 
 SLACK = 1 + 2.0**-23
 """So far may an entry pass the bound, by rounding in single precision."""
@@ -57,29 +58,6 @@ def error_of(result: Sum, vectors: list[NDArray[np.float64]]) -> float:
     """The largest one, without rounding of its own."""
     found = zip(result.total.tolist(), exact(vectors), strict=True)
     return float(max(abs(Fraction(value) - true) for value, true in found))
-
-
-class Parties:
-    """The silos of one sum, and what the aggregator hears of them."""
-
-    def __init__(self, scheme: SecureSum, domain: Domain, contributions: Mapping[str, Vector]) -> None:
-        self.scheme = scheme
-        self.identities = {silo: Identity.create(silo) for silo in contributions}
-        keys = tuple(identity.public for identity in self.identities.values())
-        self.session = Session(bytes(32), tuple(contributions), domain, scheme.name, len(keys), keys)
-        self.silos = {
-            silo: scheme.silo(self.session, self.identities[silo], vector, SeededRandomness(number))
-            for number, (silo, vector) in enumerate(contributions.items())
-        }
-        self.heard = list[dict[str, bytes]]()
-
-    def run(self) -> Sum:
-        side = self.scheme.aggregator(self.session)
-        step: Mapping[str, bytes] | Sum = side.open()
-        while not isinstance(step, Sum):
-            self.heard.append({silo: self.silos[silo].answer(message) for silo, message in step.items()})
-            step = side.advance(self.heard[-1])
-        return step
 
 
 class TestTheGrid:
@@ -200,7 +178,7 @@ class TestTheModulus:
     @pytest.mark.parametrize("sign", [1, -1])
     def test_is_not_passed_by_a_sum_of_a_thousand_silos_either(self, sign: int) -> None:
         contributions = {f"silo{number:04d}": np.full(2, sign * 3.7) for number in range(1000)}
-        result = Parties(FixedPointSum(PlainSum(), 40), RealDomain(2, 3.7), contributions).run()
+        result = sum_in_process(FixedPointSum(PlainSum(), 40), contributions, domain=RealDomain(2, 3.7))
         assert np.abs(result.total - sign * 3700.0).max() <= result.error_bound < 1e-8
 
     @pytest.mark.parametrize(
@@ -243,12 +221,12 @@ class TestTheWayBack:
     def test_refuses_the_sum_with_a_silo_that_sent_more_than_its_domain_has(self, excess: int, refused: bool) -> None:
         """All entries are as large as they may be, and one silo's are a step beyond that."""
         domain, scheme = RealDomain(3, 1.0), FixedPointSum(AdditiveSum(), 20)
-        parties = Parties(scheme, domain, dict.fromkeys("abc", np.full(3, SLACK)))
+        parties = InProcess(scheme, dict.fromkeys("abc", np.full(3, SLACK)), domain=domain)
         inner = replace(parties.session, domain=FixedPoint(20).domain(domain, 3))
         points = np.full(3, largest_point(20) + excess)
         parties.silos["b"] = AdditiveSum().silo(inner, parties.identities["b"], points, SeededRandomness(9))
         with pytest.raises(OpeningFailed) if refused else nullcontext():
-            parties.run()
+            parties.finish()
 
     def test_is_for_reals_only(self) -> None:
         session = session_of(IntegerDomain(3, 2**20), 2)
@@ -274,17 +252,15 @@ class TestASumThatCarriesBoth:
         domain = IntegerDomain(200, 1000)
         vectors = {silo: np.random.default_rng(number).integers(0, 1000, 200) for number, silo in enumerate("abc")}
         scheme = FixedPointSum(AdditiveSum(), 20)
-        result = Parties(scheme, domain, vectors).run()
+        result = sum_in_process(scheme, vectors, domain=domain)
         np.testing.assert_array_equal(result.total, np.sum(list(vectors.values()), axis=0) % 1000)
         assert result.error_bound == 0
         assert scheme.grid(domain) == 0
         assert scheme.describe(domain, 3) == AdditiveSum().describe(domain, 3)
 
     def test_makes_the_integer_sums_own_sides_for_integers(self) -> None:
-        identity, domain = Identity.create("a"), IntegerDomain(2, 1000)
-        session = Session(bytes(32), ("a", "b"), domain, "any", 2, (identity.public, bytes(32)))
-        side = FixedPointSum(AdditiveSum(), 20).silo(session, identity, np.array([7, 9]), SeededRandomness(0))
-        assert isinstance(side, AdditiveSilo)
+        parties = InProcess(FixedPointSum(AdditiveSum(), 20), [np.array([7, 9])] * 2, domain=IntegerDomain(2, 1000))
+        assert all(isinstance(side, AdditiveSilo) for side in parties.silos.values())
 
     def test_says_how_precise_it_is_for_reals(self) -> None:
         rows = FixedPointSum(AdditiveSum(), 20).describe(RealDomain(3, 4.0), 3)
@@ -312,7 +288,7 @@ class TestHiddenWeights:
 
     def test_give_the_weighted_mean(self) -> None:
         vectors = self.vectors()
-        result = Parties(self.SCHEME, self.DOMAIN, self.contributions(vectors)).run()
+        result = sum_in_process(self.SCHEME, self.contributions(vectors), domain=self.DOMAIN)
         expected = np.average(list(vectors.values()), axis=0, weights=list(self.WEIGHTS.values()))
         # The numerator is off by its bound, and so is the sum of the weights, which are 0.484 together.
         assert np.abs(mean_of(result.total) - expected).max() <= result.error_bound * (1 + 2.0) / 0.484 < 1e-6
@@ -320,15 +296,15 @@ class TestHiddenWeights:
     def test_are_told_to_nobody_in_clear(self) -> None:
         """Neither in the bytes that the aggregator hears, nor as an entry of an upload; by chance with 1e-7."""
         contributions = self.contributions(self.vectors())
-        parties = Parties(self.SCHEME, self.DOMAIN, contributions)
+        parties = Recorded(self.SCHEME, contributions, self.DOMAIN)
         parties.run()
-        heard = [reply for replies in parties.heard for reply in replies.values()]
+        heard = [reply for replies in parties.said for reply in replies.values()]
         ring = shared_ring(FixedPoint(28).domain(self.DOMAIN, 3), 3)
         for silo, weight in self.WEIGHTS.items():
             assert not any(np.float64(weight / 100_000).tobytes() in reply for reply in heard)
             vector = np.asarray(contributions[silo], dtype=np.float64)
             points = FixedPoint(28).encode(vector, parties.session, SeededRandomness(0))
-            upload = ring.values(ring.unpack(decode(pb.SumMessage, parties.heard[-1][silo]).body))
+            upload = ring.values(ring.unpack(decode(pb.SumMessage, parties.said[-1][silo]).body))
             assert points[-1] not in upload
             assert not (points == upload).any()
 

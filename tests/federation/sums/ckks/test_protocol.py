@@ -1,94 +1,68 @@
-"""The encrypted sum from the first message to the total. What it shares with SecAgg is tested there, for both."""
+"""The encrypted sum from the first message to the total. What it shares with SecAgg is tested there, for both.
+
+What it shares with every sum is in tests/contracts.
+"""
 
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from siloseal.federation.errors import DomainError, WrongRound
+from siloseal.federation.errors import DomainError
 from siloseal.federation.sums.ckks.ckks_sum import CkksSum
 from siloseal.federation.sums.ckks.config import CkksSumConfig
 from siloseal.federation.sums.ckks.parameters import derive
 from siloseal.federation.sums.in_process import sum_in_process
 from siloseal.federation.sums.secagg.plan import Round
-from siloseal.federation.sums.session import IntegerDomain, RealDomain
-from siloseal.federation.transport.wire import masked_pb2 as pb
+from siloseal.federation.sums.session import RealDomain
+from siloseal.federation.transport.wire import masked_pb2
 from siloseal.federation.transport.wire.codec import decode
 
-from .conftest import NAMES, Table
+from .conftest import NAMES, Parties
 
-TableOf = Callable[..., Table]
+PartiesOf = Callable[..., Parties]
 
 
-def test_a_total_is_within_its_bound(table: Table) -> None:
-    result = table.run()
+def test_a_total_is_within_its_bound(parties: Parties) -> None:
+    result = parties.run()
     assert result.contributors == NAMES
-    assert 0 < np.abs(result.total - table.total(*NAMES)).max() <= result.error_bound < 2e-5
+    assert 0 < np.abs(result.total - parties.total(*NAMES)).max() <= result.error_bound < 2e-5
 
 
 @pytest.mark.parametrize("number", Round)
 def test_a_silo_that_falls_silent_is_left_out_before_its_upload_and_stays_in_after_it(
-    table: Table, number: Round
+    parties: Parties, number: Round
 ) -> None:
-    result = table.run(silent={"south": number})
+    result = parties.run(silent={"south": number})
     there = NAMES if number > Round.UPLOAD else tuple(name for name in NAMES if name != "south")
     assert result.contributors == there
-    assert np.abs(result.total - table.total(*there)).max() <= result.error_bound
+    assert np.abs(result.total - parties.total(*there)).max() <= result.error_bound
 
 
-@pytest.mark.parametrize("number", Round)
-@pytest.mark.parametrize("fresh", [False, True], ids=["same randomness", "fresh randomness"])
-def test_a_silo_that_was_killed_goes_on_from_its_state(table: Table, number: Round, fresh: bool) -> None:
+@pytest.mark.parametrize("number", [number for number in Round if number])
+@pytest.mark.parametrize("seed", [0, 9], ids=["same randomness", "fresh randomness"])
+def test_a_silo_that_was_killed_goes_on_from_its_state(parties: Parties, number: Round, seed: int) -> None:
     """Before the upload it draws another key share, which nobody has seen the first of."""
-
-    def kill(now: Round, replies: dict[str, bytes]) -> dict[str, bytes]:
-        if now == number - 1:
-            state = table.silos["north"].state()
-            table.silos["north"] = table.silo("north", seed=9 if fresh else 0)
-            table.silos["north"].restore(state)
-        return replies
-
-    result = table.run(carry=kill)
-    assert np.abs(result.total - table.total(*NAMES)).max() <= result.error_bound
+    parties.run_until(number)
+    parties.restart("north", parties.randomness_of("north", seed=seed))
+    result = parties.run()
+    assert np.abs(result.total - parties.total()).max() <= result.error_bound
 
 
-def test_after_the_upload_neither_key_share_nor_vector_is_left_at_the_silo(table: Table) -> None:
-    left = dict[str, bytes]()
-
-    def look(number: Round, replies: dict[str, bytes]) -> dict[str, bytes]:
-        if number == Round.UPLOAD:
-            silo = table.silos["north"]
-            assert silo.__dict__["_key_share"] is None
-            assert silo.__dict__["_values"].size == 0
-            assert silo.__dict__["_words"].size == 0
-            left["state"] = silo.state()
-        return replies
-
-    table.run(carry=look)
-    state = decode(pb.MaskedSiloState, left["state"])
+def test_after_the_upload_neither_key_share_nor_vector_is_left_at_the_silo(parties: Parties) -> None:
+    parties.run_until(Round.CONFIRM)
+    kept = parties.silos["north"].__dict__
+    assert kept["_key_share"] is None
+    assert kept["_values"].size == 0
+    assert kept["_words"].size == 0
+    state = decode(masked_pb2.MaskedSiloState, parties.states[Round.UPLOAD]["north"])
     assert [state.channel_key, state.mask_key, state.seed] == [b""] * 3
 
 
-def test_a_key_share_is_never_in_the_state(table: Table) -> None:
+def test_a_key_share_is_never_in_the_state(parties: Parties) -> None:
     """It is drawn again after a crash: the longest state holds shares of others, and is shorter than a key share."""
-    sizes = list[int]()
-
-    def look(number: Round, replies: dict[str, bytes]) -> dict[str, bytes]:
-        sizes.append(len(table.silos["north"].state()))
-        return replies
-
-    table.run(carry=look)
-    assert max(sizes) < table.parameters.key_bytes / 4
-
-
-def test_a_silo_that_forgot_its_session_uploads_nothing(table: Table) -> None:
-    def forget(number: Round, replies: dict[str, bytes]) -> dict[str, bytes]:
-        if number == Round.SHARE:
-            table.silos["north"].forget()
-        return replies
-
-    with pytest.raises(WrongRound):
-        table.run(carry=forget)
+    parties.run()
+    assert max(len(states["north"]) for states in parties.states) < parties.parameters.key_bytes / 4
 
 
 @pytest.mark.parametrize("length", [1, 63, 577, 20_000])
@@ -99,15 +73,6 @@ def test_any_length_and_precision_gives_the_sum(length: int, bits: int) -> None:
     result = sum_in_process(CkksSum(bits), vectors, domain=RealDomain(length, 1.0))
     assert np.abs(result.total - np.sum(list(vectors.values()), axis=0)).max() <= result.error_bound
     assert result.error_bound < 4 * 2.0**-bits
-
-
-@pytest.mark.parametrize("modulus", [2, 3, 10**6, 2**40, 2**57])
-def test_any_modulus_gives_the_exact_sum(modulus: int) -> None:
-    draw = np.random.default_rng(3)
-    vectors = {name: draw.integers(0, modulus, 130) for name in NAMES}
-    result = sum_in_process(CkksSum(), vectors, domain=IntegerDomain(130, modulus))
-    exact = [sum(int(vector[place]) for vector in vectors.values()) % modulus for place in range(130)]
-    assert result.total.tolist() == exact
 
 
 @pytest.mark.parametrize(("length", "silos", "bits", "floor"), [(10**6, 10, 16, 2.54), (10**6, 10, 28, 4.04)])

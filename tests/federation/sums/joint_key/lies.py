@@ -6,50 +6,53 @@ from typing import Any
 import pytest
 
 from siloseal.federation.errors import ProtocolError, WrongRound
+from siloseal.federation.sums.in_process import Hook
 from siloseal.federation.sums.joint_key.statements import OPEN
-from siloseal.federation.transport.wire import sums_pb2 as pb
-from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
+from siloseal.federation.transport.wire import sums_pb2
+from siloseal.federation.transport.wire.codec import decode, unwrap
 
-Table = Any  # of conftest.py
-TableOf = Callable[..., Any]
+from .conftest import Parties
+
 Change = Callable[[Any], None]
 
-FULL = range(7)
+
+def lie(round: int, victim: str, change: Change, kind: type = sums_pb2.Pieces) -> Hook:
+    """Changes what `victim` is told in this round."""
+
+    def tell(number: int, silo: str, body: bytes) -> bytes:
+        return changed(body, change, kind) if (number, silo) == (round, victim) else body
+
+    return tell
 
 
-def lie(table: Table, round: int, victim: str, change: Change, kind: type = pb.Pieces) -> Callable[..., bytes]:
-    """Carries messages, but changes the one to `victim` in this round."""
-
-    def carry(number: int, silo: str, message: bytes) -> bytes:
-        if (number, silo) != (round, victim):
-            return message
-        body = decode(kind, unwrap(table.session, round=2 * round, data=message))
-        change(body)
-        return wrap(table.session, round=2 * round, body=body.SerializeToString())
-
-    return carry
+def changed(body: bytes, change: Change, kind: type = sums_pb2.Pieces) -> bytes:
+    message = decode(kind, body)
+    change(message)
+    return bytes(message.SerializeToString())
 
 
-def piece_of(pieces: pb.Pieces, silo: str) -> pb.Piece:
+def piece_of(pieces: sums_pb2.Pieces, silo: str) -> sums_pb2.Piece:
     return next(piece for piece in pieces.pieces if piece.silo == silo)
 
 
-def refused(table: Table, error: type[ProtocolError], round: int, change: Change, kind: type = pb.Pieces) -> None:
+def refused(
+    parties: Parties, error: type[ProtocolError], round: int, change: Change, kind: type = sums_pb2.Pieces
+) -> None:
     """`east` itself refuses the changed message, and answers nothing more in the session."""
     silent = {"north": OPEN} if round > OPEN else {}
-    right = table.run(rounds=round, silent=silent)["east"]
-    wrong = lie(table, round, "east", change, kind)(round, "east", right)
-    assert wrong != right
+    asked = parties.run_until(round, silent=silent)["east"]
+    right = unwrap(parties.session, round=2 * round, data=asked)
+    assert changed(right, change, kind) != right
     with pytest.raises(error):
-        table.silos["east"].answer(wrong)
+        parties.tell(round, "east", changed(right, change, kind))
     with pytest.raises(WrongRound):
-        table.silos["east"].answer(right)
+        parties.tell(round, "east", right)
 
 
 def altered(kind: type, field: str, at: int = 5) -> Change:
     """Flips one bit in a field of what `north` is said to have said."""
 
-    def change(pieces: pb.Pieces) -> None:
+    def change(pieces: sums_pb2.Pieces) -> None:
         piece = piece_of(pieces, "north")
         said = decode(kind, piece.data)
         holder, name = (said.share, field.removeprefix("share.")) if field.startswith("share.") else (said, field)
@@ -61,12 +64,12 @@ def altered(kind: type, field: str, at: int = 5) -> Change:
     return change
 
 
-def doubled(pieces: pb.Pieces) -> None:
+def doubled(pieces: sums_pb2.Pieces) -> None:
     pieces.pieces.append(piece_of(pieces, "north"))
 
 
 def without(*silos: str) -> Change:
-    def change(pieces: pb.Pieces) -> None:
+    def change(pieces: sums_pb2.Pieces) -> None:
         kept = [piece for piece in pieces.pieces if piece.silo not in silos]
         del pieces.pieces[:]
         pieces.pieces.extend(kept)
@@ -74,10 +77,10 @@ def without(*silos: str) -> Change:
     return change
 
 
-def renamed(pieces: pb.Pieces) -> None:
+def renamed(pieces: sums_pb2.Pieces) -> None:
     piece_of(pieces, "north").silo = "mallory"
 
 
-def swapped(pieces: pb.Pieces) -> None:
+def swapped(pieces: sums_pb2.Pieces) -> None:
     north, west = piece_of(pieces, "north"), piece_of(pieces, "west")
     north.data, west.data = west.data, north.data

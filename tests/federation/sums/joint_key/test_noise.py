@@ -20,7 +20,7 @@ from siloseal.federation.sums.seal.ring import Ring
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import RealDomain
 
-Table = Any  # of conftest.py
+from .conftest import Parties
 
 
 def noise_of_a_sum(sizes: Parameters, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
@@ -85,7 +85,9 @@ def test_flooding_is_as_wide_as_the_statistical_distance_asks(monkeypatch: pytes
     assert np.abs(noise).sum() / 2.0 ** (sizes.flooding_bits + 1) < sizes.statistical_distance <= 2**-40
 
 
-def test_an_opening_without_the_flooding_would_show_the_noise(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_opening_without_the_flooding_would_show_the_noise(
+    parties: Parties, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """So the flooding is really added: what all silos open together reaches half of what it should, at least."""
     opened = list[np.ndarray]()
     draw = keys.draw_flooding
@@ -95,8 +97,8 @@ def test_an_opening_without_the_flooding_would_show_the_noise(table: Table, monk
         return opened[-1]
 
     monkeypatch.setattr(keys, "draw_flooding", keep)
-    assert isinstance(table.run(), Sum)
-    sizes = table.scheme.parameters(table.domain, 4)
+    assert isinstance(parties.run(), Sum)
+    sizes = parties.scheme.parameters(parties.session.domain, 4)
     assert len(opened) == 4
     first, second = (int(prime) for prime in ring_of(sizes.degree).primes[:2])
     for flooding in opened:
@@ -109,7 +111,7 @@ def test_an_opening_without_the_flooding_would_show_the_noise(table: Table, monk
 @pytest.mark.parametrize("degree", sorted(PRIMES))
 @pytest.mark.parametrize("worst", [-1, 1])
 def test_the_floor_swallows_the_worst_flooding_noise_and_rounding(
-    degree: int, worst: int, table: Table, monkeypatch: pytest.MonkeyPatch
+    degree: int, worst: int, parties: Parties, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All silos flood with the extreme value in every coefficient, and the sum still comes out exactly."""
     monkeypatch.setattr(parameters, "PRIMES", {degree: PRIMES[degree]})
@@ -121,15 +123,14 @@ def test_the_floor_swallows_the_worst_flooding_noise_and_rounding(
         return np.repeat(np.repeat(row[None, :, None], count, axis=0), ring.degree, axis=2)
 
     monkeypatch.setattr(keys, "draw_flooding", extreme)
-    result = table.run()
-    assert isinstance(result, Sum)
-    assert table.scheme.parameters(table.domain, 4).degree == degree
-    assert np.abs(result.total - table.total(*table.roster)).max() <= result.error_bound
+    result = parties.run()
+    assert parties.scheme.parameters(parties.session.domain, 4).degree == degree
+    assert np.abs(result.total - parties.total(*parties.roster)).max() <= result.error_bound
 
 
-def test_the_error_stays_within_its_bound_and_the_bound_is_half_a_step_each(table_of: Callable[..., Any]) -> None:
-    table = table_of(6)
-    result = table.run()
-    error = np.abs(result.total - table.total(*table.roster)).max()
+def test_the_error_stays_within_its_bound_and_the_bound_is_half_a_step_each(parties_of: Callable[..., Parties]) -> None:
+    parties = parties_of(6)
+    result = parties.run()
+    error = np.abs(result.total - parties.total(*parties.roster)).max()
     assert result.error_bound == pytest.approx(6 * 4.0 * 2.0**-21, rel=2e-6)
     assert result.error_bound / 2**6 < error <= result.error_bound

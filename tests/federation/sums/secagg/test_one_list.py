@@ -9,11 +9,10 @@ from siloseal.federation.errors import DomainError, QuorumLost
 from siloseal.federation.sums.secagg.graph import Shape, find_shape, whole_silos
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.secagg.secagg_sum import RandomRing
-from siloseal.federation.sums.secure_sum import Sum
-from siloseal.federation.transport.wire import sums_pb2 as pb
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
 
-from .conftest import Table
+from .conftest import Parties
 
 PLACES = 14
 
@@ -76,20 +75,19 @@ def test_every_shape_fulfils_the_inequalities_of_the_derivation(silos: int, corr
 
 def test_the_edge_case_is_where_nobody_may_drop_out_and_there_a_silo_needs_all_sealed_shares() -> None:
     ring = RandomRing(dropout=0.0)
-    table = Table(100, ring=ring)
+    parties = Parties(100, ring=ring)
     shape = ring.shape(100)
     c = most_corrupted(shape, 100, ring.corrupt, ring.security_bits)
     assert (shape.degree, shape.threshold) == (2 * c + 2, 2 * c + 2)
-    requests = table.run(until=Round.UPLOAD)
-    assert not isinstance(requests, Sum)
-    sealed = decode(pb.Pieces, unwrap(table.session, round=2 * Round.UPLOAD, data=requests["silo000"]))
+    requests = parties.run_until(Round.UPLOAD)
+    sealed = decode(sums_pb2.Pieces, unwrap(parties.session, round=2 * Round.UPLOAD, data=requests["silo000"]))
     assert len(sealed.pieces) == shape.degree
     sealed.pieces.pop()
     with pytest.raises(QuorumLost):
-        table.silos["silo000"].answer(
-            wrap(table.session, round=2 * Round.UPLOAD, body=sealed.SerializeToString(deterministic=True))
+        parties.silos["silo000"].answer(
+            wrap(parties.session, round=2 * Round.UPLOAD, body=sealed.SerializeToString(deterministic=True))
         )
-    assert table.silos["silo001"].answer(requests["silo001"])
+    assert parties.silos["silo001"].answer(requests["silo001"])
 
 
 @pytest.mark.parametrize(
