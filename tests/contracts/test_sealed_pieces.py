@@ -6,7 +6,7 @@ from siloseal.federation.errors import ProtocolError, QuorumLost, SealBroken, Wr
 from siloseal.federation.sums.masked.silo_side import SEAL_BYTES
 from siloseal.federation.sums.sealing import ChannelKey
 from siloseal.federation.transport.wire import masked_pb2
-from siloseal.federation.transport.wire.codec import decode
+from siloseal.federation.transport.wire.codec import decode, wrap
 
 from .carried import SEALED, SEALED_FOR_ALL, Carried, Carrier, of_pieces
 from .ended import require_refused
@@ -66,8 +66,16 @@ def test_a_silo_refuses_a_piece_of_another_size_though_its_sender_sealed_it(carr
         }
         context = parties.session.bind("letter", sender.encode(), carrier.silo.encode())
         right = len(sealed) - SEAL_BYTES
-        for size in (0, right - 1, right + 1):
-            wrong = keys[sender].seal(keys[carrier.silo].public, bytes(size), context)
+        sizes = {
+            size: keys[sender].seal(keys[carrier.silo].public, bytes(size), context)
+            for size in (0, right - 1, right, right + 1)
+        }
+        accepted = {**carried(carrier), sender: sizes.pop(right)}
+        body = carrier.write(carrier.silo, parties.body_asked(carrier.number, carrier.silo), accepted.items())
+        parties.restored(carrier.silo, carrier.number).answer(
+            wrap(parties.session, round=2 * carrier.number, body=body)
+        )
+        for wrong in sizes.values():
             refused(carrier, {**carried(carrier), sender: wrong}.items(), SealBroken)
 
 
