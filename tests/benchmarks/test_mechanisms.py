@@ -24,7 +24,7 @@ def script() -> dict[str, Any]:
 
 
 def run(*options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(SCRIPT), *options], capture_output=True, text=True, timeout=60)
+    return subprocess.run([sys.executable, str(SCRIPT), *options], capture_output=True, text=True, timeout=200)
 
 
 def test_a_small_run_gives_every_figure() -> None:

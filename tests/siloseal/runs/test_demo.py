@@ -125,7 +125,7 @@ def test_the_last_words_of_a_process_are_the_error(tmp_path: Path) -> None:
         ended.set()
 
     with Processes({"north": ["silo", "--config", str(tmp_path / "none.yaml")]}, tmp_path, hear) as processes:
-        assert ended.wait(60)
+        assert ended.wait(200)
         with pytest.raises(RunError, match=r"north: error: .*none\.yaml"):
             processes.require_well()
     assert heard == [PartySaid("north", ProcessEnded(2))]
