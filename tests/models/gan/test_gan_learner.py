@@ -127,7 +127,7 @@ def test_a_vector_of_another_model_or_with_nan_is_refused(bad: Tensor) -> None:
     learner = learner_of()
     size = len(learner.vector())
     before = learner.vector()
-    with pytest.raises(MessageError, match="model vector"):
+    with pytest.raises(MessageError):
         learner.load(bad.expand(size) if len(bad) == 1 else bad)
     assert torch.equal(learner.vector(), before)
 

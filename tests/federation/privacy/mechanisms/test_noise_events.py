@@ -93,9 +93,9 @@ def test_fewer_honest_silos_cost_more(kind: DiscreteGaussian | Skellam | Binomia
 
 def test_too_little_noise_has_no_event() -> None:
     move = Move.within(20.0, 64)
-    with pytest.raises(UncountableEvent, match="finer grid"):
+    with pytest.raises(UncountableEvent):
         DiscreteGaussian(0.49).event(move, 100)
-    with pytest.raises(UncountableEvent, match="finer grid"):
+    with pytest.raises(UncountableEvent):
         Binomial(200, 1e-6).event(move, 3)
 
 

@@ -41,7 +41,7 @@ def test_a_value_where_nobody_had_put_any_does_not_open() -> None:
     parameters = Parameters(SILOS, 2 * 8192 * 3 - 7, 8192, 20, 3, 80, keys=1)
     values = np.random.default_rng(5).integers(0, 1000, 2 * 8192 * 3)
     values[parameters.length :] = [0, 0, 0, 0, 0, 0, 1]
-    with pytest.raises(OpeningFailed, match="where nobody had put any"):
+    with pytest.raises(OpeningFailed):
         decode_sum(parameters, opened_messages(parameters, values), 1000)
 
 

@@ -80,7 +80,7 @@ def test_an_opened_share_is_spent() -> None:
     assert not share.spent
     share.partial_decrypt(SIZES, C1, SecureRandomness())
     assert share.spent
-    with pytest.raises(ShareReused, match="served one sum"):
+    with pytest.raises(ShareReused):
         share.partial_decrypt(SIZES, C1, SecureRandomness())
     with pytest.raises(ShareReused):
         _ = share.seed

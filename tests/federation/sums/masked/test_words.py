@@ -109,7 +109,7 @@ class TestPacking:
         ring = WordRing(65, 20)
         data = bytes(ring.packed_bytes + change)
         for take in (ring.unpack, ring.require_packed):
-            with pytest.raises(MessageError, match="expected 320"):
+            with pytest.raises(MessageError):
                 take(data)
 
 

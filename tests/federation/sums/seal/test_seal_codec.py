@@ -85,7 +85,7 @@ def test_a_body_is_read_compressed_or_not(compression: int, body: bytes) -> None
 
 
 def test_another_compression_is_refused() -> None:
-    with pytest.raises(MessageError, match="compression 1"):
+    with pytest.raises(MessageError):
         seal_codec.polynomials_of(Saved(1, BODY), primes=3, degree=8)
 
 

@@ -146,7 +146,7 @@ class TestOnARandomRing:
 
     def test_more_silent_silos_than_planned_for_leave_no_sum(self, parties_of: PartiesOf) -> None:
         parties = parties_of(120, ring=RandomRing())
-        with pytest.raises(QuorumLost, match="113 of 120 silos answered in round 3, 114 are needed"):
+        with pytest.raises(QuorumLost, match=r"113 .* 114 are needed"):
             parties.run(silent=dict.fromkeys(parties.roster[:7], Round.UPLOAD))
 
     def test_a_silo_with_too_few_neighbours_left_ends_the_session_for_itself(self, parties_of: PartiesOf) -> None:
