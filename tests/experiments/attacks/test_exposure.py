@@ -1,8 +1,8 @@
 """What schemes say about who learns what, held to what cheats find out."""
 
 import pytest
-from siloseal.experiments.attacks.attacked_sum import ROSTER
 
+from siloseal.experiments.attacks.attacked_sum import ROSTER
 from siloseal.experiments.attacks.cheat_names import CHEATS, WITH_A_SILO
 from siloseal.experiments.attacks.cheating import SUMS
 from siloseal.federation.sums.config import SumKind
