@@ -20,6 +20,6 @@ def test_the_page_has_every_sum_in_every_table(kind: SumKind) -> None:
 
 
 def test_no_shipped_config_says_who_learns_what() -> None:
-    found = [path.name for path in (ROOT / "configs").glob("*.yaml") if SAYS_IT_AGAIN.search(path.read_text())]
-    assert found == []
+    files = [*(ROOT / "configs").glob("*.yaml"), ROOT / "siloseal" / "runs" / "demo.yaml"]
+    assert [path.name for path in files if SAYS_IT_AGAIN.search(path.read_text())] == []
     assert SAYS_IT_AGAIN.search("# any of them and the aggregator together read every upload")
