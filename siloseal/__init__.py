@@ -11,7 +11,17 @@ import os
 import typing
 
 if typing.TYPE_CHECKING:
-    from siloseal._api import adapt, load_job, load_model, plan, read_ledger, read_run, sample, simulate
+    from siloseal._api import (
+        adapt,
+        load_job,
+        load_model,
+        plan,
+        read_ledger,
+        read_run,
+        sample,
+        secure_sum,
+        simulate,
+    )
     from siloseal.federation.errors import (
         ConfigError,
         DataError,
@@ -21,6 +31,7 @@ if typing.TYPE_CHECKING:
         SiloSealError,
     )
     from siloseal.federation.job.job import Job
+    from siloseal.federation.sums.in_process import InProcessSum, sum_in_process
     from siloseal.runs.adapting import Prediction
     from siloseal.runs.drawing import Samples
     from siloseal.runs.plan import Plan, SiloCost
@@ -30,6 +41,7 @@ if typing.TYPE_CHECKING:
 __all__ = [
     "ConfigError",
     "DataError",
+    "InProcessSum",
     "Job",
     "LedgerReading",
     "Plan",
@@ -50,11 +62,23 @@ __all__ = [
     "read_ledger",
     "read_run",
     "sample",
+    "secure_sum",
     "simulate",
+    "sum_in_process",
 ]
 
 _HOMES = {
-    "siloseal._api": ("adapt", "load_job", "load_model", "plan", "read_ledger", "read_run", "sample", "simulate"),
+    "siloseal._api": (
+        "adapt",
+        "load_job",
+        "load_model",
+        "plan",
+        "read_ledger",
+        "read_run",
+        "sample",
+        "secure_sum",
+        "simulate",
+    ),
     "siloseal.federation.errors": (
         "ConfigError",
         "DataError",
@@ -64,6 +88,7 @@ _HOMES = {
         "SiloSealError",
     ),
     "siloseal.federation.job.job": ("Job",),
+    "siloseal.federation.sums.in_process": ("InProcessSum", "sum_in_process"),
     "siloseal.runs.adapting": ("Prediction",),
     "siloseal.runs.drawing": ("Samples",),
     "siloseal.runs.plan": ("Plan", "SiloCost"),

@@ -3,16 +3,19 @@
 What they refuse, they refuse with a `SiloSealError` that says what was found, what was expected and what to do.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from siloseal.federation.config.loading import load_config
+import yaml
+
+from siloseal.federation.config.loading import load_config, parse_config
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.job.job import Job
 
 if TYPE_CHECKING:
+    from siloseal.federation.sums.secure_sum import SecureSum
     from siloseal.models.building import SharedModel
     from siloseal.runs.adapting import Prediction
     from siloseal.runs.drawing import Samples
@@ -109,6 +112,14 @@ def adapt(model: AnyPath, support: AnyPath, query: AnyPath, *, invert: bool = Fa
     from siloseal.runs.adapting import adapt as name_images
 
     return name_images(_model_file(model), Path(support), Path(query), invert=invert)
+
+
+def secure_sum(kind: str, options: Mapping[str, object] | None = None) -> "SecureSum":
+    """Build a secure sum by the name and the options that a job's file has under `secure_sum`, for `sum_in_process`."""
+    from siloseal.federation.sums.config import NamedSum
+
+    section = {"kind": kind, **(options or {})}
+    return parse_config(NamedSum, yaml.safe_dump({"secure_sum": section}), name="secure_sum").secure_sum.build()
 
 
 def _model_file(path: AnyPath) -> Path:

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from siloseal.federation.config.section import Section
 from siloseal.federation.sums.additive.config import AdditiveSumConfig
 from siloseal.federation.sums.ckks.config import CkksSumConfig
 from siloseal.federation.sums.joint_key.config import JointKeyConfig
@@ -26,7 +27,13 @@ SecureSumConfig = Annotated[
 ]
 
 
+class NamedSum(Section):
+    """A sum by itself, as a job names it."""
+
+    secure_sum: SecureSumConfig = Field(description="one of the sums, with its options")
+
+
 SumKind = Literal[
     "ckks", "secagg", "secagg_plus", "additive", "ring", "ckks_joint_key", "paillier", "ckks_one_key", "plain"
 ]
-"""By which a silo's policy names them."""
+"""Names of the sums, in a job and in a silo's policy."""

@@ -187,3 +187,20 @@ def test_a_ledger_that_was_altered_is_noticed(run_dir: Path) -> None:
             siloseal.read_ledger(run_dir, "north")
     finally:
         path.write_text(original)
+
+
+class TestASumInProcess:
+    def test_is_that_of_the_vectors_under_a_sum_chosen_as_in_a_job(self) -> None:
+        vectors = {name: np.full(10, 0.5) for name in ("north", "east", "south")}
+        found = siloseal.sum_in_process(siloseal.secure_sum("secagg", {"precision_bits": 30}), vectors)
+        assert isinstance(found, siloseal.InProcessSum)
+        np.testing.assert_allclose(found.total, np.full(10, 1.5), atol=found.error_bound)
+
+    @pytest.mark.parametrize(
+        ("kind", "options"), [("secag", None), ("secagg", {"precison_bits": 30}), ("ckks", {"x": 1})]
+    )
+    def test_of_a_kind_or_with_options_that_are_not_there_is_refused(
+        self, kind: str, options: dict[str, object] | None
+    ) -> None:
+        with pytest.raises(siloseal.ConfigError):
+            siloseal.secure_sum(kind, options)
