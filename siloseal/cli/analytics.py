@@ -27,14 +27,14 @@ def analytics(config: Config, out: Out = None, as_json: Json = False, quiet: Qui
     """
     from siloseal.federation.analytics.config import AnalyticsJob
     from siloseal.federation.config.loading import load_config
-    from siloseal.federation.run_events.aggregator import StageBegan
-    from siloseal.federation.run_events.experimenter import AnswersFound
 
     job = load_config(AnalyticsJob, config)  # before anything heavy is imported: a mistake in the file is said at once
 
     from rich.console import Console as Terminal
 
     from siloseal.cli.console import Console
+    from siloseal.federation.run_events.aggregator import StageBegan
+    from siloseal.federation.run_events.experimenter import AnswersFound
     from siloseal.runs.analytics import run_analytics
 
     console = Console(quiet=quiet, json=as_json)

@@ -22,7 +22,7 @@ def run_report(run: Run) -> Document:
     """Everything that a run tells its reader."""
     with charts.style():
         chapters = (
-            *([] if run.summary.few_shot or run.summary.at_aggregator else [sections.samples(run)]),
+            *([] if run.summary.few_shot else [sections.samples(run)]),
             sections.quality(run),
             sections.silos(run),
             sections.privacy(run),

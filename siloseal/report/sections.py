@@ -67,7 +67,7 @@ def _of_images(run: Run) -> tuple[str, Table]:
 def silos(run: Run) -> Chapter:
     """One row a silo."""
     lead = "What each institution brought, spent, and would have had by itself."
-    lead = "What each institution has spent." if run.summary.at_aggregator else lead
+    lead = "What each institution has spent, at most." if run.summary.at_aggregator else lead
     return Chapter("silos", "Silos", lead, (silo_table(run.summary),))
 
 

@@ -7,6 +7,7 @@ then cached: seconds, at each of a hundred restarts.
 import torch._dynamo  # noqa: F401
 
 import siloseal.cli.event_lines
+import siloseal.report.run_report
 import siloseal.runs.deployment  # noqa: F401
 import tests.deployment.parties  # noqa: F401
 from siloseal.federation.job.job import Job

@@ -216,6 +216,8 @@ class TestTheAggregatorsReport:
         assert {silo.name: silo.epsilon for silo in run.summary.silos} == reported
         assert run.summary.warnings == [read_roster(finished.kits / "aggregator" / "roster.yaml").warning]
         assert set(run.samples) == {("warm_start", None), ("phase_1", None), ("final", None)}
+        shown = (finished.state("aggregator") / "report.html").read_text()
+        assert shown.count("data:image/png") == 3
 
     def test_knows_neither_data_nor_exact_ledgers_nor_keys(self, finished: Consortium) -> None:
         run = read_run(finished.state("aggregator"))
