@@ -19,7 +19,6 @@ LINKED = {"aggregator", "experiments", "federation", "models", "silo"}
 GENERATED = ("*_pb2.py", "*_pb2_grpc.py")
 
 COVERED: dict[str, str] = {
-    "aggregator/observer.py": "tests/aggregator/test_coordinator.py",
     "aggregator/enrolment.py": "tests/aggregator/test_entering.py",
     "aggregator/queries.py": "tests/siloseal/runs/test_analytics.py",
     "aggregator/*.py": "tests/deployment",
@@ -48,7 +47,7 @@ COVERED: dict[str, str] = {
     "federation/privacy/mechanisms/lattice_calibration.py": "tests/federation/privacy/mechanisms/test_calibration.py",
     "federation/privacy/*.py": "tests/contracts/test_mechanisms.py",
     "federation/records/storage.py": "tests/federation/job/test_weighting_and_storage.py",
-    "federation/records/witness.py": "tests/aggregator/test_request_queue.py",
+    "federation/run_events/*.py": "tests/federation/run_events/test_lines.py",
     "federation/secret.py": "tests/federation/sums/joint_key/test_secret_share.py",
     "federation/sums/driving.py": "tests/experiments/sparse/test_sparse_sum.py",
     "federation/sums/new_session.py": "tests/federation/sums/test_in_process.py",
@@ -65,6 +64,7 @@ COVERED: dict[str, str] = {
     "silo/data/units.py": "tests/contracts/test_learners.py",
     "silo/data/*.py": "tests/silo/data",
     "silo/ledger_reading.py": "tests/siloseal/test_public_api.py",
+    "silo/status.py": "tests/deployment",
     "silo/training/work.py": "tests/silo/test_runtime.py",
     "silo/training/*.py": "tests/silo/training",
     "silo/*.py": "tests/silo",
