@@ -9,7 +9,7 @@ from siloseal.federation.transport.pki.certificates import Bearer, Revocations, 
 
 
 class Admission:
-    """Asked at every call, and again before every request that leaves: a revocation takes effect at once."""
+    """The check of every call, repeated before every request that leaves: a revocation takes effect at once."""
 
     def __init__(self, consortium: str, silos: tuple[str, ...], revocations: Revocations) -> None:
         self._consortium, self._silos, self._revocations = consortium, silos, revocations
@@ -25,7 +25,7 @@ class Admission:
         return bearer
 
     def named(self, context: grpc.ServicerContext) -> str:
-        """The silo whom the caller's certificate names, valid or not; empty if it names none of the job's."""
+        """The silo whom the caller's certificate names, valid or not; empty if it names none of the job's silos."""
         try:
             bearer = bearer_of(context.auth_context().get("x509_pem_cert", [b""])[0])
         except CertificateError:

@@ -60,7 +60,7 @@ class Dispatcher:
         self.asked = ""
         """What the request under way asks for."""
         self.number = 0
-        """Number of that request."""
+        """Number of the request under way."""
         self.notes = list[str]()
         self._job, self._engine, self._journal = job, engine, journal
         self._patience, self._publish = patience, publish
@@ -69,7 +69,7 @@ class Dispatcher:
 
     @property
     def run_id(self) -> bytes:
-        """The same for the run's whole life."""
+        """The id of the run, the same for its whole life."""
         return self._journal.run_id
 
     def ask(
@@ -216,7 +216,7 @@ class Dispatcher:
 
 
 def _digests(requests: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Of each silo's request; equal ones are hashed once."""
+    """The digest of each silo's request; equal requests are hashed once."""
     distinct = {id(request): request for request in requests.values()}
     known = {key: hashlib.sha256(request).digest() for key, request in distinct.items()}
     return {silo: known[id(request)] for silo, request in requests.items()}

@@ -17,7 +17,7 @@ class ModelFiles:
         self._shape, self._classes = (0, 0, 0), 0
 
     def hear(self, event: RunEvent) -> None:
-        """Write a model."""
+        """Write the model that an event releases."""
         match event:
             case SilosEnrolled(image_shape, classes):
                 self._shape, self._classes = image_shape, classes

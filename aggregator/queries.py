@@ -62,7 +62,7 @@ class QueryCoordinator:
         return query.answer(progress)
 
     def _released(self, run: Run, number: int, progress: Progress) -> Progress:
-        """One release further. Silent silos are left out, if enough remain."""
+        """Take the query one release further. Silent silos are left out, if enough remain."""
         release = query_release(self._job, number, progress)
         request = pb.Request(query=query_message(number, progress))
         prepared = self._dispatcher.ask(dict.fromkeys(release.roster, request), fewest=release.quorum)

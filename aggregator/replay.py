@@ -1,4 +1,4 @@
-"""Between the coordinator and the events of a deployed aggregator: what a restart plays again is not recorded again."""
+"""A filter between the coordinator and a deployed aggregator's events: what a restart replays is not recorded again."""
 
 from siloseal.federation.run_events.aggregator import (
     BudgetSpent,

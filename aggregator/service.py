@@ -29,7 +29,7 @@ GRACE_SECONDS = 5.0
 
 
 class ConsortiumService(pb_grpc.ConsortiumServicer):
-    """Errors leave as a code with their words; the process goes on."""
+    """The calls of the consortium. Errors leave as a code with their words; the process goes on."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
         self._delivering = dict[str, grpc.ServicerContext]()
 
     def Offer(self, request: pb.OfferRequest, context: grpc.ServicerContext) -> pb.JobOffer:  # noqa: N802 (gRPC's name)
-        """Which job this is."""
+        """Tell the silo which job is offered."""
         with self._answering(context):
             self._queue.see(self._silo(context, request.protocol_version))
             offer = pb.JobOffer()
@@ -54,7 +54,7 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
             return offer
 
     def Attend(self, request: pb.Attendance, context: grpc.ServicerContext) -> Iterator[pb.Chunk]:  # noqa: N802
-        """Requests for the calling silo."""
+        """Send the requests for the calling silo, as they come."""
         with self._answering(context):
             silo = self._silo(context, request.protocol_version)
             if request.run_id != self._offer.run_id:
@@ -70,7 +70,7 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
                 self._publish(SiloLeft(silo))
 
     def Deliver(self, request_iterator: Iterator[pb.Chunk], context: grpc.ServicerContext) -> pb.Receipt:  # noqa: N802
-        """A reply of the calling silo."""
+        """Take a reply of the calling silo."""
         with self._answering(context):
             silo = self._admission.silo(context)
             largest = self._queue.largest_reply(silo)  # before anything is read
@@ -79,14 +79,14 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
             return pb.Receipt()
 
     def Status(self, request: pb.StatusRequest, context: grpc.ServicerContext) -> pb.StatusReport:  # noqa: N802
-        """How far the run is, for everyone with a certificate."""
+        """Tell how far the run is, to everyone with a certificate."""
         with self._answering(context):
             bearer = self._admission.bearer(context)
             require_version(request.protocol_version, here="the aggregator", there=str(bearer))
         return self._report()
 
     def require_known(self, context: grpc.ServicerContext) -> None:
-        """Whoever has no valid certificate of the consortium gets nothing."""
+        """Refuse whoever has no valid certificate of the consortium."""
         with self._answering(context):
             self._admission.bearer(context)
 
@@ -98,7 +98,7 @@ class ConsortiumService(pb_grpc.ConsortiumServicer):
 
     @contextmanager
     def _only_delivery(self, silo: str, context: grpc.ServicerContext) -> Iterator[None]:
-        """A silo's newest delivery ends those before it: however many it begins, they take one thread and buffer."""
+        """End a silo's earlier deliveries: however many it begins, they take one thread and one buffer."""
         with self._lock:
             earlier, self._delivering[silo] = self._delivering.get(silo), context
         if earlier is not None:
@@ -153,7 +153,7 @@ class _Health(health.HealthServicer):  # type: ignore[misc]  # no types
         context: grpc.ServicerContext,
         send_response_callback: Callable[[health_pb2.HealthCheckResponse | None], None] | None = None,
     ) -> None:
-        """The same, whenever it changes. gRPC gives a callback, so that whoever watches takes no thread."""
+        """Report the same whenever it changes. gRPC gives a callback, so that whoever watches takes no thread."""
         self._service.require_known(context)
         if (send := send_response_callback) is None:
             raise RunError("this version of gRPC gives watchers no callback; install the one in constraints.txt")

@@ -28,7 +28,7 @@ MOST_NOTES = 100
 
 @dataclass
 class _Standing:
-    """Where the run stands; begun anew whenever it is played again from its journal."""
+    """The state of the run; begun anew whenever it is played again from its journal."""
 
     stage: str = "enrolment"
     request: int = 0

@@ -33,7 +33,7 @@ class Traffic:
                 self._received[stage, silo] += received
 
     def counted(self) -> list[Counted]:
-        """By stage and silo, in the order in which they first answered. Any thread may ask."""
+        """The bytes by stage and silo, in the order in which they first answered. Any thread may ask."""
         return [
             Counted(stage, silo, self._sent[stage, silo], received)
             for (stage, silo), received in self._received.copy().items()

@@ -70,11 +70,11 @@ class Setting:
         self.identities = {name: Identity.create(name) for name in (f"silo{number:04d}" for number in range(silos))}
 
     def vector(self, silo: int) -> NDArray[np.float64]:
-        """What this silo contributes; drawn anew each time, so that never all of them are in memory."""
+        """The vector of this silo; drawn anew each time, so that never all of them are in memory."""
         return np.random.default_rng(silo).uniform(-1, 1, self.params)
 
     def error_of(self, total: Vector, bound: float = math.inf) -> float:
-        """The largest, against the sum in double precision, which is itself wrong by less than 1e-13."""
+        """The largest error against the sum in double precision, which is itself wrong by less than 1e-13."""
         exact = np.zeros(self.params)
         for silo in range(self.silos):
             exact += self.vector(silo)
@@ -85,14 +85,14 @@ class Setting:
 
 @contextmanager
 def timed(seconds: Seconds, name: str) -> Iterator[None]:
-    """Note how long it takes to do what stands inside."""
+    """Note how long the block takes."""
     start = time.perf_counter()
     yield
     seconds[name].append(time.perf_counter() - start)
 
 
 def time_encryption(setting: Setting, silo: int, seconds: Seconds) -> None:
-    """One silo's vector under one key share."""
+    """Time the encryption of one silo's vector under one key share."""
     randomness, session = SecureRandomness(), new_session(setting.scheme, setting.identities, setting.domain)
     values = to_values(setting.domain, setting.vector(silo), setting.precision_bits)
     with timed(seconds, "encrypt"):
@@ -100,7 +100,7 @@ def time_encryption(setting: Setting, silo: int, seconds: Seconds) -> None:
 
 
 def time_stock(setting: Setting, seconds: Seconds) -> Result:
-    """Encryption of every silo's vector in turn with ours; the sum of its ciphertexts is decrypted once."""
+    """Time the encryption of every silo's vector in turn with ours; the sum of its ciphertexts is decrypted once."""
     context = ts.context(ts.SCHEME_TYPE.CKKS, poly_modulus_degree=2 * SLOTS, coeff_mod_bit_sizes=[60, 40, 40])
     context.global_scale = 2**40
     total = list[ts.CKKSVector]()
@@ -135,7 +135,7 @@ class Vectors(Mapping[str, Vector]):
 
 
 def time_protocol(setting: Setting, scheme: SecureSum, name: str, seconds: Seconds) -> Result:
-    """Both sides of one sum in this process: everyone's seconds, and the bytes of one silo."""
+    """Time both sides of one sum in this process: everyone's seconds, and the bytes of one silo."""
     parties = InProcess(
         scheme, Vectors(setting), domain=setting.domain, identities=setting.identities, clock=time.perf_counter
     )
@@ -184,7 +184,7 @@ def reply_bytes(message: bytes) -> int:
 
 
 def measure(setting: Setting, repeats: int, *, stock: bool) -> Result:
-    """One setting, in interleaved repeats: beside stock and SecAgg, or alone."""
+    """Measure one setting, in interleaved repeats: beside stock and SecAgg, or alone."""
     seconds, sizes = Seconds(list), setting.sizes
     with timed(seconds, "ring"):
         bits = sizes.ring.modulus_bits

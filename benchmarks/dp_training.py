@@ -112,7 +112,7 @@ class Step:
 
 
 def peak_mebibytes(name: Name, way: Way) -> float:
-    """What this process has needed at most, after a few steps of one way."""
+    """Memory in MiB that this process has needed at most, after a few steps of one way."""
     step = Step(name, way)
     for _ in range(3):
         step.take()
@@ -137,7 +137,7 @@ def measure(name: Name, repeats: int) -> dict[str, float]:
 
 
 def measure_memory(name: Name) -> dict[str, float]:
-    """Peaks, each in a fresh process. To be called before this one grows: a child's record starts at its parent's."""
+    """Peaks of memory, each in a fresh process. Call it before this one grows: a child starts at its parent's peak."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as children:
         return {f"{way}_peak_rss_mib": round(children.submit(peak_mebibytes, name, way).result(), 1) for way in WAYS}
 

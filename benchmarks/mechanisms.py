@@ -55,7 +55,7 @@ Row = dict[str, float | None]
 
 EPSILON, DELTA, SILOS, LENGTH, CLIP_NORM = 3.0, 1e-5, 100, 1024, 1.0
 SHARED = ("ddg", "skellam")
-"""What is measured with vectors that are all alike, too, and has targets."""
+"""Mechanisms that are also measured with vectors that are all alike, and have targets."""
 MECHANISMS = ("ddg", "skellam", "binomial", "pbm", "gaussian_local", "gaussian_central")
 TABLE_BITS = (10, 12, 14, 16, 18)
 TABLE_EPSILONS = (1.0, 2.0, 3.0, 5.0, 10.0)
@@ -67,12 +67,12 @@ SLICE = 20  # repetitions that one task of a worker does
 
 
 def demand_of(epsilon: float, length: int) -> Demand:
-    """One release, everyone honest and present."""
+    """The demand of one release, with everyone honest and present."""
     return Demand(epsilon=epsilon, delta=DELTA, releases=1, silos=SILOS, honest=SILOS, length=length)
 
 
 def built(name: str, bits: int, demand: Demand) -> Mechanism | None:
-    """The calibrated mechanism; None where it cannot meet epsilon in so few bits."""
+    """The calibrated mechanism; None where it cannot meet epsilon within this width."""
     noise = gaussian_multiplier(demand)
     try:
         match name:
@@ -112,7 +112,7 @@ def _drawn(alike: bool) -> NDArray[np.float64]:
 
 
 def _squared_error(mechanism: Mechanism, vectors: NDArray[np.float64]) -> float:
-    """Of one sum in a session of its own, which settles the rotation."""
+    """The mean squared error of one sum in a session of its own, which settles the rotation."""
     found = sum_in_process(NoisySum(mechanism, PlainSum()), vectors, domain=RealDomain(LENGTH, CLIP_NORM))
     return float(np.mean((found.total - vectors.sum(axis=0)) ** 2))
 
@@ -146,12 +146,12 @@ def _slices(repetitions: int) -> list[int]:
 
 
 def computed_rows(length: int, epsilon: float) -> list[Row]:
-    """One row for each width."""
+    """One computed row for each width."""
     return [computed_row(length, epsilon, bits) for bits in TABLE_BITS]
 
 
 def computed_row(length: int, epsilon: float, bits: int) -> Row:
-    """Every mechanism, by formula."""
+    """The ratios of every mechanism, by formula."""
     demand, domain = demand_of(epsilon, length), RealDomain(length, CLIP_NORM)
     row: Row = {"entries": length, "epsilon": epsilon, "bits": bits}
     for name in MECHANISMS:
@@ -189,7 +189,7 @@ def _time_of(work: Callable[[], object]) -> float:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Everything that was asked for. Seconds first, while nothing else runs."""
+    """Measure everything that was asked for. Seconds come first, while nothing else runs."""
     with threadpool_limits(limits=1):
         seconds = encoding(options.entries)
     demand = demand_of(EPSILON, LENGTH)
@@ -220,7 +220,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def show(result: dict[str, Any]) -> None:
-    """As tables that a person reads."""
+    """Print the results as tables that a person reads."""
     _show_measured(result)
     print()
     for line in targets(result):
@@ -259,7 +259,7 @@ def _cell(ratio: float | None, spread: float | None) -> str:
 
 
 def targets(result: dict[str, Any]) -> list[str]:
-    """What was aimed at, and whether it was met."""
+    """The targets, and whether they were met."""
     aims = [
         (f"{key}.{name}.{bits}", result[key][name].get(str(bits)), most)
         for key in ("mse_ratio", "mse_ratio_alike")
@@ -283,7 +283,7 @@ def _show_computed(rows: list[Row]) -> None:
 
 
 def main() -> None:
-    """See the module's text."""
+    """Run what the module's text describes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--bits", type=int, nargs="+", default=[12, 16], help="widths that are measured")

@@ -40,33 +40,33 @@ LEARNERS: dict[str, FewShotConfig] = {
 
 
 class Tasks(list[Task]):
-    """A source that always gives all of them."""
+    """A source that always gives all of its tasks."""
 
     def select(self, _indices: torch.Tensor) -> list[Task]:
         return list(self)
 
 
 class NobodysLedger:
-    """For steps whose result is thrown away."""
+    """A ledger for steps whose result is thrown away."""
 
     def charge(self, _event: Any, *, phase: str) -> None:
-        """Nothing is released."""
+        """Book nothing, because nothing is released."""
 
 
 def tasks() -> Tasks:
-    """Random images: what they show makes no difference to the time."""
+    """Tasks of random images: what they show makes no difference to the time."""
     torch.manual_seed(0)
     return Tasks(task_of(torch.rand(WAYS, SHOTS + QUERIES, *SHAPE), shots=SHOTS) for _ in range(TASKS))
 
 
 def images() -> LabelledImages:
-    """As many as the tasks have."""
+    """Random images, as many as the tasks have."""
     count = TASKS * WAYS * (SHOTS + QUERIES)
     return LabelledImages(torch.rand(count, *SHAPE), torch.arange(count) % 64, 64)
 
 
 def private(config: FewShotConfig) -> Callable[[], object]:
-    """The system's own loop: sample, clip every unit, add noise, Adam, running average."""
+    """The private step as the system takes it: sample, clip every unit, add noise, Adam, running average."""
     learner = build_few_shot_learner(config, SHAPE, labels=range(64), seed=0)
     trainer = PrivateTrainer(
         learner,
@@ -100,7 +100,7 @@ def plain(config: FewShotConfig) -> Callable[[], object]:
 
 
 def _joint_loss(learner: FewShotLearner, drawn: Tasks) -> torch.Tensor:
-    """Task by task, whose images stay in the processor's cache: one pass over all of them is slower (measured)."""
+    """The loss task by task, so that images stay in the processor's cache: one pass over all is slower (measured)."""
     model = learner.private_module
     scores = [model.classify(task.support, task.support_labels, task.query) for task in drawn]
     losses = [functional.cross_entropy(given, task.query_labels) for given, task in zip(scores, drawn, strict=True)]

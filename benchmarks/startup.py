@@ -71,7 +71,7 @@ def free_port() -> int:
 
 
 def measure(commands: Mapping[str, Sequence[str]], repeats: int) -> dict[str, float]:
-    """The median wall time of each, in milliseconds; one turn before that fills the caches of the disk."""
+    """The median wall time of each command, in milliseconds; one turn before that fills the caches of the disk."""
     taken = {name: list[float]() for name in commands}
     for turn in range(repeats + 1):
         for name, command in commands.items():

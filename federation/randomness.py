@@ -25,7 +25,7 @@ class Randomness(Protocol):
     """A source of bits and of the two distributions that the silos draw from."""
 
     def begin(self, stretch: str) -> None:
-        """What follows is drawn for this stretch of work. A seeded source repeats it when a crash repeats the work."""
+        """Begin a stretch of work. A seeded source repeats its draws when a crash repeats the work."""
 
     def bits(self, count: int) -> bytes:
         """`count` uniform bytes."""
@@ -53,7 +53,7 @@ class _Stream(ABC):
         return (words >> np.uint64(11)) * np.float64(2.0**-53)
 
     def normals(self, count: int) -> NDArray[np.float32]:
-        """Box-Muller in single precision.
+        """Standard normal values by Box-Muller, in single precision.
 
         The radius comes from 64-bit words, so that the tail reaches 9.4 standard deviations: with 32 bits it would end
         at 6.7, and the missing mass, summed over all coordinates of all steps, would no longer be small beside delta.
@@ -68,17 +68,17 @@ class _Stream(ABC):
 
 
 class SecureRandomness(_Stream):
-    """From the operating system's generator. Nothing about it can be repeated."""
+    """Randomness from the operating system's generator. Nothing about it can be repeated."""
 
     def begin(self, stretch: str) -> None:
-        """Nothing: every draw is fresh."""
+        """Do nothing: every draw is fresh."""
 
     def _next_key(self) -> bytes:
         return os.urandom(32)
 
 
 class SeededRandomness(_Stream):
-    """Repeatable, for tests: whoever knows the seed can subtract the noise."""
+    """Repeatable randomness, for tests: whoever knows the seed can subtract the noise."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -86,7 +86,7 @@ class SeededRandomness(_Stream):
         self._stretch = ""
 
     def begin(self, stretch: str) -> None:
-        """Draws are counted anew within the stretch."""
+        """Count draws anew within the stretch."""
         self._stretch, self._draws = f" {stretch}:", 0
 
     def _next_key(self) -> bytes:

@@ -54,7 +54,7 @@ def build_learner(
 
 
 def shared_classes(job: Job, classes: int) -> int:
-    """Of so many classes of data, those that the shared model knows: a generator all, a few-shot model none.
+    """The classes that the shared model knows, of this many in the data: a generator all, a few-shot model none.
 
     Counted as one then, so that silos agree whatever classes each of them holds.
     """
@@ -71,7 +71,7 @@ def initial_model(job: Job, image_shape: Shape, classes: int) -> Model:
 
 
 def vector_lengths(job: Job, image_shape: Shape, classes: int) -> Lengths:
-    """How long the vectors are that the silos sum."""
+    """The lengths of the vectors that the silos sum."""
     start = job.warm_start
     features = feature_map(job, start, image_shape, classes).length if isinstance(start, KernelMeanStart) else 0
     return Lengths(features, initial_model(job, image_shape, classes).size)

@@ -21,7 +21,7 @@ def part_of(prefix: str, state: Mapping[str, Tensor]) -> State:
 
 
 def require_same_shapes(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
-    """Refuses a checkpoint of another job before anything is overwritten."""
+    """Refuse a checkpoint of another job before anything is overwritten."""
     for name in sorted(found.keys() | expected.keys()):
         shapes = [tuple(state[name].shape) if name in state else "nothing" for state in (found, expected)]
         if shapes[0] != shapes[1]:

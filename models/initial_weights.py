@@ -13,7 +13,7 @@ _process_generator = threading.Lock()  # a simulation may build its silos in thr
 
 
 def seeded(seed: int, build: Callable[[], Network]) -> Network:
-    """Layers draw their weights from the process's generator: seed it for the moment, then put it back."""
+    """Build a network with layers that draw their weights from the process's generator, which is seeded meanwhile."""
     with _process_generator, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return build()

@@ -59,12 +59,12 @@ class FeatureMap:
 
     @property
     def features(self) -> int:
-        """Entries of one embedding: a cosine and a sine for every frequency, and the constant."""
+        """Number of entries of one embedding: a cosine and a sine for every frequency, and the constant."""
         return 2 * self.frequencies + 1
 
     @property
     def length(self) -> int:
-        """Entries of the whole labelled sum."""
+        """Number of entries of the whole labelled sum."""
         return self.classes * self.features
 
     @cached_property

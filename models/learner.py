@@ -31,14 +31,14 @@ class Learner(Protocol):
         """The network that sees data. The trainer alone changes its parameters."""
 
     def public_step(self) -> None:
-        """What follows from the private module's step without another look at data: post-processing."""
+        """Take the step that follows from the private module's without another look at data: post-processing."""
 
     def public_metrics(self) -> Mapping[str, float]:
         """Numbers that may be shown and logged, because no private unit entered them except through the noise."""
 
     @property
     def shared_model(self) -> nn.Module:
-        """What leaves the silo, as a network."""
+        """The network that leaves the silo."""
 
     def vector(self) -> Tensor:
         """The shared part as one flat float32 vector."""
@@ -54,10 +54,10 @@ class Learner(Protocol):
 
 
 class ExampleLearner(Learner, Protocol):
-    """The unit of privacy is one example."""
+    """A learner whose unit of privacy is one example."""
 
     def row_losses(self, units: LabelledRows) -> Tensor:
-        """(rows,): one loss a row. A unit influences its own row and no other.
+        """The losses (rows,), one a row. A unit influences its own row and no other.
 
         Rows beyond the units (a GAN's fakes) depend neither on them nor on their number.
         """
@@ -65,7 +65,7 @@ class ExampleLearner(Learner, Protocol):
 
 @runtime_checkable
 class TaskLearner(Learner, Protocol):
-    """The unit of privacy is one task."""
+    """A learner whose unit of privacy is one task."""
 
     def task_gradients(self, tasks: Sequence[Task]) -> Iterator[Tensor]:
         """One gradient a task, flat, in the order of the private module's parameters. No task influences another's."""

@@ -13,7 +13,7 @@ Network = TypeVar("Network", bound=nn.Module)
 
 
 class RunningAverage(Generic[Network]):
-    """Follows a network step by step."""
+    """An average that follows a network step by step."""
 
     def __init__(self, source: Network, decay: float) -> None:
         self._source, self._decay = source, decay
@@ -21,7 +21,7 @@ class RunningAverage(Generic[Network]):
         self._age = 0  # steps since the last restart
 
     def follow(self) -> None:
-        """After a step of the source.
+        """Follow a step of the source.
 
         The memory grows with its age, so that after a restart the average follows at once: a tuning round takes about
         ten steps, and at the full decay its average would go a small part of the way.
@@ -33,12 +33,12 @@ class RunningAverage(Generic[Network]):
                 average.lerp_(parameter, 1.0 - decay)
 
     def restart(self) -> None:
-        """Both go on from the average, as after a sum over silos."""
+        """Let both go on from the average, as after a sum over silos."""
         self._source.load_state_dict(self.network.state_dict())
         self._age = 0
 
     def state(self) -> State:
-        """For a checkpoint."""
+        """The state, for a checkpoint."""
         return {"age": torch.tensor(self._age), **under("network", self.network.state_dict())}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:

@@ -30,7 +30,7 @@ def load_flat(modules: Sequence[nn.Module], vector: Tensor) -> None:
 
 
 def _parameters(modules: Sequence[nn.Module]) -> list[nn.Parameter]:
-    """What is summed. Buffers are refused: statistics of a batch norm, or its counter, would stay behind unnoticed."""
+    """The parameters that are summed. Buffers are refused: a batch norm's statistics would stay behind unnoticed."""
     if buffers := [name for module in modules for name, _ in module.named_buffers()]:
         raise DomainError(
             f"a network keeps buffers ({', '.join(buffers)}), which a sum of parameters leaves behind; use "

@@ -22,7 +22,7 @@ CLOCKS_APART_SECONDS = 300.0
 
 
 class AggregatorClient:
-    """One connection. After any trouble a new one is made: certificates are read anew, nothing is taken over."""
+    """One connection. After any trouble a new one is made: certificates are read anew, nothing is kept."""
 
     def __init__(self, config: SiloConfig, instance: bytes) -> None:
         self._config, self._instance = config, instance
@@ -48,13 +48,13 @@ class AggregatorClient:
             yield from from_chunks(chunks, limit=self._config.limits.message_bytes, why=_LIMIT)
 
     def deliver(self, reply: bytes) -> None:
-        """A reply; when this returns, the aggregator has it on its disk."""
+        """Deliver a reply; when this returns, the aggregator has it on its disk."""
         with self._with_typed_errors():
             seconds = CALL_SECONDS + len(reply) / SLOWEST_BYTES_A_SECOND
             self._stub.Deliver(to_chunks(reply), timeout=seconds)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._channel.close()
 
     @contextmanager

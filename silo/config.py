@@ -14,7 +14,7 @@ from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.transport.config import Host, Metrics, Port, Tls
 
 LARGEST_MESSAGE_MIB = 2047
-"""Protobuf reads no message of 2 GiB."""
+"""Largest message in MiB: Protobuf reads none of 2 GiB."""
 
 
 class Policy(Section):

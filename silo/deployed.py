@@ -35,14 +35,14 @@ from siloseal.silo.messages import ReceivedRequest
 from siloseal.silo.participation import Participation, require_kept, take_part, unended
 
 FAREWELL_SECONDS = 60.0
-"""So long a silo that has finished tries to bring its last reply; by then the aggregator has no need of it."""
+"""Time for which a silo that has finished tries to bring its last reply; by then the aggregator has no need of it."""
 
 
 IN_TOUCH_SECONDS = 20.0
 
 
 class DeployedSilo:
-    """What can be seen to be wrong at the start is an error at once; what may pass later is waited for."""
+    """A silo's process. What is wrong at the start is an error at once; what may pass later is waited for."""
 
     def __init__(
         self, config: SiloConfig, *, randomness: Randomness, publish: Subscriber, past_runs: Iterable[str] = ()
@@ -181,7 +181,7 @@ class DeployedSilo:
 
 @contextmanager
 def _in_touch(client: AggregatorClient) -> Iterator[None]:
-    """While the silo works, for days perhaps, an aggregator that was started anew sees that it is there."""
+    """Keep in touch while the silo works, for days perhaps, so that a restarted aggregator sees that it is there."""
     over = threading.Event()
 
     def call() -> None:

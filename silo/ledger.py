@@ -64,7 +64,7 @@ class Charge:
 
 
 class Ledger:
-    """Charge before the release. Opened once at a time: a second opening of the same file is refused."""
+    """A ledger that is charged before each release. A second opening of the same file is refused."""
 
     def __init__(self, path: Path, *, silo: str, budget: Budget, guarantee: Guarantee = EXAMPLE_AT_SILO) -> None:
         self.budget, self.guarantee = budget, guarantee
@@ -84,18 +84,18 @@ class Ledger:
 
     @property
     def epsilon(self) -> float:
-        """What has been spent, at the budget's delta."""
+        """Epsilon spent so far, at the budget's delta."""
         return self._accountant.epsilon(self.budget.delta)
 
     def spent_roughly(self) -> float:
-        """What has been spent, rounded up to a twentieth of the budget.
+        """Epsilon spent so far, rounded up to a twentieth of the budget.
 
         That is what others may know: the exact number tells the sampling rate, and with it how many examples there are.
         """
         return math.ceil(20 * self.epsilon / self.budget.epsilon) / 20 * self.budget.epsilon
 
     def epsilon_of_phase(self, phase: str) -> float:
-        """What one phase alone would cost. Phases do not add up: composition is cheaper than a sum of epsilons."""
+        """Epsilon that one phase alone would cost. Composition is cheaper than a sum of the phases' epsilons."""
         return epsilon_of([charge.event for charge in self.charges if charge.phase == phase], self.budget.delta)
 
     def charge(self, event: Event, *, phase: str) -> None:
@@ -184,7 +184,7 @@ def _number(value: object) -> float:
 
 
 def guarantee_in(job: Job | AnalyticsJob) -> Guarantee:
-    """Whom a job protects, be it training or queries."""
+    """The guarantee of a job, be it training or queries."""
     return analytics_guarantee(job) if isinstance(job, AnalyticsJob) else guarantee_of(job)
 
 

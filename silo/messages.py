@@ -15,9 +15,9 @@ class ReceivedRequest:
 
     message: pb.Request
     digest: bytes
-    """SHA-256 of the bytes as they came."""
+    """SHA-256 of the bytes as they were received."""
     size: int
-    """Number of bytes that came."""
+    """Number of bytes received."""
 
     @classmethod
     def read(cls, data: bytes, *, silo: str) -> Self:
@@ -28,7 +28,7 @@ class ReceivedRequest:
 
     @property
     def kind(self) -> str:
-        """What is asked for."""
+        """Kind of the request."""
         return self.message.WhichOneof("body") or "nothing"
 
 
@@ -38,7 +38,7 @@ class GivenReply:
 
     data: bytes
     kind: str
-    """What it holds."""
+    """Kind of the reply."""
 
     @classmethod
     def encode(cls, message: pb.Reply) -> Self:

@@ -1,4 +1,4 @@
-"""Which request a silo answers next: one of its own job and run, in order, and no work before everyone agreed."""
+"""The request that a silo answers next: one of its own job and run, in order, and no work before everyone agreed."""
 
 from siloseal.federation.errors import MessageError, SessionMismatch, WrongRound
 from siloseal.federation.job.phases import Phase

@@ -42,7 +42,7 @@ class Participation:
     def __init__(self, name: str, run: Path, silo: Silo | None, refused: pb.Refusal, words: str) -> None:
         self._name, self._run, self._silo, self._refused = name, run, silo, refused
         self.refused = words
-        """Why the silo takes no part, in full; empty if it does."""
+        """Reason why the silo takes no part, in full; empty if it does."""
         self.finished = silo is not None and has_finished(run)
 
     def answer(self, request: ReceivedRequest) -> GivenReply:
@@ -70,7 +70,7 @@ class Participation:
 
     @property
     def epsilon(self) -> float | None:
-        """What the ledger stands at; None without one."""
+        """Epsilon that the ledger stands at; None without a ledger."""
         ledger = None if self._silo is None else self._silo.ledger
         return None if ledger is None else ledger.epsilon
 
@@ -81,7 +81,7 @@ class Participation:
         return f"{self._name}: no guarantee; the job has no privacy" if ledger is None else ledger.statement()
 
     def leave(self) -> None:
-        """The silo has done its part, and its process ends by itself."""
+        """Note that the silo has done its part, and that its process ends by itself."""
         SiloState(self._run).leave()
 
     def close(self) -> None:
@@ -138,7 +138,7 @@ def take_part(
 
 
 def require_kept(state: Path, past_runs: Iterable[str]) -> None:
-    """What past runs have spent is in their folders: without one, its epsilon would be spent again."""
+    """Refuse where a past run's folder is gone: what it has spent would be spent again."""
     for run in sorted(past_runs):
         if not (state / "runs" / run / JOB_FILE).exists():
             raise LedgerDamaged(
@@ -148,7 +148,7 @@ def require_kept(state: Path, past_runs: Iterable[str]) -> None:
 
 
 def unended(config: SiloConfig) -> consortium_pb2.JobOffer | None:
-    """What was offered in the run whose last reply this silo gave, but was killed before it could end by itself.
+    """The offer of the run whose last reply this silo gave, but was killed before it could end by itself.
 
     With another run beside it that it has not left either, one of the two is still to come.
     """
@@ -169,7 +169,7 @@ def has_finished(run: Path) -> bool:
 
 
 def _others(run: Path) -> list[Path]:
-    """The silo's other runs."""
+    """The folders of the silo's other runs."""
     return [other for other in _agreed(run.parent) if other != run]
 
 

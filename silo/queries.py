@@ -31,7 +31,7 @@ class Queries:
         self._progress = Progress()
 
     def describe(self, enrolled: pb.Enrolled) -> None:
-        """Nothing: the columns that a silo must have stand in the job."""
+        """Add nothing: the columns that a silo must have stand in the job."""
 
     def prepare(self, request: pb.Request, checkpoints: Checkpoints, run: Run) -> pb.Prepared:
         if request.WhichOneof("body") != "query":
@@ -64,7 +64,7 @@ class Queries:
         return self._job.queries[number].count(self._columns[number], self._progress).astype(np.float64)
 
     def finish(self, request: pb.Finish) -> None:
-        """Nothing: the answers are the aggregator's."""
+        """Keep nothing: the answers are the aggregator's."""
 
     def state(self) -> dict[str, Tensor]:
         """The progress of the query under way: the hash key, and each total with its spread behind it."""

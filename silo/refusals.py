@@ -9,7 +9,7 @@ from siloseal.federation.transport.wire.error_codes import code_of
 
 
 def refusal(error: Exception, log: Path, details: str = "") -> pb.Refusal:
-    """Why, in words. Those of other errors may hold values or names from the data, so they stay in the silo."""
+    """The reason in words. Those of other errors may hold values or names from the data, so they stay in the silo."""
     with os.fdopen(os.open(log, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o600), "a") as file:
         file.write(f"{details or f'{type(error).__name__}: {error}'}\n")
     harmless = isinstance(error, MessageError | VersionMismatch | SessionMismatch | WrongRound | PolicyRefused)

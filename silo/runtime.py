@@ -112,7 +112,7 @@ class Silo:
         return last
 
     def _keep_side(self) -> None:
-        """A sum that ended with a refusal stays ended: nobody gets a second try after a restart."""
+        """Keep the side of a sum. One that ended with a refusal stays ended: a restart gives nobody a second try."""
         if self._side is not None:
             self._state.save_reply(self._with_side(self._state.load_reply()))
 
@@ -158,7 +158,7 @@ class Silo:
         return self._side[1].answer(request.message)
 
     def _join(self, number: int, session: Session, last: pb.LastReply) -> SiloSide:
-        """Take part in a sum, once for what was prepared: sums over different crowds would differ by one silo.
+        """Take part in a sum, once for what was prepared: sums over different participants would differ by one silo.
 
         After a crash the silo goes on from what it kept of its side. Before the first reply was stored, and so before
         anything left, the same request comes again: what was charged for it then pays for the reply that leaves now.

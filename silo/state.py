@@ -26,9 +26,9 @@ class Checkpoint:
     """The networks during or after the work of one request, and what the next sum will be over."""
 
     number: int
-    """Of the request."""
+    """Number of the request."""
     prepared: str
-    """What the request prepares for a sum: a phase's model, or the sketch."""
+    """Name of what the request prepares for a sum: a phase's model, or the kernel mean."""
     round: int = 0
     start: bytes = b""
     """Digest of the model that a training started from."""
@@ -36,16 +36,16 @@ class Checkpoint:
     session: bytes = b""
     """Digest of the sum that took what was prepared; empty before that."""
     sum_number: int = 0
-    """Of the request that began that sum."""
+    """Number of the request that began that sum."""
     charges: int = 0
-    """How many charges the ledger held by then: it may hold more, and never fewer."""
+    """Number of charges that the ledger held by then: it may hold more, and never fewer."""
     paid: bool = False
     """Whether the ledger was charged for that sum."""
     clip_norm: float = 0.0
-    """That the update is clipped to, under silo-level privacy; 0 for the job's own."""
+    """Clip norm of the update, under silo-level privacy; 0 means the job's own."""
     tensors: dict[str, Tensor] = field(default_factory=dict)
     start_model: Tensor | None = None
-    """What a training started from, where the update is what leaves."""
+    """Model that a training started from, where the update is what leaves."""
 
 
 class SiloState:
@@ -57,7 +57,7 @@ class SiloState:
         self._checkpoint = folder / "checkpoint.safetensors"
         self._reply = folder / "reply.bin"
         self._answered = folder / "answered"
-        """The last reply's number once more: an old copy of the reply alone must not pass for the last one."""
+        """File with the last reply's number once more: an old copy of the reply must not pass for the last one."""
         self._left = folder / "left"
 
     def exists(self) -> bool:
@@ -73,7 +73,7 @@ class SiloState:
         return self._left.exists()
 
     def leave(self) -> None:
-        """The process ends by itself, or has gone on to another run. The next one waits for another."""
+        """Note that the process ends by itself, or has gone on to another run. The next one waits for another."""
         write_atomically(self._left, b"", mode=_PRIVATE)
 
     def save(self, checkpoint: Checkpoint) -> None:
@@ -153,13 +153,13 @@ class SiloState:
         self.mark_answered(last.number)
 
     def mark_answered(self, number: int) -> None:
-        """Once more, before a kept reply leaves: what interrupted the first time must not add up."""
+        """Note the last reply's number; again before a kept reply leaves, in case the first time was interrupted."""
         if not self._answered.exists() or self._answered.read_bytes() != _sortable(number):
             write_atomically(self._answered, _sortable(number), mode=_PRIVATE)
         sync_folder(self._folder)
 
     def abandon(self) -> None:
-        """Nobody goes on with this run: forget the side of a sum that never ended, and with it every key."""
+        """Forget the side of a sum that never ended, and with it every key: nobody goes on with this run."""
         try:
             last = self.load_reply()
             if last.side:

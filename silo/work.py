@@ -35,13 +35,13 @@ class Work(Protocol):
         """The release that what was prepared may go into, and no other."""
 
     def vector(self, at: Checkpoint) -> NDArray[np.float64]:
-        """The contribution to it, noise not included."""
+        """The contribution to the release, noise not included."""
 
     def finish(self, request: pb.Finish) -> None:
         """Keep the outcome of the job."""
 
     def state(self) -> dict[str, Tensor]:
-        """What a checkpoint keeps of the work."""
+        """The state of the work that a checkpoint keeps."""
 
     def load_state(self, tensors: dict[str, Tensor]) -> None:
         """Go on from what a checkpoint kept."""

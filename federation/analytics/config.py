@@ -65,7 +65,7 @@ class RecordLevel(Section):
 
     @property
     def records(self) -> int:
-        """How many records are protected together."""
+        """Number of records that are protected together."""
         return 1 if self.person is None else self.person.records
 
 
@@ -138,13 +138,13 @@ class AnalyticsJob(Section):
 
     @property
     def quorum(self) -> int:
-        """The fewest silos that a sum may end up with."""
+        """Fewest silos that a sum may end up with."""
         asked = len(self.silos.names)
         return max(self.silos.quorum(asked), self.secure_sum.build().fewest(asked))
 
     @property
     def honest(self) -> int:
-        """The fewest whose noise is in a sum: those that must remain, less those that may collude."""
+        """Fewest silos whose noise is in a sum: those that must remain, less those that may collude."""
         return self.quorum - self.mechanism.colluding
 
     @property

@@ -81,15 +81,15 @@ class Distinct(Query):
         )
 
     def _values(self, share: float) -> float:
-        """A share below half a cell is noise: so many values, at most, can be told."""
+        """Number of values for a share of empty cells. A share below half a cell is noise, which bounds the number."""
         return linear_count(self.cells, min(max(share, 0.5 / self.cells), 1.0) * self.cells)
 
 
 def linear_count(cells: int, empty: float) -> float:
-    """How many values leave so many of the cells empty, on average."""
+    """The number of values that leave this many of the cells empty, on average."""
     return cells * math.log(cells / empty)
 
 
 def _hashing_variance(share: float) -> float:
-    """Of the share of empty cells, times the cells: values fall together by chance (Whang et al., Theorem 1)."""
+    """The variance of the share of empty cells, times the cells: values collide by chance (Whang et al., Theorem 1)."""
     return share * (1 - share * (1 - math.log(share))) if share > 0 else 0.0

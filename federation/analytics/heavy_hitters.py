@@ -20,7 +20,7 @@ from siloseal.federation.privacy.mechanisms.integer_noise import Move
 
 END = "\0"  # no text of a table holds it
 OTHER = "\N{REPLACEMENT CHARACTER}"
-"""Stands for every letter outside the alphabet."""
+"""Symbol that stands for every letter outside the alphabet."""
 FALSE_PREFIX = 0.05
 MOST_CELLS = 200_000
 
@@ -70,7 +70,7 @@ class HeavyHitters(Query):
 
     @property
     def move(self) -> Move:
-        """One record votes for one prefix in each release; so many cells there are at most."""
+        """One record votes for one prefix in each release; `coordinates` is the largest number of cells."""
         return Move(l2=1.0, l1=1.0, linf=1.0, coordinates=self.most * self._symbols)
 
     def mechanism(self, noise: SharedNoise) -> NoisyCounts:
@@ -125,14 +125,14 @@ class HeavyHitters(Query):
         return living, found
 
     def _kept(self, cells: list[str], total: NoisyTotal) -> list[_Found]:
-        """Those above the threshold, the most frequent ones if there are too many, in the order of the cells."""
+        """The prefixes above the threshold, the most frequent ones if there are too many, in the order of the cells."""
         threshold = rare_reach(total.spread, FALSE_PREFIX / (self.letters * len(cells)))
         above = np.flatnonzero(total.values > threshold)
         chosen = sorted(above[np.argsort(-total.values[above], kind="stable")][: self.most].tolist())
         return [_Found(cells[place], float(total.values[place]), total.spread) for place in chosen]
 
     def _shown(self, text: str) -> str:
-        """Where the letters ran out before the text did, nobody knows how it goes on, or whether."""
+        """The text as it is shown. Where the letters ran out before the text did, nobody knows whether it goes on."""
         if not text.endswith(END):
             return text + "…"
         return text.removesuffix(END) or "(empty)"

@@ -5,10 +5,10 @@ import math
 from siloseal.federation.analytics.query import Estimate
 
 TWO_SIDED = 1.959963984540054
-"""Standard deviations that hold 95 % of a Gaussian; 97.5 % lie below."""
+"""Number of standard deviations that hold 95 % of a Gaussian; 97.5 % lie below."""
 
 RELIABLE = 5.0
-"""A noisy denominator so many deviations from 0 is within a fifth of the truth: then quotients are nearly linear."""
+"""Number of deviations that keep a noisy denominator within a fifth of the truth: quotients are then nearly linear."""
 
 
 def count_estimate(name: str, count: float, deviation: float) -> Estimate:
@@ -20,7 +20,7 @@ def count_estimate(name: str, count: float, deviation: float) -> Estimate:
 
 
 def rare_reach(deviation: float, chance: float) -> float:
-    """Noise exceeds this with at most this chance: Bernstein's bound, which holds for Skellam noise.
+    """The reach that noise exceeds with at most this chance: Bernstein's bound, which holds for Skellam noise.
 
     Discrete Gaussian noise stays below it too: its tails are thinner than a Gaussian's.
     """

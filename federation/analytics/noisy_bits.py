@@ -36,20 +36,20 @@ class NoisyBits:
     """z: a release is at most as telling as a Gaussian one with this noise multiplier."""
     honest: int
     cells: int = 1
-    """So many may one unit move. Their divergences add up, as if a Gaussian release had moved by the root of that."""
+    """Number of cells that one unit may move. Their divergences add up, like a Gaussian release moved by its root."""
     noised_by: ClassVar[NoisedBy] = NoisedBy.SILOS_TOGETHER
 
     @property
     def name(self) -> str:
-        """Part of the session's digest."""
+        """Mechanism and parameters as one string: part of the session's digest."""
         return f"bits(multiplier={self.multiplier!r}, honest={self.honest}, cells={self.cells})"
 
     def domain(self, outer: RealDomain, silos: int) -> IntegerDomain:
-        """Bits."""
+        """The domain of bits."""
         return IntegerDomain(outer.length, 2)
 
     def grid(self, outer: RealDomain) -> float:
-        """Whole numbers."""
+        """The grid of whole numbers."""
         return 1.0
 
     def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
@@ -65,17 +65,17 @@ class NoisyBits:
         return Sum(np.asarray(total.total, dtype=np.float64), total.contributors, 0.0)
 
     def event(self, outer: RealDomain, honest: int) -> Event:
-        """As much, by Renyi divergence, as a Gaussian release; see the module's text."""
+        """A Gaussian release of the same Renyi divergence or more; see the module's text."""
         if honest < self.honest:
             raise DomainError(f"the flips of {self.honest} silos were planned on, but only {honest} may be honest")
         return RandomBitsRelease(self.multiplier)
 
     def deviation(self, outer: RealDomain, contributors: int) -> float:
-        """Of a bit of the total, at its worst: that of a fair coin."""
+        """The standard deviation of a bit of the total at its worst: that of a fair coin."""
         return 0.5
 
     def spread(self, contributors: int) -> float:
-        """The chance that the flips of so many silos turn a bit of the total: 1 - 2 f multiplies."""
+        """The chance that the flips of this many silos turn a bit of the total: 1 - 2 f multiplies."""
         # Floats call tanh 1 where epsilon is huge, and then nothing would ever flip; more flips only tell less.
         contrast: float = min(math.tanh(1 / (self.multiplier * math.sqrt(self.cells))), MOST_CONTRAST) ** (
             contributors / self.honest

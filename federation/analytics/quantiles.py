@@ -91,7 +91,7 @@ class Quantiles(Query):
         return Estimate(name=f"{share:g}", value=self._edge(place), low=self._edge(low), high=self._edge(high))
 
     def _ranks(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """How many records lie below each of the 2^h + 1 edges, and of how many noisy counts each rank is the sum.
+        """The number of records below each of the 2^h + 1 edges, and the number of noisy counts that each rank adds up.
 
         The binary digits of an edge say which parts lie below it. The first edge has none, and the last has them all.
         """
@@ -111,7 +111,7 @@ class Quantiles(Query):
 
 
 def _crossing(ranks: NDArray[np.float64], target: float) -> float:
-    """Where repaired ranks, which never fall, reach the target; between two edges by a straight line."""
+    """The point where repaired ranks, which never fall, reach the target; between two edges by a straight line."""
     right = min(int(np.searchsorted(ranks, target)), ranks.size - 1)
     if right == 0:
         return 0.0

@@ -29,16 +29,16 @@ class CountingMechanism(Mechanism, Protocol):
     """A mechanism that can say how wide its noise is."""
 
     def spread(self, contributors: int) -> float:
-        """Of counts the standard deviation of the noise on each, of bits the chance of a flip."""
+        """The noise on a total: for counts its standard deviation, for bits the chance of a flip."""
 
 
 @dataclass(frozen=True, eq=False)
 class NoisyTotal:
-    """What one release told."""
+    """The noised total of one release."""
 
     values: NDArray[np.float64]
     spread: float
-    """As its mechanism says."""
+    """Width of the noise, as its mechanism says."""
 
 
 @dataclass(frozen=True)
@@ -46,16 +46,16 @@ class Progress:
     """How far a query has come: all that its next release depends on, and all of it public."""
 
     key: bytes = b""
-    """Of hashes; the same at every silo, and different in every run."""
+    """Key of hashes; the same at every silo, and different in every run."""
     totals: tuple[NoisyTotal, ...] = field(default=())
 
     def after(self, total: NoisyTotal) -> "Progress":
-        """One release later."""
+        """The progress, one release later."""
         return replace(self, totals=(*self.totals, total))
 
     @property
     def digest(self) -> bytes:
-        """Names it, so that silos which were told different totals notice."""
+        """A digest of the progress, so that silos which were shown different totals notice."""
         parts = [total.values.astype("<f8").tobytes() + repr(total.spread).encode() for total in self.totals]
         digest = hashlib.sha256(self.key)
         for part in parts:
@@ -82,7 +82,7 @@ class Answer(Section):
 
 
 class Query(Section, ABC):
-    """See the module's text."""
+    """A question that noised sums answer; see the module's text."""
 
     numeric: ClassVar[bool]
     """Whether the column must hold numbers."""
@@ -92,11 +92,11 @@ class Query(Section, ABC):
     @property
     @abstractmethod
     def title(self) -> str:
-        """For people."""
+        """The title, for people."""
 
     @property
     def releases(self) -> int:
-        """How many it takes at most."""
+        """Number of releases that the query takes at most."""
         return 1
 
     @abstractmethod
@@ -105,24 +105,24 @@ class Query(Section, ABC):
 
     @abstractmethod
     def length(self, progress: Progress) -> int:
-        """How many entries the next release has."""
+        """Number of entries of the next release."""
 
     @abstractmethod
     def count(self, column: Column, progress: Progress) -> Counts:
-        """What one silo contributes to the next release."""
+        """The contribution of one silo to the next release."""
 
     @abstractmethod
     def answer(self, progress: Progress) -> Answer:
-        """What the totals mean, once it is finished."""
+        """The meaning of the totals, once the query is finished."""
 
     def largest_entry(self, records: int) -> int:
-        """No entry of a silo with so many records is larger in magnitude."""
+        """The largest magnitude of an entry of a silo with this many records."""
         return records
 
     def finished(self, progress: Progress) -> bool:
-        """Whether the totals are all that it needs."""
+        """Whether the totals are all that the query needs."""
         return len(progress.totals) >= self.releases
 
     def domain(self, progress: Progress, records: int) -> RealDomain:
-        """Of the next release, among silos of at most so many records."""
+        """The domain of the next release, among silos of at most this many records."""
         return RealDomain(self.length(progress), float(self.largest_entry(records)))

@@ -17,7 +17,7 @@ from siloseal.federation.privacy.mechanisms.tables import LARGEST_VARIANCE
 from siloseal.federation.sums.secure_sum import Sum
 
 _BEFORE = Progress(key=bytes(32))
-"""Stands for a query's beginning where its hashes do not matter."""
+"""Progress that stands for a query's beginning where its hashes do not matter."""
 
 
 def progress_of(run: Run, number: int) -> Progress:
@@ -48,12 +48,12 @@ def title_of(query: Query, number: int, level: int) -> str:
 
 
 def start_of(job: AnalyticsJob, progress: Progress) -> bytes:
-    """Names what the earlier releases of a query told, so that silos which were told different totals notice."""
+    """A digest of the totals of a query's earlier releases, so that silos which were shown different ones notice."""
     return hashlib.sha256(job.digest + progress.digest).digest()
 
 
 def read_total(job: AnalyticsJob, number: int, summed: Sum) -> NoisyTotal:
-    """What a release told, and how wide the noise of those who are in it is."""
+    """The noised total of a release, with the width of the noise of those who are in it."""
     mechanism = job.queries[number].mechanism(shared_noise(job))
     return NoisyTotal(summed.total.astype(float), mechanism.spread(len(summed.contributors)))
 
@@ -81,7 +81,7 @@ def shared_noise(job: AnalyticsJob) -> SharedNoise:
         return SharedNoise(job.mechanism.kind, multiplier, job.honest, job.privacy.records)
 
     def events(multiplier: float) -> list[Event]:
-        """All planned ones, and the costliest as many times more as the job reserves."""
+        """The events of all planned releases, and the costliest repeated as many times as the job reserves."""
         planned = [event for _, event in planned_costs(job, noise(multiplier))]
         costliest = max(set(planned), key=lambda event: epsilon_of([event], job.privacy.delta))
         return planned + [costliest] * job.privacy.reserve_releases

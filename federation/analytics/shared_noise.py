@@ -10,22 +10,22 @@ from siloseal.federation.privacy.mechanisms.integer_noise import DiscreteGaussia
 NoiseKind = Literal["skellam", "ddg"]
 
 LEAST_VARIANCE = 0.5
-"""Of one silo's part: what is known about sums of discrete Gaussians needs it, and it costs little elsewhere."""
+"""Least variance of one silo's part, which the bound on sums of discrete Gaussians needs; it costs little elsewhere."""
 
 
 @dataclass(frozen=True)
 class SharedNoise:
-    """What a release is noised with, whatever it counts."""
+    """The noise of a release, whatever it counts."""
 
     kind: NoiseKind
     multiplier: float
     """The deviation of the honest silos' noise together, in units of how far one unit moves the counts in L2."""
     honest: int
     records: int = 1
-    """So many are protected together: they may all move the same count."""
+    """Number of records that are protected together: they may all move the same count."""
 
     def counts(self, one: Move) -> NoisyCounts:
-        """For counts that one record moves so far."""
+        """The mechanism for counts that one record moves this far."""
         many = self.records
         move = Move(many * one.l2, many * one.l1, many * one.linf, one.coordinates)
         variance = max(LEAST_VARIANCE, (self.multiplier * move.l2) ** 2 / self.honest)
@@ -36,5 +36,5 @@ class SharedNoise:
                 return NoisyCounts(move, DiscreteGaussian(variance))
 
     def bits(self) -> NoisyBits:
-        """For cells of which one record sets at most one."""
+        """The mechanism for cells of which one record sets at most one."""
         return NoisyBits(self.multiplier, self.honest, self.records)

@@ -20,7 +20,7 @@ from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.transport.wire import messages_pb2 as pb
 
 COARSEST = 2.0**-5
-"""So much may a model's weight be off after a sum: at 0.1 a generator of digits loses accuracy, at 0.4 all of it."""
+"""Largest error of a model's weight after a sum: at 0.1 a generator of digits loses accuracy, at 0.4 all of it."""
 
 COARSEST_FEW_SHOT = 2.0**-10
 """The same for few-shot models, whose smallest weights, those of gates, begin at a hundredth."""
@@ -29,7 +29,7 @@ COARSEST_FEW_SHOT = 2.0**-10
 def model_contribution(
     job: Job, model: NDArray[np.float64], start: NDArray[np.float64], *, units: int, clip_norm: float = 0.0
 ) -> NDArray[np.float64]:
-    """What a silo of so many units contributes, noise not included."""
+    """The contribution of a silo with this many units, noise not included."""
     if not isinstance(job.privacy, SiloLevel):
         return weigh(model, weight=units * job.images_a_unit, largest=job.largest_silo)
     rule, norm = clip_rule(job), clip_norm or job.privacy.clip_norm
@@ -63,5 +63,5 @@ def require_precision(job: Job, silo: str, units: int) -> None:
 
 
 def start_of(train: pb.Train) -> bytes:
-    """Names the model that a training starts from: part of the session of the sum that follows."""
+    """A digest of the model that a training starts from: part of the session of the sum that follows."""
     return hashlib.sha256(train.model.data).digest()

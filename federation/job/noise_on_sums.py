@@ -1,4 +1,4 @@
-"""Which noise a job puts on which of its sums, and on how many silos that noise counts.
+"""The noise that a job puts on each of its sums, and the number of silos on which that noise counts.
 
 Both sides compute it from the job, and a silo computes it again before it joins a sum: nobody can talk it into less.
 """

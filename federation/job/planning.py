@@ -25,7 +25,7 @@ class SiloPlan:
     """Cost of the releases that are noised themselves, by phase: the kernel mean, or each round's update."""
 
     def events(self) -> dict[str, list[Event]]:
-        """What the ledger will be charged with, by phase."""
+        """The events that the ledger will be charged with, by phase."""
         costs = {phase: list(events) for phase, events in self.releases.items()}
         if self.step_noise is not None:
             for phase, steps in self.steps.items():
@@ -45,7 +45,7 @@ def plan_silo(job: Job, silo: str, units: int, lengths: Lengths) -> SiloPlan:
 
 
 def costs_of(job: Job, silo: str, lengths: Lengths) -> dict[str, list[Event]]:
-    """What the releases cost that this silo takes part in, by phase; those without a cost of their own are left out."""
+    """The costs of the releases that this silo takes part in, by phase; those without an own cost are left out."""
     costs = dict[str, list[Event]]()
     for release in releases(job, lengths):
         if release.event is not None and silo in release.roster:

@@ -1,4 +1,4 @@
-"""Which sum a phase of a job uses, and how many silos must stay in it."""
+"""The sum that a phase of a job uses, and the number of silos that must stay in it."""
 
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase

@@ -1,8 +1,8 @@
 """Every sum of a job, derived once: by which scheme and noise, over which domain, among whom, and what it costs.
 
 Both sides compute it from the job. A silo compares it with the session that it is asked to join, and refuses any other:
-the aggregator cannot talk it into less noise, another scheme or a smaller crowd. Plan, policy, ledger and report read
-the same list.
+the aggregator cannot talk it into less noise, another scheme or fewer participants. Plan, policy, ledger and report
+read the same list.
 """
 
 from collections.abc import Iterator, Mapping
@@ -52,12 +52,12 @@ class Content(StrEnum):
     UPDATE = "update"
     """The clipped difference between the trained model and its start."""
     COUNTS = "counts"
-    """What a query counts."""
+    """The counts of a query."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What names a run and everyone in it, once all nonces are known."""
+    """The names of a run and of everyone in it, once all nonces are known."""
 
     beacon: bytes
     """32 bytes that hash a nonce of every silo (`federation.job.beacon`)."""
@@ -146,7 +146,7 @@ def release_of(job: Job, lengths: Lengths, phase: Phase, round: int, clip_norm: 
 
 
 def _kernel_mean(job: Job, length: int, roster: tuple[str, ...]) -> Release:
-    """A feature is at most 1, so an entry of a silo's sum is at most its number of examples."""
+    """The kernel mean's release. A feature is at most 1, so an entry is at most the silo's number of examples."""
     domain, quorum = RealDomain(length, float(job.largest_silo)), quorum_of(job, Phase.WARM_START, len(roster))
     mechanism = kernel_mean_mechanism(job, domain)
     event = None if mechanism is None else mechanism.event(domain, honest(job, quorum))
@@ -155,7 +155,7 @@ def _kernel_mean(job: Job, length: int, roster: tuple[str, ...]) -> Release:
 
 
 def _update(job: Job, privacy: SiloLevel, length: int, phase: Phase, round: int, clip_norm: float) -> Release:
-    """Whatever the clip norm of a round is, the noise is in proportion to it, and the cost the same."""
+    """The release of updates. The noise is in proportion to the round's clip norm, and the cost always the same."""
     roster = participants(job, round)
     domain = RealDomain(length + extra_entries(job), protected_norm(job, clip_norm or privacy.clip_norm))
     mechanism, quorum = update_mechanism(job, privacy, phase, domain), quorum_of(job, phase, len(roster))

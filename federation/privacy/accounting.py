@@ -42,7 +42,7 @@ ORDERS = (*(1.0 + tenth / 10.0 for tenth in range(1, 100)), *range(11, 64), 128,
 RENYI, PLD = "Renyi accounting", "privacy loss distributions"
 
 WIDEST_EPSILON = 1000.0
-"""Above this, a privacy loss distribution takes gigabytes, to sharpen a number that means nothing."""
+"""Largest epsilon that is sharpened: above it, a privacy loss distribution takes gigabytes for a meaningless number."""
 
 
 class Accountant:
@@ -53,7 +53,7 @@ class Accountant:
         self._pairs: list[tuple[float, float]] = []
 
     def add(self, event: Event, times: int = 1) -> None:
-        """Compose with one more event, or with so many equal ones."""
+        """Compose with one more event, or with `count` equal ones."""
         match event:
             case BinomialRelease():
                 self._pairs += [(binomial_epsilon(**asdict(event)), event.delta)] * times
@@ -63,7 +63,7 @@ class Accountant:
                 self._curve = self._curve + times * _curve_of_one(event)
 
     def epsilon(self, delta: float) -> float:
-        """Epsilon of all of it, at this delta."""
+        """Epsilon of everything added so far, at this delta."""
         if not self._pairs:
             return self._epsilon_of_curve(delta)
         left = delta - sum(own for _, own in self._pairs)
@@ -89,7 +89,7 @@ def composed(epsilons: Sequence[float], delta: float) -> float:
 
 
 class _CurveReader(rdp.RdpAccountant):  # type: ignore[misc]  # dp-accounting is untyped
-    """dp-accounting keeps the curve to itself and its subclasses."""
+    """An accountant that shows its curve, which dp-accounting keeps to itself and its subclasses."""
 
     def curve(self) -> NDArray[np.float64]:
         return np.asarray(self._rdp, dtype=np.float64)
@@ -97,7 +97,7 @@ class _CurveReader(rdp.RdpAccountant):  # type: ignore[misc]  # dp-accounting is
 
 @lru_cache(maxsize=256)
 def _curve_of_one(event: Event) -> NDArray[np.float64]:
-    """Cached, because a training run charges the same step thousands of times and a curve takes up to a second."""
+    """The curve of one event, cached: a run charges the same step thousands of times, and a curve can take a second."""
     match event:
         case GaussianRelease() | SampledGaussianSteps():
             reader = _CurveReader(ORDERS)
@@ -119,7 +119,7 @@ def _curve_of_one(event: Event) -> NDArray[np.float64]:
 
 
 def _to_dp_accounting(event: GaussianRelease | SampledGaussianSteps) -> dp_accounting.DpEvent:
-    """One release, or one of the steps."""
+    """One release, or one of the steps, as an event of dp-accounting."""
     gaussian = dp_accounting.GaussianDpEvent(event.noise_multiplier)
     if isinstance(event, GaussianRelease) or event.sampling_rate == 1.0:
         return gaussian

@@ -17,7 +17,7 @@ Curve = NDArray[np.float64]
 def discrete_gaussian_curve(
     orders: Sequence[float], *, honest: int, local_variance: float, l2: float, l1: float, coordinates: int
 ) -> Curve:
-    """Of a sum of discrete Gaussians (Kairouz, Liu and Steinke 2021, Proposition 14).
+    """The Renyi curve of a sum of discrete Gaussians (Kairouz, Liu and Steinke 2021, Proposition 14).
 
     A sum of discrete Gaussians is not one: tau bounds how far it is off, and vanishes for noise of a few grid steps.
     """
@@ -36,13 +36,13 @@ def discrete_gaussian_curve(
 
 
 def closeness(silos: int, local_variance: float) -> float:
-    """Tau: how far the sum of so many discrete Gaussians is from one."""
+    """Tau: how far the sum of this many discrete Gaussians is from one."""
     k = np.arange(1, silos)
     return 10 * float(np.sum(np.exp(-2 * math.pi**2 * local_variance * k / (k + 1))))
 
 
 def skellam_curve(orders: Sequence[float], *, variance: float, l2: float, l1: float) -> Curve:
-    """Of Skellam noise (Agarwal, Kairouz and Liu 2021). The theorem is for integer orders."""
+    """The Renyi curve of Skellam noise (Agarwal, Kairouz and Liu 2021). The theorem is for integer orders."""
 
     def at(alpha: NDArray[np.int64]) -> Curve:
         correction = np.minimum(((2 * alpha - 1) * l2**2 + 6 * l1) / (4 * variance**2), 3 * l1 / (2 * variance))
@@ -105,7 +105,7 @@ def _times(count: int, log: float) -> float:
 def binomial_epsilon(
     *, trials: int, l2: float, l1: float, linf: float, coordinates: int, delta: float, chance: float = 0.5
 ) -> float:
-    """Of binomial noise (Agarwal et al. 2018, Theorem 1), with integers as units: the quantisation step is 1.
+    """Epsilon of binomial noise (Agarwal et al. 2018, Theorem 1), with integers as units: the quantisation step is 1.
 
     The theorem's condition on the variance is checked where the event is made. Its first term is the classical bound of
     the Gaussian mechanism, which is proven up to 1 and fails from about 12 on; there the exact one takes its place.

@@ -3,7 +3,7 @@
 import math
 
 MEANINGLESS_EPSILON = 20.0
-"""Above this, e^epsilon exceeds 4e8: reports say "no meaningful guarantee", not a number to be trusted."""
+"""Epsilon above which nobody is protected: e^epsilon exceeds 4e8, and reports say "no meaningful guarantee"."""
 
 
 def epsilon_text(epsilon: float) -> str:

@@ -49,7 +49,7 @@ class DiscreteGaussianRelease:
     l1: float
     coordinates: int
     sampling_rate: float = 1.0
-    """Below 1 only where units join by secret, independent coin flips of this probability."""
+    """Probability of a unit's secret, independent coin flip to join; 1 where all units do."""
 
     def __post_init__(self) -> None:
         _require_positive(self, self.honest, self.l2, self.l1, self.coordinates)
@@ -70,7 +70,7 @@ class SkellamRelease:
     l2: float
     l1: float
     sampling_rate: float = 1.0
-    """Below 1 only where units join by secret, independent coin flips of this probability."""
+    """Probability of a unit's secret, independent coin flip to join; 1 where all units do."""
 
     def __post_init__(self) -> None:
         _require_positive(self, self.l2, self.l1)
@@ -149,7 +149,7 @@ Event = (
 
 
 def exchanged(event: Event) -> Event:
-    """What a release costs a unit that is not taken away but exchanged for another: it moves twice as far.
+    """The cost of a release to a unit that is not taken away but exchanged for another: it moves twice as far.
 
     So one example of a silo is hidden whose whole contribution may be there or not: with the example or without it,
     the contribution is another one within the clip norm.

@@ -17,7 +17,7 @@ from siloseal.federation.sums.session import Domain, RealDomain, Session, Vector
 
 
 class Mechanism(Protocol):
-    """Clip, round, noise; the way back; and what it costs."""
+    """A mechanism: clip, round, noise; the way back; and what it costs."""
 
     @property
     def name(self) -> str:
@@ -25,13 +25,13 @@ class Mechanism(Protocol):
 
     @property
     def noised_by(self) -> NoisedBy:
-        """Who adds the noise."""
+        """The party that adds the noise."""
 
     def domain(self, outer: RealDomain, silos: int) -> Domain:
-        """What the inner sum must carry so that noised vectors of `outer`, and the total of so many, fit."""
+        """The domain that the inner sum must carry, so that noised vectors of `outer`, and the total of all, fit."""
 
     def grid(self, outer: RealDomain) -> float:
-        """The distance of the points that it rounds entries to."""
+        """The distance of the points that entries are rounded to."""
 
     def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
         """One silo's noised vector, in the inner domain. The session is the outer one."""
@@ -40,7 +40,7 @@ class Mechanism(Protocol):
         """The inner total, back in real units; noised now if the aggregator is the one who adds noise."""
 
     def event(self, outer: RealDomain, honest: int) -> Event:
-        """What one release of a vector of `outer` costs while at least this many contributors are honest."""
+        """The cost of one release of a vector of `outer` while at least this many contributors are honest."""
 
     def deviation(self, outer: RealDomain, contributors: int) -> float:
-        """The standard deviation of an entry of so many silos' total: of noise, and of rounding at its worst."""
+        """The standard deviation of an entry of the total: of noise, and of rounding at its worst."""

@@ -56,7 +56,7 @@ class Verified:
     last_time: str | None
     last_chain: str
     size: int
-    """Bytes of the whole lines; a torn one may lie behind them."""
+    """Size of the whole lines in bytes; a torn one may lie behind them."""
     in_head: bool
     """Whether the head counts the last line too: else it is being written, or a crash or another hand added it."""
     torn: int
@@ -68,7 +68,7 @@ def _now() -> datetime:
 
 
 class AuditLog:
-    """Append-only. Any thread may record; a second opening of the same file is refused."""
+    """An append-only log. Any thread may record; a second opening of the same file is refused."""
 
     def __init__(self, path: Path, *, who: str, clock: Callable[[], datetime] = _now) -> None:
         _check("who", who)
@@ -123,7 +123,7 @@ class AuditLog:
 
 
 def head_path(path: Path) -> Path:
-    """Where the number of lines and the last hash of a log are."""
+    """The path of the file with the number of lines and the last hash of a log."""
     return Path(f"{path}.head")
 
 

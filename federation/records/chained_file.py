@@ -21,7 +21,7 @@ from siloseal.federation.records.storage import sync_folder
 
 @dataclass(frozen=True)
 class End:
-    """How far a file was read or written: its whole lines, their bytes, and the hash over all of them."""
+    """The end of what was read or written of a file: its whole lines, their bytes, and the hash over all of them."""
 
     lines: int
     size: int
@@ -43,7 +43,7 @@ class Line:
 
 
 class ChainedFile:
-    """Open for appending, once at a time. `end` changes in one step, so that an interruption cannot break the chain."""
+    """A file open for appending, once at a time. `end` changes in one step: an interruption cannot break the chain."""
 
     def __init__(self, path: Path, *, start: str, in_use: SiloSealError) -> None:
         self._path = path

@@ -14,7 +14,7 @@ from siloseal.federation.records.identity import KEY_BYTES
 
 
 class Roster(Section):
-    """roster.yaml."""
+    """The content of roster.yaml."""
 
     consortium: Name = Field(description="the consortium's name")
     identities: dict[Name, Annotated[str, Field(pattern=rf"^[0-9a-f]{{{2 * KEY_BYTES}}}$")]] = Field(
@@ -38,12 +38,12 @@ class Roster(Section):
 
     @property
     def keys(self) -> Mapping[str, bytes]:
-        """As bytes."""
+        """The public identity keys as bytes, by silo."""
         return {name: bytes.fromhex(key) for name, key in self.identities.items()}
 
     @property
     def warning(self) -> str:
-        """Who could sign in a silo's name, for kits and reports; empty where every silo made its own keys."""
+        """A warning of who could sign in a silo's name, for kits and reports; empty where every silo made its keys."""
         made = self.keys_made_by_authority
         if made is None:
             return (

@@ -37,7 +37,7 @@ def make_folder(folder: Path, *, mode: int = 0o755) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """A new or renamed entry survives a power cut only once its folder is flushed too."""
+    """Flush a folder: a new or renamed entry survives a power cut only after that."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -47,7 +47,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """`RunError` while another process is here. The lock leaves no file behind, and a kill releases it."""
+    """Hold the folder's lock; `RunError` while another process has it. It leaves no file, and a kill releases it."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         try:

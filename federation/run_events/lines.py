@@ -76,7 +76,7 @@ def _grouped(name: str, facts: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def _adapters() -> dict[str, TypeAdapter[Any]]:
-    """By name. Of two events of one name, the fields tell which it is."""
+    """The adapters by name. Of two events of one name, the fields tell which it is."""
     named = defaultdict[str, list[Any]](list)
     for kind in kinds_of_lines():
         named[kind.NAME].append(kind)

@@ -86,7 +86,7 @@ class TrainingProgressed(Shown):
     done: int
     steps: int
     metrics: Mapping[str, float]
-    """Each is a field of its own in the event's line."""
+    """Metrics of the training, each a field of its own in the event's line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from siloseal.federation.errors import MessageError, MessageTooLarge
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 
 CHUNK_BYTES = 2**19
-"""From 1 MiB on, an allocator gives the memory of every chunk back to the system, which costs more than the sending."""
+"""Size of a chunk. From 1 MiB on, allocators return each chunk's memory to the system: that costs more than sending."""
 
 
 def to_chunks(message: bytes) -> Iterator[pb.Chunk]:

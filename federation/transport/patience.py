@@ -18,5 +18,5 @@ class Backoff:
         return wait
 
     def reset(self) -> None:
-        """It worked: begin with short waits again."""
+        """Begin with short waits again, because a try has worked."""
         self._next = FIRST_SECONDS

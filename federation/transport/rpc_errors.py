@@ -16,7 +16,7 @@ from siloseal.federation.transport.wire.error_codes import code_of, error_of
 ERROR_CODE = "siloseal-error-code"
 """Key of the metadata that holds an error's code, as a decimal number."""
 LONGEST_WORDS = 2000
-"""They travel in a header, whose size gRPC limits, and may quote what the caller sent."""
+"""Longest text of an error: it travels in a header, whose size gRPC limits, and may quote what the caller sent."""
 _NO_CONNECTION = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED)
 
 

@@ -44,7 +44,7 @@ SERVER_OPTIONS = [
 
 @dataclass(frozen=True)
 class Credentials:
-    """One party's own, as read from its files."""
+    """The credentials of one party, as read from its files."""
 
     bearer: Bearer
     certificate: bytes
@@ -52,11 +52,11 @@ class Credentials:
     authority: bytes
 
     def for_client(self) -> grpc.ChannelCredentials:
-        """To dial with."""
+        """The credentials to dial with."""
         return grpc.ssl_channel_credentials(self.authority, self.key, self.certificate)
 
     def for_server(self) -> grpc.ServerCredentials:
-        """To listen with; who has no certificate of the authority does not get past the handshake."""
+        """The credentials to listen with; who has no certificate of the authority does not get past the handshake."""
         pair = [(self.key, self.certificate)]
         return grpc.ssl_server_credentials(pair, root_certificates=self.authority, require_client_auth=True)
 

@@ -55,7 +55,7 @@ class Evaluator:
         return self.score(*self._reference)
 
     def score(self, images: Tensor, labels: Tensor, *, headline_only: bool = False) -> Quality:
-        """Trains on these images only, tests on the held-out ones; with `headline_only`, just the first classifier."""
+        """Train on these images only, test on the held-out ones; with `headline_only`, just the first classifier."""
         self._check("scored", images, labels)
         images, labels = draw(images, labels, self._samples, self._seed)
         accuracy = {

@@ -13,12 +13,12 @@ from siloseal.models.meta.prototypes import ProtonetModel
 from siloseal.models.meta.tasks import task_of
 
 Z_95 = 1.959964
-"""Of the normal distribution: 95 % lie within so many standard deviations."""
+"""Number of standard deviations within which 95 % of the normal distribution lie."""
 
 FEATURE_ROWS = 500  # embedded at a time
 
 Classify = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""Labelled rows, their classes, rows to be named: to scores."""
+"""Function from labelled rows, their classes and rows to be named, to scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class TaskAccuracy:
 
 
 class TaskEvaluator:
-    """Draws its tasks from held-out data once and for all: every model is asked the same."""
+    """An evaluator that draws its tasks from held-out data once and for all: every model is asked the same."""
 
     def __init__(
         self, images: Tensor, labels: Tensor, *, ways: int, shots: Sequence[int], queries: int, episodes: int, seed: int
@@ -42,7 +42,7 @@ class TaskEvaluator:
         }
 
     def score(self, model: FewShotModel, *, shots: int) -> TaskAccuracy:
-        """How many of the queries are named rightly after `shots` labelled images of each class."""
+        """The share of queries that are named rightly after `shots` labelled images of each class."""
         with torch.no_grad():
             rows, classify = self._rows(model)
             accuracies = [self._accuracy(classify, rows[members], shots) for members in self._tasks[shots]]
@@ -50,7 +50,7 @@ class TaskEvaluator:
         return TaskAccuracy(float(np.mean(accuracies)), Z_95 * deviation / len(accuracies) ** 0.5)
 
     def _rows(self, model: FewShotModel) -> tuple[Tensor, Classify]:
-        """What tasks are made of. Where a task changes no feature, every image is embedded once for all tasks."""
+        """The rows that tasks are made of. Where a task changes no feature, every image is embedded once for all."""
         if isinstance(model, ProtonetModel):
             parts = [model.features(part) for part in torch.split(self._images, FEATURE_ROWS)]
             return torch.cat(parts), model.compare
@@ -63,7 +63,7 @@ class TaskEvaluator:
 
 
 def draw_tasks(labels: Tensor, *, ways: int, images: int, episodes: int, seed: Sequence[int]) -> list[Tensor]:
-    """(ways, images) each: the indices of each task's images."""
+    """The indices (ways, images) of each task's images."""
     values, generator = labels.numpy(), np.random.default_rng(seed)
     classes = [np.flatnonzero(values == label) for label in np.unique(values)]
     large = [members for members in classes if len(members) >= images]

@@ -12,7 +12,7 @@ ACCURACY_MEMORY = 0.9
 
 
 class Controller:
-    """One generator step after a discriminator step, while the discriminator is ahead; never more than one.
+    """The rule that allows one generator step after a discriminator step while the discriminator is ahead, never more.
 
     Under much noise the discriminator learns slowly, and this alone gives it more steps. Extra generator steps while it
     is far ahead would collapse the generator.
@@ -29,7 +29,7 @@ class Controller:
         self.accuracy += (1.0 - ACCURACY_MEMORY) * (recognised - self.accuracy)
 
     def generator_may_step(self) -> bool:
-        """Asked once after every discriminator step."""
+        """Whether the generator steps now; to be asked once after every discriminator step."""
         if self._warmup_left > 0:
             self._warmup_left -= 1
             return False
@@ -41,7 +41,7 @@ class Controller:
         return True
 
     def state(self) -> State:
-        """For a checkpoint."""
+        """The state, for a checkpoint."""
         return {
             "accuracy": torch.tensor(self.accuracy, dtype=torch.float64),
             "waited": torch.tensor(self._waited),

@@ -12,7 +12,7 @@ BETAS = (0.5, 0.999)
 
 
 class GeneratorOptimizer:
-    """Moves a generator against a loss."""
+    """An optimizer that moves a generator against a loss."""
 
     def __init__(self, config: GanConfig, generator: nn.Module) -> None:
         self._config = config
@@ -46,7 +46,7 @@ class GeneratorOptimizer:
         return self._config.generator_learning_rate * decay
 
     def state(self) -> State:
-        """For a checkpoint."""
+        """The state, for a checkpoint."""
         state = {"steps": torch.tensor(self.steps)}
         for number, parameter in enumerate(self._parameters):
             state |= under(f"adam.{number}", self._adam.state[parameter])

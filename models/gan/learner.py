@@ -78,7 +78,7 @@ class GanLearner:
         return torch.cat([functional.softplus(-real), functional.softplus(fake)])
 
     def public_step(self) -> None:
-        """The generator's step, if it is its turn: non-saturating loss on fresh fakes."""
+        """Take the generator's step, if it is its turn: non-saturating loss on fresh fakes."""
         if not self._controller.generator_may_step():
             return
         fakes, labels = self._make_fakes()
@@ -128,7 +128,7 @@ class GanLearner:
         return self._generator(latents, self._labels[picks]), self._labels[picks]
 
     def _blur_real(self, images: Tensor) -> Tensor:
-        """Instance noise: it keeps the two distributions overlapping, so that the discriminator stays informative."""
+        """Add instance noise: the two distributions keep overlapping, so that the discriminator stays informative."""
         noise = torch.from_numpy(self._randomness.normals(images.numel())).view(images.shape)
         return images + self._config.instance_noise * noise
 

@@ -20,7 +20,7 @@ from siloseal.models.meta.model import FewShotModel, Shape
 from siloseal.models.meta.network import Conv4
 
 SHARPNESS = 4.0
-"""Scores are multiplied by it, so that the linear layer learns faster than the convolutions at one step size."""
+"""Factor of the scores, so that the linear layer learns faster than the convolutions at one step size."""
 
 
 class InnerLoopModel(FewShotModel):
@@ -37,11 +37,11 @@ class InnerLoopModel(FewShotModel):
         """The `theta` that a task's labelled images lead to."""
 
     def start(self, ways: int) -> Tensor:
-        """(P,): `theta` before the task's first step; gradients flow back to the convolutions' start."""
+        """`theta` (P,) before the task's first step; gradients flow back to the convolutions' start."""
         return torch.cat([flat(self.body), torch.zeros(ways * (self.body.features + 1), dtype=_dtype(self.body))])
 
     def scores(self, theta: Tensor, images: Tensor, ways: int) -> Tensor:
-        """(N, ways): the base learner at `theta`."""
+        """The scores (N, ways) of the base learner at `theta`."""
         named = dict(self.body.named_parameters())
         sizes = [*(parameter.numel() for parameter in named.values()), ways * self.body.features, ways]
         *parts, weight, bias = torch.split(theta, sizes)
@@ -60,7 +60,7 @@ class InnerLoopModel(FewShotModel):
         return loss.detach(), gradient
 
     def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
-        """(Q, ways): a score for each class, from images."""
+        """The scores (Q, ways) of the classes, from images."""
         return self.scores(self.learn(support, labels), query, ways_of(labels))
 
 
@@ -80,7 +80,7 @@ class ReptileModel(InnerLoopModel):
 
 
 def ways_of(labels: Tensor) -> int:
-    """How many classes a task has."""
+    """Number of classes of a task."""
     return int(labels.max()) + 1
 
 

@@ -23,7 +23,7 @@ TEMPERATURE = 16.0
 
 
 class _FewShotLearner(Generic[M]):
-    """What sees data is what is shared, as its running average: there is no public part that learns from it."""
+    """A learner that shares what sees data, as its running average: there is no public part that learns from it."""
 
     def __init__(self, model: M, *, average_decay: float) -> None:
         self._model = model
@@ -36,15 +36,15 @@ class _FewShotLearner(Generic[M]):
 
     @property
     def shared_model(self) -> M:
-        """What leaves."""
+        """The model that leaves the silo."""
         return self._average.network
 
     def public_step(self) -> None:
-        """The average follows."""
+        """Let the average follow the model."""
         self._average.follow()
 
     def public_metrics(self) -> Mapping[str, float]:
-        """None: every loss or accuracy here would be measured on private tasks."""
+        """No metrics: every loss or accuracy here would be measured on private tasks."""
         return {}
 
     def vector(self) -> Tensor:
@@ -68,7 +68,7 @@ class _FewShotLearner(Generic[M]):
 
 
 class TaskLossLearner(_FewShotLearner[FewShotModel]):
-    """Learns tasks by the loss on their queries: prototypical networks, and the LSTM meta-learner."""
+    """A learner of tasks by the loss on their queries: prototypical networks, and the LSTM meta-learner."""
 
     def task_gradients(self, tasks: Sequence[Task]) -> Iterator[Tensor]:
         """One flat gradient a task."""
@@ -81,7 +81,7 @@ class TaskLossLearner(_FewShotLearner[FewShotModel]):
 
 
 class ReptileLearner(_FewShotLearner[ReptileModel]):
-    """Moves the initialisation to where tasks lead: the way there, in steps, takes the gradient's place."""
+    """A learner that moves the initialisation to where tasks lead: the way there, in steps, is its gradient."""
 
     def task_gradients(self, tasks: Sequence[Task]) -> Iterator[Tensor]:
         """One way a task, flat: the sum of its gradients. All its images are learnt from."""
@@ -106,7 +106,7 @@ class _Classifier(nn.Module):
 
 
 class EmbeddingLearner(_FewShotLearner[EmbeddingModel]):
-    """Learns to tell the silo's own classes apart. The features are shared; the classes stay with the silo."""
+    """A learner that tells the silo's own classes apart. The features are shared; the classes stay with the silo."""
 
     def __init__(self, model: EmbeddingModel, *, labels: Sequence[int], average_decay: float) -> None:
         super().__init__(model, average_decay=average_decay)

@@ -19,13 +19,13 @@ from siloseal.models.meta.inner_loop import InnerLoopModel, ways_of
 from siloseal.models.meta.model import Shape
 
 LossAndGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
-"""Of a task's labelled images at a `theta`: numbers, through which no gradient flows."""
+"""Function from `theta` to loss and gradient on a task's labelled images: numbers, through which no gradient flows."""
 
 SMALL = math.exp(-10.0)
-"""Below this a gradient is scaled up linearly, and above it by its logarithm: p = 10 in the paper's appendix."""
+"""Magnitude below which gradients are scaled linearly, and above it by their logarithm: p = 10 in the appendix."""
 
 FIRST_FORGETTING = 7.0
-"""The forget gate at the start, before its sigmoid, which keeps 0.999 of a weight: training begins near plain SGD."""
+"""Forget gate at the start, before its sigmoid, which keeps 0.999 of a weight: training begins near plain SGD."""
 
 SLOWNESS = 0.1
 """The gates move so much more slowly than the initialisation: they act on every coordinate in every step, and at the
@@ -64,13 +64,13 @@ class MetaLstmModel(InnerLoopModel):
 
 
 def _gate(layer: nn.Module, first: float, read: Tensor, theta: Tensor, before: Tensor) -> Tensor:
-    """(P,): a gate for each coordinate, from what was read of its gradients, its value, and its gate before."""
+    """The gate (P,) of each coordinate, from what was read of its gradients, its value, and its gate before."""
     moved: Tensor = layer(torch.column_stack([read, theta, before]))
     return torch.sigmoid(first + SLOWNESS * moved).squeeze(1)
 
 
 def preprocess(values: Tensor) -> Tensor:
-    """(P,) to (P, 2): logarithm of the magnitude and sign, so that gradients of all sizes are told apart."""
+    """Gradients (P,) to (P, 2): logarithm of the magnitude, and sign, so that all sizes can be distinguished."""
     large = values.abs() >= SMALL
     logarithms = values.abs().clamp(min=SMALL).log() / 10
     return torch.stack([torch.where(large, logarithms, -1.0), torch.where(large, values.sign(), values / SMALL)], dim=1)

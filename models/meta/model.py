@@ -14,4 +14,4 @@ class FewShotModel(nn.Module, ABC):
 
     @abstractmethod
     def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
-        """(Q, classes): a score for each class, from images. `labels` number the classes from 0, without a gap."""
+        """The scores (Q, classes) of the classes, from images. `labels` number the classes from 0, without a gap."""

@@ -14,10 +14,10 @@ from siloseal.models.meta.wavelets import Wavelets
 BLOCKS = 4
 GROUPS = 8
 GRID = 4
-"""Fixed features are averaged over a grid of so many cells a side."""
+"""Number of cells a side of the grid over which fixed features are averaged."""
 
 LENGTH = math.sqrt(10.0)
-"""Of features on wavelets: scores of prototypical networks are squared distances, and too small ones teach little."""
+"""Length of features on wavelets: prototypical scores are squared distances, and too small ones teach little."""
 
 
 class Conv4(nn.Module):
@@ -109,7 +109,7 @@ def _unit_rows(maps: Tensor) -> Tensor:
 
 
 def _pooled(side: int) -> int:
-    """What four poolings leave of a side, which never becomes less than one pixel."""
+    """The pixels that four poolings leave of a side, which never becomes less than one."""
     for _ in range(BLOCKS):
         side = max(1, side // 2)
     return side

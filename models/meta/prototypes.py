@@ -10,7 +10,7 @@ from siloseal.models.meta.network import build_body
 
 
 class ProtonetModel(FewShotModel):
-    """Scores are minus squared distances to the classes' means (Snell, Swersky and Zemel 2017)."""
+    """A model whose scores are minus squared distances to the classes' means (Snell, Swersky and Zemel 2017)."""
 
     def __init__(self, config: ProtonetConfig | EmbeddingConfig, image_shape: Shape) -> None:
         super().__init__()
@@ -18,16 +18,16 @@ class ProtonetModel(FewShotModel):
         self.body = build_body(config.network, image_shape, config.filters)
 
     def features(self, images: Tensor) -> Tensor:
-        """What images are compared by."""
+        """The features by which images are compared."""
         rows: Tensor = self.body(images)
         return rows
 
     def compare(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
-        """(Q, ways): a score for each class, from features."""
+        """The scores (Q, ways) of the classes, from features."""
         return -_squared_distances(query, _means(support, labels))
 
     def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
-        """(Q, ways): a score for each class, from images."""
+        """The scores (Q, ways) of the classes, from images."""
         features = self.features(torch.cat([support, query]))
         return self.compare(features[: len(support)], labels, features[len(support) :])
 
@@ -40,7 +40,7 @@ class EmbeddingModel(ProtonetModel):
     """
 
     def compare(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
-        """(Q, ways): a score for each class, from features."""
+        """The scores (Q, ways) of the classes, from features."""
         centre = support.mean(0)
         return super().compare(
             functional.normalize(support - centre, dim=1), labels, functional.normalize(query - centre, dim=1)
@@ -48,7 +48,7 @@ class EmbeddingModel(ProtonetModel):
 
 
 def _means(rows: Tensor, labels: Tensor) -> Tensor:
-    """(ways, F): the mean of each class's rows."""
+    """The means (ways, F) of each class's rows."""
     members = functional.one_hot(labels).to(rows.dtype)  # (S, ways)
     return (members.T @ rows) / members.sum(0)[:, None]
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Task:
-    """Classes are numbered 0 to ways - 1 within the task."""
+    """A few-shot task. Classes are numbered 0 to ways - 1 within it."""
 
     support: Tensor  # (S, C, H, W), or features
     support_labels: Tensor  # (S,)
@@ -17,7 +17,7 @@ class Task:
 
 
 def task_of(images: Tensor, *, shots: int) -> Task:
-    """From each class's images (ways, images, C, H, W), or rows of features, the first of which are learnt from."""
+    """A task from each class's images (ways, images, C, H, W), or rows of features; the first are learnt from."""
     ways, per_class = images.shape[:2]
     labels = torch.arange(ways)
     return Task(

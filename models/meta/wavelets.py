@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 SIDE = 32
-"""Larger images are averaged down to so many pixels a side: nothing is lost (measured at 84), and time is saved."""
+"""Side in pixels to which larger images are averaged down: nothing is lost (measured at 84), and time is saved."""
 
 SCALES = (1.0, 2.0, 4.0)  # in pixels
 ORIENTATIONS = 4
@@ -34,7 +34,7 @@ class Wavelets:
         self.maps = channels * (len(SCALES) * ORIENTATIONS + 1)
 
     def __call__(self, images: Tensor) -> Tensor:
-        """A few images at a time, whose many maps stay in the processor's cache."""
+        """The maps, computed for a few images at a time, so that they stay in the processor's cache."""
         with torch.no_grad():
             return torch.cat([self._features(part) for part in torch.split(images, ROWS)])
 
@@ -58,7 +58,7 @@ class Wavelets:
 
 
 def _bank(scale: float, *, largest: int) -> Tensor:
-    """(2 * ORIENTATIONS, 1, side, side): Morlet wavelets of one scale, even and odd part in turn."""
+    """Morlet wavelets (2 * ORIENTATIONS, 1, side, side) of one scale, even and odd part in turn."""
     width, frequency = 0.8 * scale, 0.75 * math.pi / scale
     reach = min(math.ceil(2.5 * width), largest)
     places = torch.arange(-reach, reach + 1, dtype=torch.float32)

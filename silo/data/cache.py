@@ -28,7 +28,7 @@ _DAMAGED = (
 )  # fmt: skip
 
 Ingredients = Sequence[object]
-"""All that determines the images, as JSON: kind, side, colour, and each file's name, size and time of change."""
+"""Everything that determines the images, as JSON: kind, side, colour, and each file's name, size and time of change."""
 
 
 def of_pictures(listed: Sequence[Listed]) -> Ingredients:
@@ -37,7 +37,7 @@ def of_pictures(listed: Sequence[Listed]) -> Ingredients:
 
 
 def cached(folder: Path | None, ingredients: Ingredients, make: Callable[[], NamedImages]) -> NamedImages:
-    """What `make` gives, from `folder` if it was made from the same before. Without a folder, nothing is kept."""
+    """The images that `make` gives, from `folder` if made from the same before. Without a folder, nothing is kept."""
     if folder is None:
         return make()
     digest = hashlib.sha256(json.dumps([_FORMAT, *ingredients]).encode()).hexdigest()
@@ -78,7 +78,7 @@ def _read(path: Path, digest: str) -> NamedImages | None:
 
 @contextmanager
 def _one_at_a_time(folder: Path) -> Iterator[None]:
-    """Whoever comes second waits, and finds the work done. A kill releases the lock."""
+    """Let one process work at a time. Whoever comes second finds the work done. A kill releases the lock."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

@@ -37,7 +37,7 @@ class LabelledImages:
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
-        """Channels, height, width."""
+        """Channels, height and width of an image."""
         _, channels, height, width = self.images.shape
         return channels, height, width
 

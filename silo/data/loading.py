@@ -59,7 +59,7 @@ def _load(source: DataSource) -> Parts:
 
 
 def place(source: DataSource) -> Path | None:
-    """Where on this machine the files lie, links followed; None for data that come with a package."""
+    """The place of the files on this machine, links followed; None for data that come with a package."""
     match source:
         case IdxFiles(folder=path) | MiniImagenet(folder=path) | Omniglot(folder=path):
             return expand(path).resolve()
@@ -121,7 +121,7 @@ def _read_npz(source: NpzFile) -> Parts:
 
 
 def _read_few_shot(source: MiniImagenet | Omniglot | Strokes) -> Parts:
-    """Read at their last size at once: what is kept in eight bits must not be resized twice."""
+    """The images, read at their last size at once: what is kept in eight bits must not be resized twice."""
     side = _inner_side(source.side, source.margin)
     match source:
         case Strokes():
@@ -185,7 +185,7 @@ def _finished(part: LabelledImages, source: DataSource) -> LabelledImages:
 
 
 def _inner_side(side: int, margin: int) -> int:
-    """What a margin leaves of the side."""
+    """The side that a margin leaves."""
     if side - 2 * margin < 1:
         raise DataError(f"a margin of {margin} leaves nothing of a side of {side}; lower it")
     return side - 2 * margin

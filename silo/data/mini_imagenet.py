@@ -49,7 +49,7 @@ def _form(folder: Path, splits: Sequence[str]) -> tuple[str, ...]:
 
 
 def _in_table(folder: Path, split: str) -> list[Listed]:
-    """Ravi and Larochelle's form: all pictures in one folder, and a table of file names and classes for each split."""
+    """The pictures in Ravi and Larochelle's form: one folder, and a table of file names and classes for each split."""
     table = read_table(folder / f"{split}.csv")
     if not {"filename", "label"} <= set(table.columns):
         raise DataError(

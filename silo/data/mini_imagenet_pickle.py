@@ -60,7 +60,7 @@ def _labels(indices: dict[object, object], images: int, path: Path) -> tuple[tup
 
 
 def _members(indices: object, name: str, path: Path) -> list[int]:
-    """Images' numbers, from a list of Python 2 or 3 or an array. A shared array is met once: its second class fails."""
+    """Numbers of images, from a list of Python 2 or 3 or an array. A shared array serves one class; a second fails."""
     found = indices.numpy().tolist() if isinstance(indices, PickledArray) else indices
     if not isinstance(found, list) or not all(type(index) is int for index in found):
         raise DataError(f"{path}: the class {name[:80]!r} lists something else than numbers of images; fetch it again")

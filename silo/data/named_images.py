@@ -58,7 +58,7 @@ def decode_all(listed: Sequence[Listed], *, side: int, colour: Colour) -> NamedI
 
 
 def resized(pixels: NDArray[np.uint8], side: int, origin: str) -> NDArray[np.uint8]:
-    """(N, C, H, W) to (N, C, side, side), some at a time, because floats take four times the memory."""
+    """Images (N, C, H, W) to (N, C, side, side), some at a time, because floats take four times the memory."""
     if pixels.shape[2:] == (side, side):
         return pixels
     result = np.empty((*pixels.shape[:2], side, side), dtype=np.uint8)
@@ -87,6 +87,6 @@ def numbered(train: NamedImages, held_out: NamedImages) -> tuple[LabelledImages,
 
 
 def _eight_bits(images: Tensor) -> NDArray[np.uint8]:
-    """By numpy: torch shares even one picture's rounding among threads, which takes longer than decoding it."""
+    """The images in eight bits, by numpy: torch shares even one picture's rounding among threads, which is slower."""
     scaled: NDArray[np.float32] = images.numpy() * 255
     return np.rint(scaled).astype(np.uint8)

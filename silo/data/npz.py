@@ -78,7 +78,7 @@ def _join(first: tuple[Tensor, Tensor], second: tuple[Tensor, Tensor], path: Pat
 
 
 def _images(stored: NDArray[np.generic], path: Path) -> Tensor:
-    """To (N, C, H, W) from (N, H, W), from channels last, which MedMNIST uses, or from channels first."""
+    """Images (N, C, H, W) from (N, H, W), from channels last, which MedMNIST uses, or from channels first."""
     if stored.ndim == 3:  # (N, H, W)
         stored = stored[:, np.newaxis]
     elif stored.ndim == 4 and stored.shape[3] in (1, 3):  # (N, H, W, C)
@@ -92,7 +92,7 @@ def _images(stored: NDArray[np.generic], path: Path) -> Tensor:
 
 
 def _labels(stored: NDArray[np.generic], path: Path) -> Tensor:
-    """To (N,) from (N,) or MedMNIST's (N, 1)."""
+    """Labels (N,) from (N,) or MedMNIST's (N, 1)."""
     if stored.ndim == 2 and stored.shape[1] == 1:  # (N, 1)
         stored = stored[:, 0]
     if stored.ndim != 1 or stored.dtype.kind not in "iu":

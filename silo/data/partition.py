@@ -57,7 +57,7 @@ def _cut(indices: Indices, fractions: NDArray[np.float64]) -> list[Indices]:
 
 
 def _label_skewed(labels: Indices, silos: int, spec: Dirichlet, generator: np.random.Generator) -> list[Indices]:
-    """Hsu et al. 2019, with fresh proportions drawn until every silo has enough examples to train on."""
+    """Label skew as in Hsu et al. 2019; proportions are drawn until every silo has enough examples to train on."""
     by_class = _members_by_class(labels, generator)
     for _ in range(_DRAWS):
         pieces = [_cut(members, generator.dirichlet(np.full(silos, spec.alpha))) for members in by_class]
@@ -116,6 +116,6 @@ def _members_by_class(labels: Indices, generator: np.random.Generator) -> list[I
 
 
 def _gather(pieces_by_class: list[list[Indices]], silos: int) -> list[Indices]:
-    """From each class's pieces to each silo's examples. The empty piece serves a data set without examples."""
+    """Each silo's examples, from each class's pieces. The empty piece serves a data set without examples."""
     empty = np.empty(0, dtype=np.int64)
     return [np.concatenate([empty, *(pieces[silo] for pieces in pieces_by_class)]) for silo in range(silos)]

@@ -30,7 +30,7 @@ _POPPED = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3, "REDUCE": 2, "STACK_GLOBAL": 2
 _PUSHED = _PUSH_TEXT | _PUSH_BYTES | _PUSH_NUMBER | _NAME | _MAKE | {"REDUCE"}
 
 _LONGEST_RECALLED = 64
-"""Characters of a text that is used again: names of functions and encodings. A reader copies texts."""
+"""Longest text, in characters, that may be used again: names of functions and encodings. A reader copies texts."""
 
 
 def check_instructions(content: mmap) -> None:
@@ -61,7 +61,7 @@ class _Stack:
         self._kinds.append("text" if text else "other")
 
     def follow(self, name: str) -> None:
-        """One instruction that neither stores nor recalls."""
+        """Follow one instruction that neither stores nor recalls."""
         if name == "MARK":
             self._kinds.append("mark")
         elif name in ("TUPLE", "APPENDS", "SETITEMS"):
@@ -90,20 +90,20 @@ class _Stack:
 
 
 class _Memory:
-    """Which of the places of the machine's memory may be recalled: those whose content is shared at no cost."""
+    """The places of the machine's memory that may be recalled: those whose content is shared at no cost."""
 
     def __init__(self) -> None:
         self._texts: dict[int, bool] = {}  # of recallable places, whether they hold a text
         self._places, self._last = set[int](), ("", False)
 
     def made(self, name: str, argument: object) -> None:
-        """What a place that is stored next will hold."""
+        """Note what a place that is stored next will hold."""
         if name != "FRAME":  # which may stand between an instruction and the place for its result
             short = not isinstance(argument, str) or len(argument) <= _LONGEST_RECALLED
             self._last = name, short or name not in _PUSH_TEXT
 
     def put(self, place: int | None) -> None:
-        """Python counts places from 0, Python 2 from 1; reserving a far one would reserve all before it."""
+        """Store at a place. Python counts places from 0, Python 2 from 1; a far one would reserve all before it."""
         used = len(self._places)
         place = used if place is None else place
         if place > used + 1:
@@ -135,7 +135,7 @@ def _require_texts(keys: list[str]) -> None:
 
 
 def _instructions(content: mmap) -> Iterator[tuple[str, object]]:
-    """Names and arguments. A mapping's `read` reserves no more than there is, whatever length the pickle states."""
+    """Names and arguments of the instructions. A mapping's `read` reserves no more than there is."""
     try:
         for instruction, argument, _ in pickletools.genops(cast(IO[bytes], content)):
             yield instruction.name, argument

@@ -67,7 +67,7 @@ class PickledArray:
 
 
 def as_bytes(content: bytes | bytearray | str) -> bytes | bytearray:
-    """Python 2 wrote bytes as texts, which are read as latin1: each character is its byte."""
+    """The bytes. Python 2 wrote them as texts, which are read as latin1: each character is its byte."""
     return content.encode("latin1") if isinstance(content, str) else content
 
 

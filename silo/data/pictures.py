@@ -36,7 +36,7 @@ class Picture:
 
 
 def file_stamp(path: Path) -> tuple[int, int]:
-    """Size and time of change: what changes when a file does, without reading it."""
+    """Size and time of change of a file, which show that it changed without reading it."""
     status = path.stat()
     return status.st_size, status.st_mtime_ns
 

@@ -25,7 +25,7 @@ def unit_range(stored: NDArray[np.generic], origin: str) -> Tensor:
 
 
 def resize(images: Tensor, side: int) -> Tensor:
-    """(N, C, H, W) to (N, C, side, side). Antialiased, or shrinking would skip pixels."""
+    """Images (N, C, H, W) to (N, C, side, side). They are antialiased, or shrinking would skip pixels."""
     if images.shape[2:] == (side, side):
         return images
     resized = interpolate(images, size=(side, side), mode="bilinear", align_corners=False, antialias=True)

@@ -29,7 +29,7 @@ _DAMAGED = (
 
 
 def read_pickle(path: Path) -> object:
-    """What a pickle of dicts, lists, texts, numbers and arrays of whole numbers holds, arrays as `PickledArray`."""
+    """The content of a pickle of dicts, lists, texts, numbers and arrays of whole numbers, arrays as `PickledArray`."""
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             check_instructions(content)
@@ -44,7 +44,7 @@ def read_pickle(path: Path) -> object:
 
 
 class _Named:
-    """What a name in the pickle leads to.
+    """A callable that a name in the pickle leads to.
 
     An object without a dict, and not a function: the pickle could set a function's defaults, for all later readers.
     """
@@ -73,7 +73,7 @@ def _reconstruct(kind: object, _shape: object, _code: object) -> PickledArray:
 
 
 def _from_buffer(content: object, dtype: object, shape: object, order: object, *_axes: object) -> PickledArray:
-    """How protocol 5 writes an array."""
+    """An array as protocol 5 writes it."""
     if order not in ("C", "F"):
         raise DataError("the pickle holds an array in an unusual order; write it from numpy.ascontiguousarray(array)")
     array = PickledArray()
@@ -88,14 +88,14 @@ def _scalar(dtype: object, content: object) -> int:
 
 
 def _encode(text: object, encoding: object) -> bytes | bytearray:
-    """How Python 3 writes bytes in protocol 2."""
+    """Bytes as Python 3 writes them in protocol 2."""
     if not isinstance(text, str) or encoding != "latin1":
         raise DataError("the pickle encodes something else than bytes in latin1; write it with protocol 4 or 5")
     return as_bytes(text)
 
 
 def _ordered_dict(*content: object) -> dict[str, object]:
-    """Empty: its items follow one by one, as a dict's."""
+    """An empty dict, whose items follow one by one."""
     if content:
         raise DataError("the pickle builds a dict in an unusual way; write it with pickle.dump from a plain dict")
     return {}

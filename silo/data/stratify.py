@@ -30,7 +30,7 @@ def _quotas(sizes: NDArray[np.int64], count: int) -> NDArray[np.int64]:
 
 
 def class_split(labels: Tensor, *, classes: int, fraction: float, seed: int) -> tuple[Tensor, Tensor]:
-    """Indices of the examples of so many whole classes, at least one and not all, and indices of the rest.
+    """Indices of the examples of `count` whole classes, at least one and not all, and indices of the rest.
 
     Drawn among all numbered classes, not only those that occur: silos that number alike hold out the same classes, and
     none trains on what another evaluates with. So where classes are lacking, one part may be empty.

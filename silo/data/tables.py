@@ -24,7 +24,7 @@ class Table:
     source: str
     columns: Mapping[str, Texts | Numbers]
     lines: NDArray[np.int64]
-    """Where each record stands in its source, from 1."""
+    """Line of each record in its source, from 1."""
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -57,7 +57,7 @@ class Table:
         return Table(self.source, columns, self.lines[indices])
 
     def first_of_each(self, name: str, records: int) -> "Table":
-        """At most so many records of each value of a column, the first ones: nobody's depend on anybody else's."""
+        """At most `most` records of each value of a column, the first ones: nobody's depend on anybody else's."""
         seen, kept = Counter[str](), list[int]()
         for place, value in enumerate(self.texts(name)):
             seen[value] += 1

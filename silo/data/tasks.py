@@ -30,7 +30,7 @@ class FixedTasks:
         return len(self.members)
 
     def select(self, indices: Tensor) -> list[Task]:
-        """These tasks."""
+        """The tasks with these numbers."""
         draw = _Draw(self._randomness)
         return [self._visited(self.members[index], draw) for index in indices.tolist()]
 
@@ -54,11 +54,11 @@ class FreshTasks:
         _require_classes(len(self._classes), ways=config.ways, images=config.task_images)
 
     def __len__(self) -> int:
-        """As many as there could be at once without sharing an image."""
+        """Number of tasks that there could be at once without sharing an image."""
         return max(1, sum(map(len, self._classes)) // (self._config.ways * self._config.task_images))
 
     def select(self, indices: Tensor) -> list[Task]:
-        """So many new tasks."""
+        """New tasks, as many as there are indices."""
         draw = _Draw(self._randomness)
         return [self._drawn(draw) for _ in indices]
 

@@ -12,7 +12,7 @@ Units = LabelledImages | FixedTasks | FreshTasks
 
 
 def units_of(job: Job, data: LabelledImages, randomness: Randomness) -> Units:
-    """What the job's learner is trained on, to be counted and drawn from."""
+    """The units that the job's learner is trained on, to be counted and drawn from."""
     match job.learner:
         case Episodic(episodes="fixed") as config:
             return FixedTasks(data, config, seed=job.seed, randomness=randomness)
@@ -28,5 +28,5 @@ def units_of(job: Job, data: LabelledImages, randomness: Randomness) -> Units:
 
 
 def count_units(job: Job, data: LabelledImages) -> int:
-    """How many there are."""
+    """Number of units that the labels give."""
     return len(units_of(job, data, SecureRandomness()))

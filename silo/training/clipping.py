@@ -77,7 +77,7 @@ def _books(
 
 
 def _norms(books: dict[str, LayerRows]) -> Tensor:
-    """(rows,): each row's norm over all layers."""
+    """The norms (rows,) of each row over all layers."""
     return torch.stack([book.squared_norms() for book in books.values()]).sum(0).sqrt()
 
 
@@ -128,7 +128,7 @@ def _is_ordinary(layer: nn.Conv2d) -> bool:
 
 @contextmanager
 def _recording(layers: dict[str, Clippable]) -> Iterator[dict[str, _Pass]]:
-    """Keeps every layer's input and output while the block runs."""
+    """Keep every layer's input and output while the block runs."""
     passes: dict[str, _Pass] = {}
 
     def record(name: str) -> Callable[[nn.Module, tuple[Tensor, ...], Tensor], None]:

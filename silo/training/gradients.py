@@ -32,14 +32,14 @@ class UnitGradients(Protocol):
     """Private units, by their gradients alone."""
 
     def require_clippable(self) -> None:
-        """`UnclippableModule` where no unit's gradient can be told from the others'."""
+        """Raise `UnclippableModule` where one unit's gradient cannot be separated from the others'."""
 
     def sum(self, sample: Tensor, *, clip_norm: float | None) -> Tensor:
         """The flat sum over the sampled units of g / max(1, |g| / C); without a clip norm, of g."""
 
 
 class ExampleGradients:
-    """Of a learner that has a loss a row."""
+    """Gradients of a learner that has a loss a row."""
 
     def __init__(self, learner: ExampleLearner, data: ExampleSource) -> None:
         self._learner, self._data = learner, data
@@ -57,13 +57,13 @@ class ExampleGradients:
 
 
 class TaskGradients:
-    """Of a learner that computes a task's whole gradient by itself: any network can be clipped so."""
+    """Gradients of a learner that computes a task's whole gradient by itself: any network can be clipped so."""
 
     def __init__(self, learner: TaskLearner, data: TaskSource) -> None:
         self._learner, self._data = learner, data
 
     def require_clippable(self) -> None:
-        """Always: one task is computed at a time."""
+        """Accept every network: one task is computed at a time."""
 
     def sum(self, sample: Tensor, *, clip_norm: float | None) -> Tensor:
         total = torch.zeros(sum(parameter.numel() for parameter in self._learner.private_module.parameters()))
@@ -73,7 +73,7 @@ class TaskGradients:
 
 
 def unit_gradients(learner: ExampleLearner | TaskLearner, data: ExampleSource | TaskSource) -> UnitGradients:
-    """The learner's own way."""
+    """The gradients as the learner computes them."""
     if isinstance(learner, TaskLearner):
         return TaskGradients(learner, cast(TaskSource, data))
     return ExampleGradients(learner, cast(ExampleSource, data))

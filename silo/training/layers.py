@@ -14,7 +14,7 @@ GRAM_ROWS = 32  # measured: 16 to 64 are equally fast, all 256 rows of a batch a
 
 
 class Gradient(NamedTuple):
-    """A layer's gradient, summed over rows."""
+    """The gradient of a layer, summed over rows."""
 
     weight: Tensor
     bias: Tensor
@@ -24,14 +24,14 @@ class LayerRows(Protocol):
     """What one layer contributed to a batch's gradient, row by row."""
 
     def squared_norms(self) -> Tensor:
-        """(B,): the squared norm of each row's gradient of weight and bias."""
+        """The squared norms (B,) of each row's gradient of weight and bias."""
 
     def weighted_sum(self, weights: Tensor) -> Gradient:
         """The sum of the rows' gradients, each times its entry of `weights` (B,)."""
 
 
 class LinearRows:
-    """Row i's gradient is the outer product of `derivatives[i]` and (`inputs[i]`, 1 for a bias), so norms multiply."""
+    """Rows of a linear layer: outer products of `derivatives[i]` and (`inputs[i]`, 1 for a bias), so norms multiply."""
 
     def __init__(self, layer: nn.Linear, inputs: Tensor, derivatives: Tensor) -> None:
         self._bias_input = 0.0 if layer.bias is None else 1.0
@@ -101,7 +101,7 @@ class GramRows:
 
 
 def convolution_rows(layer: nn.Conv2d, inputs: Tensor, derivatives: Tensor) -> PatchRows | GramRows:
-    """Whichever of the two needs fewer multiplications a row."""
+    """The one of the two that needs fewer multiplications a row."""
     outputs, entries = layer.out_channels, layer.weight[0].numel()
     positions = derivatives.shape[2] * derivatives.shape[3]
     if positions * (entries + outputs) < entries * outputs:
@@ -110,7 +110,7 @@ def convolution_rows(layer: nn.Conv2d, inputs: Tensor, derivatives: Tensor) -> P
 
 
 def _patches(layer: nn.Conv2d, inputs: Tensor) -> Tensor:
-    """(B, L, K) with K in the order kernel row, kernel column, channel: whole runs are copied if channels come last."""
+    """Patches (B, L, K), K in the order kernel row, kernel column, channel: channels last are copied in whole runs."""
     down, across = (int(pixels) for pixels in layer.padding)
     padded = functional.pad(inputs.permute(0, 2, 3, 1), (0, 0, across, across, down, down))
     windows = padded.unfold(1, layer.kernel_size[0], layer.stride[0]).unfold(2, layer.kernel_size[1], layer.stride[1])

@@ -13,5 +13,5 @@ def add_noise(clipped_sum: Tensor, *, noise_std: float, randomness: Randomness) 
 
 
 def scale(noisy_sum: Tensor, expected_batch: float) -> Tensor:
-    """The sum by the EXPECTED batch (L = q N): the size of a Poisson sample is private, and dividing by it tells it."""
+    """The sum divided by the EXPECTED batch (L = q N): dividing by the Poisson sample's size would tell it."""
     return noisy_sum / expected_batch

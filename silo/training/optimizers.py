@@ -13,7 +13,7 @@ from siloseal.models.checkpoints import State, require_same_shapes
 
 
 class PrivateOptimizer(ABC):
-    """Takes the scaled noisy gradient as one flat vector, in the order of the parameters, and moves them."""
+    """An optimizer that takes the scaled noisy gradient, flat, in the order of the parameters, and moves them."""
 
     def __init__(self, parameters: Iterable[nn.Parameter], moments: tuple[str, ...]) -> None:
         self._parameters = list(parameters)
@@ -23,7 +23,7 @@ class PrivateOptimizer(ABC):
 
     @torch.no_grad()
     def step(self, gradient: Tensor) -> None:
-        """One step against this gradient."""
+        """Take one step against this gradient."""
         self._steps += 1
         change = self._change(gradient)
         sizes = [parameter.numel() for parameter in self._parameters]
@@ -32,7 +32,7 @@ class PrivateOptimizer(ABC):
 
     @abstractmethod
     def _change(self, gradient: Tensor) -> Tensor:
-        """What to subtract from the parameters."""
+        """The vector to subtract from the parameters."""
 
     def state(self) -> State:
         """The moments and the step count, as copies."""

@@ -43,7 +43,7 @@ class Privacy:
 
     @property
     def noise_std(self) -> float:
-        """The noise on a clipped sum, sigma C."""
+        """The standard deviation of the noise on a clipped sum, sigma C."""
         return self.noise_multiplier * self.clip_norm
 
 
@@ -98,7 +98,7 @@ class PrivateTrainer:
     def train(
         self, steps: int, *, phase: str, done: int = 0, on_chunk: Callable[[TrainingProgress], None] | None = None
     ) -> TrainingOutcome:
-        """Up to `steps` steps, each chunk charged before it runs: a crash over-counts, and never under-counts.
+        """Take up to `steps` steps, each chunk charged before it runs: a crash over-counts, and never under-counts.
 
         `done` of them lie behind, before a crash.
         """
@@ -118,7 +118,7 @@ class PrivateTrainer:
         return TrainingOutcome(done, stopped)
 
     def _charge(self, steps: int, phase: str) -> int:
-        """How many of these steps the ledger grants: the first of all, half, a quarter ... that fits; 0 if none."""
+        """Number of these steps that the ledger grants: the first of all, half, a quarter ... that fits; 0 if none."""
         if self._privacy is None:
             return steps
         while steps > 0:
@@ -146,7 +146,7 @@ class PrivateTrainer:
             raise RunError("training diverged: a parameter is NaN or infinite; lower the learning rate")
 
     def state(self) -> State:
-        """Learner and optimizer, for a checkpoint between chunks."""
+        """The state of learner and optimizer, for a checkpoint between chunks."""
         return under("learner", self._learner.state()) | under("optimizer", self._optimizer.state())
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:

@@ -109,7 +109,7 @@ class Training:
         self._trainer.load_state(tensors)
 
     def _prepare_kernel_mean(self, number: int, checkpoints: Checkpoints) -> pb.Prepared:
-        """The kernel mean comes first in a job, and once: a second one would be a second release."""
+        """Prepare the kernel mean. It comes first in a job, and once: a second one would be a second release."""
         self._features()
         if checkpoints.at.prepared and checkpoints.at.number != number:
             raise WrongRound("the job has one kernel mean, before everything else")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from siloseal.runs.adapting import Prediction
 
 SHOWN = 40
-"""Rows of the table in a terminal; the CSV file has all of them."""
+"""Number of rows of the table in a terminal; the CSV file has all of them."""
 
 
 def adapt(

@@ -54,7 +54,7 @@ def analytics(config: Config, out: Out = None, as_json: Json = False, quiet: Qui
 
 
 def show(found: "Answers", folder: Path, terminal: "Terminal") -> None:
-    """A table a query, then the guarantee and what the intervals are about."""
+    """Show a table a query, then the guarantee and what the intervals are about."""
     from rich.text import Text
 
     from siloseal.report.terminal import print_table
@@ -84,5 +84,5 @@ def _interval(estimate: "Estimate") -> str:
 
 
 def _figure(value: float) -> str:
-    """Whole numbers from a hundred on, four digits below."""
+    """The number in words: whole from a hundred on, with four digits below."""
     return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.4g}"

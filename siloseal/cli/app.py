@@ -138,7 +138,7 @@ def _run(job: "Job", out: Path | None, as_json: bool, quiet: bool, *, as_process
 
 
 def main() -> NoReturn:
-    """Errors that a person can act on are one or two lines; a traceback is for bugs only."""
+    """Run the command line. Errors that a person can act on are one or two lines; a traceback is for bugs only."""
     try:
         app()
     except SiloSealError as error:
@@ -156,6 +156,6 @@ def main() -> NoReturn:
 
 
 def _tell_programs(words: str) -> None:
-    """Whoever reads the output with `--json` gets one document whatever happens."""
+    """Give whoever reads the output with `--json` one document, whatever happens."""
     if "--json" in sys.argv:
         print(json.dumps({"error": words}))

@@ -52,6 +52,6 @@ def _readable(entry: Entry) -> str:
 
 
 def _text(value: Value) -> str:
-    """Plain words as they are. All else as JSON: another side chose it, and it may hold what a terminal obeys."""
+    """A value as text: plain words as they are, all else as JSON, because a terminal might obey what is in it."""
     plain = isinstance(value, str) and value.isprintable() and value and not set(value) & set(' "=')
     return str(value) if plain else json.dumps(value)

@@ -68,20 +68,20 @@ def compare(
 
 @dataclass(frozen=True)
 class ConsoleWatcher:
-    """Shows on the console how the cells get on."""
+    """A watcher that shows on the console how the cells get on."""
 
     console: "Console"
 
     def begin(self, total: int) -> None:
-        """So many cells are measured, or found."""
+        """Note that this many cells are measured, or found."""
         self.console.stage(STAGE, total)
 
     def say(self, text: str) -> None:
-        """A remark for a person."""
+        """Show a remark for a person."""
         self.console.say(text)
 
     def progress(self, done: int, total: int, running: Sequence[str], left_seconds: float | None) -> None:
-        """`done` of `total` cells are there; these are running."""
+        """Show that `done` of `total` cells are there, and which are running."""
         from siloseal.report import wording
 
         left = "" if left_seconds is None or not running else f"about {wording.duration(left_seconds)} left"

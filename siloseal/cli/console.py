@@ -80,7 +80,7 @@ class Console:
         self._bars.stop()
 
     def show(self, event: RunEvent) -> None:
-        """A subscriber to the events of a run, or of the processes of one."""
+        """Show an event: a subscriber to the events of a run, or of the processes of one."""
         match event:
             case RunOpened(name, folder, repeated, stages):
                 self._lengths = stages
@@ -106,7 +106,7 @@ class Console:
                 self.show(said)
 
     def _train(self, event: TrainingProgressed) -> None:
-        """A silo trains: its own bar, and the one of all silos."""
+        """Show a silo's training in its own bar, and in the one of all silos."""
         if event.phase == Phase.WARM_START:
             self.advance(Phase.WARM_START, None, event.done, event.steps, f"{event.silo} trains the first model")
         elif event.phase == Phase.PHASE_1:
@@ -121,7 +121,7 @@ class Console:
             self.advance(Phase.PHASE_1, event.silo, event.done, event.steps, words)
 
     def stage(self, name: str, total: int) -> None:
-        """Opens a stage's bar. The bars of earlier stages' silos have done their duty and go."""
+        """Open a stage's bar. The bars of earlier stages' silos have done their duty and go."""
         with self._lock:
             for (stage, silo), task in self._tasks.items():
                 self._bars.update(task, visible=silo is None or not stage)
@@ -130,7 +130,7 @@ class Console:
             self._lines.begin(phase_title(name))
 
     def advance(self, name: str, silo: str | None, done: int, total: int, note: str = "") -> None:
-        """`done` of `total`, in a stage as a whole or, with `silo`, in that silo's part of it."""
+        """Show `done` of `total`, in a stage as a whole or, with `silo`, in that silo's part of it."""
         with self._lock:
             task = self._tasks.get((name, silo))
             if task is None:
@@ -140,7 +140,7 @@ class Console:
             self._lines.progress(f"{who}: {done} of {total} {note}".rstrip())
 
     def party(self, name: str, doing: str, *, over: bool = False) -> None:
-        """What one process of several is doing."""
+        """Show what one process of several is doing."""
         with self._lock:
             task = self._tasks.get(("", name))
             if task is None:
@@ -153,7 +153,7 @@ class Console:
             self._err.print(text, markup=False)
 
     def error(self, error: SiloSealError) -> None:
-        """A red line for each thing that is wrong, and what to do about it: the part behind the semicolon."""
+        """Show a red line for each thing that is wrong, and what to do about it: the part behind the semicolon."""
         for line in str(error).splitlines():
             found, _, advice = line.partition("; ")
             self._err.print(Text(f"error: {found}", style="bold red"), soft_wrap=True)
@@ -161,7 +161,7 @@ class Console:
                 self._err.print(Text(f"  hint: {advice}", style="dim"), soft_wrap=True)
 
     def final(self, summary: RunSummary) -> None:
-        """The result: one JSON document, or tables."""
+        """Show the result: one JSON document, or tables."""
         self._bars.stop()
         if self._json:
             self._out.file.write(summary.model_dump_json(indent=2) + "\n")
@@ -178,7 +178,7 @@ class Console:
         return task
 
     def _beat(self) -> None:
-        """Where no bar can live, work that reports nothing still shows that it goes on."""
+        """Show now and then that work which reports nothing still goes on, where no bar can live."""
         while not self._over.wait(LINE_SECONDS / 2):
             with self._lock:
                 self._lines.beat()
@@ -189,7 +189,7 @@ class Console:
 
 
 def _in_words(event: RunEvent) -> str:
-    """What a process does, for its line among the processes of a run; empty for events that are shown otherwise."""
+    """An event in words, for its process's line among those of a run; empty for events that are shown otherwise."""
     match event:
         case ProcessStarted():
             return "starts as a process of its own"

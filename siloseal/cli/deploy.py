@@ -54,7 +54,7 @@ def status(
 
 
 def _stop_at_once_when_told() -> None:
-    """Ctrl-C and a supervisor's SIGTERM, from the first moment on: everything that counts is on the disk."""
+    """Stop at Ctrl-C and a supervisor's SIGTERM, from the first moment on: everything that counts is on the disk."""
 
     def stop(number: int, frame: FrameType | None) -> NoReturn:
         with suppress(OSError):

@@ -18,7 +18,7 @@ from siloseal.runs.plan import Plan, SiloCost
 
 
 def print_plan(job: Job, plan: Plan, *, as_json: bool) -> None:
-    """To standard output."""
+    """Print the plan to standard output."""
     if as_json:
         print(json.dumps(dataclasses.asdict(plan), indent=2))
         return

@@ -21,14 +21,14 @@ class ProgressLines:
         self._say(f"{stage} ...")
 
     def progress(self, text: str) -> None:
-        """Say it if the last line is old enough, else keep it: the newest is said when there is room."""
+        """Say the progress if the last line is old enough, else keep it: the newest is said when there is room."""
         if self._clock() < self._next:
             self._unsaid = text
         else:
             self._say(text)
 
     def beat(self) -> None:
-        """Called now and then: work that reports nothing still shows that it goes on."""
+        """Say the newest progress, or for how long the stage has run, if the last line is old enough."""
         if (now := self._clock()) >= self._next:
             self._say(self._unsaid or f"{self._doing}: {now - self._since:.0f} s")
 

@@ -10,7 +10,7 @@ DEFAULT = "kits"
 
 
 class KitsByDefault(TyperGroup):
-    """What follows `provision` is the consortium's file, unless it is the name of a command."""
+    """A group of commands. What follows `provision` is the consortium's file, unless it is the name of a command."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in (*self.commands, "--help"):

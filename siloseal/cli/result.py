@@ -15,7 +15,7 @@ MOST_ROUNDS = 12  # rows of the table of a few-shot run; the report has all
 
 
 def print_result(terminal: Terminal, summary: RunSummary) -> None:
-    """Two tables, and two lines below them."""
+    """Print two tables, and two lines below them."""
     print_table(terminal, task_table(summary) if summary.few_shot else stage_table(summary))
     print_table(terminal, silo_table(summary, accuracies=not summary.few_shot))
     terminal.print(footer(summary), soft_wrap=True)  # a path that is cut in two can be opened by nobody

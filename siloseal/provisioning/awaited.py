@@ -22,7 +22,7 @@ def read_requests(consortium: Consortium) -> dict[str, Request]:
 
 
 def awaited(consortium: Consortium, requests: Requests) -> list[Member]:
-    """Silos that make their own keys and whose requests are not here yet."""
+    """The silos that make their own keys and whose requests are not here yet."""
     return [member for member in consortium.silos if member.request is not None and member.name not in requests]
 
 
@@ -41,7 +41,7 @@ def require_new(members: Sequence[Member], authority: Authority, out: Path) -> N
 
 
 def what_to_do(members: Sequence[Member], config: Path, out: Path) -> list[str]:
-    """What a person is told of silos that are waited for."""
+    """The lines that tell a person which silos are waited for."""
     if not members:
         return []
     names = ", ".join(member.name for member in members)

@@ -17,7 +17,7 @@ tls:                              # paths are taken from where this file lies
 
 
 def silo_yaml(consortium: Consortium, member: Member) -> str:
-    """silo.yaml."""
+    """The text of silo.yaml."""
     classes = "# classes: [0, 1]" if member.classes is None else f"classes: {one_line(list(member.classes))}"
     return f"""\
 # The silo {member.name} of {consortium.name}. This file is the silo's own: check it before the first start.
@@ -52,7 +52,7 @@ limits:
 
 
 def aggregator_yaml(consortium: Consortium) -> str:
-    """aggregator.yaml."""
+    """The text of aggregator.yaml."""
     place = consortium.aggregator
     return f"""\
 # The aggregator of {consortium.name}: one run of one job, served to the silos that dial in.
@@ -78,7 +78,7 @@ deadlines:
 
 
 def operator_yaml(consortium: Consortium) -> str:
-    """operator.yaml."""
+    """The text of operator.yaml."""
     return f"""\
 # An operator of {consortium.name}: may ask the aggregator for its status, and nothing else.
 {_aggregator(consortium)}
@@ -88,7 +88,7 @@ def operator_yaml(consortium: Consortium) -> str:
 
 
 def roster_yaml(roster: Roster) -> str:
-    """roster.yaml, the same bytes for everyone, so that two parties can compare its hash."""
+    """The text of roster.yaml, the same bytes for everyone, so that two parties can compare its hash."""
     lines = "\n".join(f'  {one_line(name)}: "{roster.identities[name]}"' for name in sorted(roster.identities))
     return f"""\
 # Everyone's public identity key. A silo believes only what was signed with one of these.
@@ -128,10 +128,10 @@ def _commented(policy: Policy) -> str:
 
 
 def _given(section: Section) -> dict[str, Any]:
-    """What whoever wrote the section wrote, without the defaults."""
+    """The settings that whoever wrote the section wrote, without the defaults."""
     return section.model_dump(mode="json", exclude_unset=True)
 
 
 def _pad(text: str) -> str:
-    """Comments stand in one column."""
+    """The spaces behind a text, so that comments stand in one column."""
     return " " * max(2, 34 - len(text))

@@ -109,7 +109,7 @@ def read_consortium(path: Path) -> Consortium:
 
 
 def _with_its_request(member: Member, consortium: Consortium, folder: Path) -> Member:
-    """A request that is there counts, whoever makes the keys of the others: its silo has keys of its own."""
+    """The member with the path of its request. A request that is there counts, whoever makes the others' keys."""
     place = folder / expand(member.request or Path(REQUESTS) / f"{member.name}.yaml")
     if member.request is None and consortium.keys == "made_by_authority" and not place.exists():
         return member

@@ -21,7 +21,7 @@ from siloseal.provisioning.request import IDENTITY_KEY
 
 
 def key_path(folder: Path, role: Role) -> Path:
-    """Where a kit has its TLS key."""
+    """The path of a kit's TLS key."""
     return folder / f"{role}.key"
 
 
@@ -71,7 +71,7 @@ def certify(
 
 
 def _note_other_keys(kit: Kit, authority: Authority, name: str, key: ec.EllipticCurvePublicKey) -> None:
-    """Whoever changed keys may think that the old one opens no door any more."""
+    """Note that there are other keys: whoever changed keys may think that the old one opens no door any more."""
     now = datetime.now(UTC)
     for one in standing(authority, name):
         if public_bytes(one.public_key) != public_bytes(key) and one.bearer.not_after >= now:

@@ -65,7 +65,7 @@ def _fill(root: Kit, consortium: Consortium, requests: Requests, authority: Auth
 
 
 def _note_what_is_refused(root: Kit, consortium: Consortium, job: Job) -> None:
-    """The silos may change their policies; but if nobody does, this comes out at enrolment only."""
+    """Note what policies refuse: silos may change them; but if nobody does, this comes out at enrolment only."""
     for member in consortium.silos:
         try:
             check_policy(consortium.policy, job, silo=member.name, lengths=Lengths(1, 1), spent=Budget(0.0, 0.0))
@@ -75,7 +75,7 @@ def _note_what_is_refused(root: Kit, consortium: Consortium, job: Job) -> None:
 
 
 def _create_authority(name: str, out: Path) -> bool:
-    """Unless it is there."""
+    """Create the authority unless it is there."""
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file, expected a folder for the kits; give another --out")
     if (out / AUTHORITY).exists():
@@ -110,7 +110,7 @@ def _authority_kit(authority: Authority, name: str, out: Path, *, new: bool) -> 
 
 
 def _require_trusted_keys(consortium: Consortium, requests: Requests, authority: Authority, out: Path) -> None:
-    """Before anything is written: a revoked key gets no new certificate, and nobody has keys of two origins."""
+    """Check the keys before anything is written: no revoked key, and nobody with keys of two origins."""
     for name, request in requests.items():
         authority.require_never_revoked(name, require_p256(request.csr.public_key()))
         if present := [key for key in (TLS_KEY, IDENTITY_KEY) if (out / name / key).exists()]:
@@ -144,7 +144,7 @@ def _settle_roster(root: Kit, silos: Mapping[str, Kit], requests: Requests, auth
 
 
 def _who_made_their_own(roster: Roster) -> set[str]:
-    """Silos that are known to have made their own keys. Rosters of earlier versions do not say who did."""
+    """The silos that are known to have made their own keys. Rosters of earlier versions do not say who did."""
     made = roster.keys_made_by_authority
     return set() if made is None else set(roster.identities) - set(made)
 
@@ -155,7 +155,7 @@ def _roster_of(authority: Authority, identities: Mapping[str, str], own: Collect
 
 
 def _fill_aggregator(kit: Kit, consortium: Consortium, authority: Authority, roster: Roster | None, job: bytes) -> None:
-    """All that is known yet: without a roster there is nothing to start."""
+    """Write all that is known yet: without a roster there is nothing to start."""
     days, hosts = consortium.valid_days, [consortium.aggregator.host]
     mine = certify(kit, authority, Role.AGGREGATOR, AGGREGATOR, valid_days=days, hosts=hosts)
     kit.write(CERTIFICATE, authority.certificate)

@@ -13,7 +13,7 @@ from siloseal.provisioning.kits import AGGREGATOR, AUTHORITY
 
 
 def renew(name: str, kits: Path, valid_days: int | None = None) -> list[str]:
-    """A certificate for the same key and hosts, as long as the last one unless told; what a person is told."""
+    """Issue a certificate for the same key and hosts, by default as long as the last one; return lines for a person."""
     with Authority.opened(kits / AUTHORITY) as authority:
         last = _in_use(_issued_to(name, authority), kits / name)
         role, path = last.bearer.role, key_path(kits / name, last.bearer.role)
@@ -35,7 +35,7 @@ def renew(name: str, kits: Path, valid_days: int | None = None) -> list[str]:
 
 
 def revoke(name: str, kits: Path, serial: str | None = None) -> list[str]:
-    """Take back every certificate of this name, or the one with this serial number; what a person is told.
+    """Take back every certificate of this name, or the one with this serial number; return lines for a person.
 
     Expired ones too: they open no door, but a key that was stolen must not be renewed.
     """
@@ -93,7 +93,7 @@ def _issued_to(name: str, authority: Authority) -> list[Issued]:
 
 
 def _in_use(all_issued: list[Issued], kit: Path) -> Issued:
-    """The one in the kit, if it stands; else the newest that does. A newer one may be for hosts of another time."""
+    """The certificate in the kit, if it stands; else the newest that does. A newer one may be for other hosts."""
     path = kit / f"{all_issued[-1].bearer.role}.crt"
     stand = [one for one in all_issued if not one.revoked]
     here = path.read_bytes() if path.exists() else b""

@@ -26,11 +26,11 @@ from siloseal.provisioning.config_files import one_line
 TLS_KEY, IDENTITY_KEY, REQUEST = "silo.key", "identity.key", "request.yaml"
 SIGNATURE_BYTES = 64
 _CONTEXT = b"siloseal request for a certificate\0"
-"""The identity key signs other things too; none of them begins like this."""
+"""Prefix of what the identity key signs here. It signs other things too; none of them begins like this."""
 
 
 class Request(Section):
-    """request.yaml. It holds no secret."""
+    """The content of request.yaml. It holds no secret."""
 
     name: Name = Field(description="the silo's name")
     certificate_request: str = Field(max_length=10_000, description="the PKCS #10 request for a certificate, PEM")
@@ -48,12 +48,12 @@ class Request(Section):
 
     @property
     def fingerprint(self) -> str:
-        """What both sides can compare over the telephone: it differs if either key does."""
+        """A digest that both sides can compare over the telephone: it differs if either key does."""
         return hashlib.sha256(_statement(self.csr) + bytes.fromhex(self.identity)).hexdigest()[:32]
 
 
 def make_request(name: str, folder: Path) -> Request:
-    """New keys and the request for them, in a folder that has none yet."""
+    """Make new keys and the request for them, in a folder that has none yet."""
     try:
         TypeAdapter(Name).validate_python(name)
     except ValidationError as error:

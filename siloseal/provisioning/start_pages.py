@@ -25,7 +25,7 @@ The certificate that came with this page is valid until {until:%Y-%m-%d}. Before
 
 
 def silo_page(consortium: Consortium, member: Member, roster: Roster, until: datetime) -> str:
-    """For a silo."""
+    """The page of a silo."""
     made_for_it = member.name in (roster.keys_made_by_authority or ())
     first = _KEYS_MADE_FOR_YOU.format(keys="`silo.key`, `identity.key`") if made_for_it else _OWN_KEYS
     return f"""\
@@ -51,7 +51,7 @@ After a stop the same command continues. Keep the folder `state`: it says how mu
 
 
 def aggregator_page(consortium: Consortium, roster: Roster, until: datetime) -> str:
-    """For the aggregator."""
+    """The page of the aggregator."""
     names = ", ".join(member.name for member in consortium.silos)
     place = consortium.aggregator
     return f"""\
@@ -77,12 +77,12 @@ again without a restart.
 
 
 def _warning(roster: Roster) -> str:
-    """What everyone must know of the keys, in a paragraph of its own."""
+    """A warning of what everyone must know of the keys, in a paragraph of its own."""
     return f"\n{textwrap.fill(f'**{roster.warning}**', 120)}\n" if roster.warning else ""
 
 
 def operator_page(consortium: Consortium, until: datetime) -> str:
-    """For whoever watches the run."""
+    """The page of whoever watches the run."""
     secret = _KEYS_MADE_FOR_YOU.format(keys="`operator.key`")
     return f"""\
 # Start here: the operator of {consortium.name}

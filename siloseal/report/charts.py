@@ -63,12 +63,12 @@ class Look:
 
 
 def style() -> AbstractContextManager[None]:
-    """All drawing and saving happens inside."""
+    """A context with the style of every picture, in which all drawing and saving happens."""
     return mpl.rc_context(STYLE)
 
 
 def look(index: int) -> Look:
-    """The same one for the same place in the order, in every panel of a picture."""
+    """The look of a series: the same one for the same place in the order, in every panel of a picture."""
     return Look(COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)], DASHES[index % len(DASHES)])
 
 
@@ -88,7 +88,7 @@ def panels(
 
 
 def curve(axes: Axes, points: Sequence[tuple[float, Mean]], shown: Look, label: str) -> None:
-    """A line through the means, and the band of their confidence intervals where there are any."""
+    """Draw a line through the means, and the band of their confidence intervals where there are any."""
     xs = [x for x, _ in points]
     axes.plot(xs, [mean.value for _, mean in points], label=label, color=shown.colour, marker=shown.marker,
               linestyle=shown.dash, markeredgecolor="white", markeredgewidth=0.5)  # fmt: skip
@@ -97,13 +97,13 @@ def curve(axes: Axes, points: Sequence[tuple[float, Mean]], shown: Look, label: 
 
 
 def level(axes: Axes, mean: Mean, shown: Look, label: str) -> None:
-    """A mean that does not depend on what runs to the right, with the band of its confidence interval."""
+    """Draw a mean that does not depend on what runs to the right, with the band of its confidence interval."""
     axes.axhline(mean.value, label=label, color=shown.colour, linestyle=shown.dash)
     axes.axhspan(mean.low, mean.high, color=shown.colour, alpha=0.16, linewidth=0)
 
 
 def dots(axes: Axes, points: Sequence[tuple[float, Mean]], shown: Look, label: str, *, across: bool = False) -> None:
-    """Means with error bars, where they have any, and no line: for places that have no order.
+    """Draw means with error bars, where they have any, and no line: for places that have no order.
 
     With `across` the values run to the right.
     """
@@ -115,7 +115,7 @@ def dots(axes: Axes, points: Sequence[tuple[float, Mean]], shown: Look, label: s
 
 
 def fit_shares(panels: Sequence[Axes], values: Iterable[float], *, which: Literal["x", "y"] = "y") -> str:
-    """Fits an axis of shares to its values, and marks it where it does not begin at zero.
+    """Fit an axis of shares to its values, and mark it where it does not begin at zero.
 
     Returns the sentence of the caption that says so. The panels are on one scale.
     """
@@ -140,7 +140,7 @@ def share_limits(values: Iterable[float]) -> tuple[float, float]:
 
 
 def mark_break(axes: Axes, which: Literal["x", "y"]) -> None:
-    """Two slanted strokes through the axis, near its beginning."""
+    """Draw two slanted strokes through the axis, near its beginning."""
     stroke = [(-1.0, -0.5), (1.0, 0.5)] if which == "y" else [(-0.5, -1.0), (0.5, 1.0)]
     for place in (0.025, 0.05):
         x, y = (0.0, place) if which == "y" else (place, 0.0)
@@ -149,19 +149,19 @@ def mark_break(axes: Axes, which: Literal["x", "y"]) -> None:
 
 
 def measured_in(axes: Axes, text: str, panel: str = "") -> None:
-    """What the values are, and in which unit, over the axis they belong to: read without turning the head."""
+    """Write what the values are, and in which unit, over their axis: read without turning the head."""
     axes.set_title(f"{panel}\n{text}" if panel else text, loc="left", linespacing=1.3)
 
 
 def name_rows(axes: Axes, names: Sequence[str], *, width: int = 22) -> None:
-    """Categories downwards, the first on top."""
+    """Name the rows by their categories, the first on top."""
     axes.set_yticks(range(len(names)), [textwrap.fill(name, width) for name in names])
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
 
 
 def logarithmic(axes: Axes, which: Literal["x", "y"]) -> None:
-    """Decades, with 2 and 5 between them where there are few, written as plain numbers. After drawing."""
+    """Make an axis logarithmic, with 2 and 5 between few decades, in plain numbers. Call it after drawing."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     (axes.set_xscale if which == "x" else axes.set_yscale)("log")
     low, high = axis.get_view_interval()
@@ -171,14 +171,14 @@ def logarithmic(axes: Axes, which: Literal["x", "y"]) -> None:
 
 
 def ticks_at(axis: Axis, values: Iterable[float]) -> None:
-    """Ticks where something was measured, and nowhere else."""
+    """Set ticks where something was measured, and nowhere else."""
     axis.set_major_locator(FixedLocator(sorted(set(values))))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
 
 
 def legend(picture: Picture) -> None:
-    """One for all panels, below them, each series once."""
+    """Draw one legend for all panels, below them, with each series once."""
     shown: dict[str, Artist] = {}
     for axes in picture.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -192,7 +192,7 @@ def legend(picture: Picture) -> None:
 
 
 def wrapped(message: str, width: int) -> str:
-    """In as few lines as it takes, of about equal length, and no number apart from its name or unit."""
+    """The text in as few lines as it takes, of about equal length, and no number apart from its name or unit."""
     joined = re.sub(r" (?=[-+]?\d)|(?<=\d) (?=(?:s|ms|dB|[kMG]B|bytes)\b)", "\u00a0", message)
     lines = textwrap.wrap(joined, width, break_on_hyphens=False)
     while width > 1 and len(narrower := textwrap.wrap(joined, width - 1, break_on_hyphens=False)) == len(lines):
@@ -212,7 +212,7 @@ def figure(picture: Picture, name: str, *, message: str, caption: str) -> Figure
 
 
 def keep(picture: Picture, drawn: Figure, folder: Path, *, dpi: int) -> Figure:
-    """Writes NAME.png and NAME.svg of a picture that `figure` drew."""
+    """Write NAME.png and NAME.svg of a picture that `figure` drew."""
     folder.mkdir(parents=True, exist_ok=True)
     png = folder / f"{drawn.name}.png"
     png.with_suffix(".svg").write_bytes(drawn.svg)

@@ -9,11 +9,11 @@ from siloseal.runs.metrics import TimingMetric, TrafficMetric, phase_title
 
 PHASES = ("enrolment", "warm_start", "phase_1", "phase_2", "fedavg")
 MOST_PARTS = len(charts.HATCHES)
-"""Parts of a bar that a reader can tell apart."""
+"""Number of parts of a bar that a reader can tell apart."""
 MOST_BARS = 24
 
 Stack = Mapping[str, Mapping[str, float]]
-"""By bar, by part."""
+"""Lengths by bar and by part."""
 
 
 def traffic_charts(entries: Sequence[TrafficMetric]) -> tuple[Figure, ...]:

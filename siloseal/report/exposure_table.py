@@ -41,7 +41,7 @@ NOISES = tuple(by for by in NoisedBy if by is not NoisedBy.NOBODY)
 
 
 def exposure_markdown() -> str:
-    """The page."""
+    """The page as Markdown."""
     found = exposures()
     parts = [
         INTRODUCTION,

@@ -1,4 +1,4 @@
-"""Means with confidence intervals, and the words that go with them: one seed is promised no interval."""
+"""Means with confidence intervals, and the words that go with them: one seed has no interval."""
 
 import math
 import statistics
@@ -31,7 +31,7 @@ class Mean:
         return self.value + (self.half_width or 0.0)
 
     def apart(self, other: "Mean") -> bool:
-        """Whether they differ beyond chance, at 95 %.
+        """Whether two means differ beyond chance, at 95 %.
 
         Means of the same seeds are compared seed by seed: what a seed gives to both, data and start, cancels. Others
         are apart where their intervals do not meet, which is stricter than need be.
@@ -43,13 +43,13 @@ class Mean:
         return known and (self.low > other.high or other.low > self.high)
 
     def text(self, places: int = 3) -> str:
-        """Like 0.620 ± 0.012."""
+        """The mean with its interval, like 0.620 ± 0.012."""
         margin = "" if self.half_width is None else f" ± {self.half_width:.{places}f}"
         return f"{self.value:.{places}f}{margin}"
 
 
 def mean(values: Sequence[float]) -> Mean | None:
-    """The mean of some numbers; None of nothing.
+    """The mean of some numbers; None where there are none.
 
     Its interval is Student's, for seeds are few and the deviation is estimated from them.
     """

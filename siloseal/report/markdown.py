@@ -23,11 +23,11 @@ from siloseal.report.document import (
 
 _MARKUP = re.compile(r"([\\`*_\[\]<>|#~$&!])")
 _LISTED = re.compile(r"^([-+=]|\d+(?=[.)] ))")
-"""What would begin a list, or a heading's underline."""
+"""Pattern of what would begin a list, or a heading's underline."""
 
 
 def write_markdown(path: Path, document: Document) -> Path:
-    """Writes the file, which shows the PNG of each figure by its path from there."""
+    """Write the file, which shows the PNG of each figure by its path from there."""
     write_atomically(path, (markdown(document, path.parent) + "\n").encode())
     return path
 
@@ -85,7 +85,7 @@ def _table(table: Table) -> str:
 
 
 def _text(words: str) -> str:
-    """Words that are not ours, a cell's name say, are text and never markup."""
+    """Words that are not ours, such as a cell's name, as text and never as markup."""
     return _MARKUP.sub(r"\\\1", " ".join(words.split()))
 
 

@@ -13,7 +13,7 @@ from siloseal.runs.scoring import headline
 Scores = Mapping[tuple[str, str | None], QualityMetric]
 
 PHASE_2_GAIN = 0.02
-"""What tuning should add to a generator within ten rounds; where it does not, the report says so."""
+"""Accuracy that tuning should add to a generator within ten rounds; where it does not, the report says so."""
 
 _IMAGES = (
     "Accuracies are the experimenter's measurements in a simulation: tested on held-out real data that no silo trained "
@@ -51,7 +51,7 @@ def aggregator_notes(job: Job) -> list[str]:
 
 
 def run_notes(job: Job, scores: Scores) -> list[str]:
-    """For the report, in the order of the run."""
+    """The notes for the report, in the order of the run."""
     few_shot, measure = isinstance(job.evaluation, FewShotTasks), headline(job)
     notes = [_TASKS if few_shot else _IMAGES, _TASK_SIZES if isinstance(job.learner, Episodic) else _SIZES]
     if job.evaluation.silo_alone:

@@ -39,7 +39,7 @@ PHONE = 5.0
 
 
 def write_page(path: Path, document: Document, *, mode: int = 0o644) -> Path:
-    """Writes the page in one step, and returns its path."""
+    """Write the page in one step, and return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, page(document).encode(), mode=mode)
     return path
@@ -106,7 +106,7 @@ def contents(document: Document) -> str:
 
 
 def anchor(kind: str, name: str) -> str:
-    """A name as the page's links write it: of different names, and kinds, different ones."""
+    """A name as the page's links write it: different names, and kinds, give different ones."""
     return f"{kind}-" + "".join(
         letter if letter.isalnum() or letter == "-" else f"_{ord(letter):x}_" for letter in name
     )
@@ -121,7 +121,7 @@ def chapter_html(chapter: Chapter) -> str:
 
 
 def block_html(block: Block) -> str:
-    """By kind."""
+    """A block as HTML, by its kind."""
     match block:
         case Paragraph():
             return f"<p>{escape(block.text)}</p>"

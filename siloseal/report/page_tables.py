@@ -5,9 +5,9 @@ from html import escape
 from siloseal.report.document import Cell, Table, text_of
 
 PHONE = 42
-"""Characters, with gaps, that fit side by side on a phone."""
+"""Number of characters, with gaps, that fit side by side on a phone."""
 FOLDS = 18
-"""Characters at which a cell of words may fold."""
+"""Number of characters at which a cell of words may fold."""
 
 
 def table_html(table: Table) -> str:

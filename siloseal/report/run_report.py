@@ -12,7 +12,7 @@ from siloseal.runs.summary import Run, RunSummary, read_run
 
 
 def write_report(run_dir: Path) -> Path:
-    """Reads a finished run and writes report.html into its folder; only its owner reads a state folder's files."""
+    """Read a finished run and write report.html into its folder; only its owner reads a state folder's files."""
     run = read_run(run_dir)
     mode = 0o600 if run.summary.at_aggregator else 0o644
     return write_page(run_dir / "report.html", run_report(run), mode=mode)
@@ -53,7 +53,7 @@ def alerts(run: Run) -> tuple[Alert, ...]:
 
 
 def headlines(summary: RunSummary) -> tuple[Headline, ...]:
-    """The numbers at the top; how good the model is, nobody measured at an aggregator."""
+    """The numbers at the top. At an aggregator nobody measured how good the model is."""
     here = summary.at_aggregator
     quality = () if here else task_headlines(summary) if summary.few_shot else image_headlines(summary)
     largest = "largest that a silo reported" if here else "largest of any silo"

@@ -61,7 +61,7 @@ def stage_name(stage: str, summary: RunSummary) -> str:
 
 
 def ways_and_shots(measure: str) -> tuple[int, int]:
-    """How many classes a task has, and how many labelled images each of them."""
+    """Number of classes of a task, and number of labelled images of each of them."""
     found = re.fullmatch(r"([1-9]\d*)-way ([1-9]\d*)-shot", measure)
     if found is None:
         raise RunError(
@@ -72,13 +72,13 @@ def ways_and_shots(measure: str) -> tuple[int, int]:
 
 
 def chance(summary: RunSummary) -> str:
-    """How often a guess is right."""
+    """The share of guesses that are right."""
     ways, _ = ways_and_shots(summary.classifier)
     return wording.percent(1 / ways)
 
 
 def _global_models(summary: RunSummary) -> list[QualityMetric]:
-    """In order; the final model is the last of them, and appears by itself only where its numbers are others."""
+    """The global models in order; the final one is the last, and has a row only where its numbers are others."""
     models = [score for score in summary.scores if score.silo is None and score.stage not in REFERENCES]
     if len(models) > 1 and models[-1].stage == "final" and models[-1].accuracy == models[-2].accuracy:
         return models[:-1]
@@ -91,7 +91,7 @@ def _global_title(score: QualityMetric, summary: RunSummary, *, last: bool) -> s
 
 
 def _silo_models(summary: RunSummary) -> list[tuple[str, QualityMetric]]:
-    """In the order of the silos, which is not the one in which their models were measured."""
+    """The silos' models in the order of the silos, which is not the one in which their models were measured."""
     scores = {(score.stage, score.silo): score for score in summary.scores}
     wanted = [
         (title, (stage, silo.name))

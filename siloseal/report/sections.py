@@ -10,7 +10,7 @@ from siloseal.runs.metrics import NoteMetric, PrivacyMetric, QualityMetric, phas
 from siloseal.runs.summary import Run, RunSummary
 
 TILE = 32
-"""Pixels, about, that one generated image takes on the page."""
+"""Number of pixels, about, that one generated image takes on the page."""
 COLUMNS = 8
 
 
@@ -65,14 +65,14 @@ def _of_images(run: Run) -> tuple[str, Table]:
 
 
 def silos(run: Run) -> Chapter:
-    """One row a silo."""
+    """A table with one row a silo."""
     lead = "What each institution brought, spent, and would have had by itself."
     lead = "What each institution has spent, at most." if run.summary.at_aggregator else lead
     return Chapter("silos", "Silos", lead, (silo_table(run.summary),))
 
 
 def privacy(run: Run) -> Chapter:
-    """A statement a silo, and what its ledger says."""
+    """The statement of each silo, and what its ledger says."""
     statements = Quotes(tuple((silo.name, silo.statement) for silo in run.summary.silos))
     if run.summary.at_aggregator:
         lead = "One line a silo. Its ledger, which is exact, stays with it."

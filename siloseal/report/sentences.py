@@ -89,7 +89,7 @@ def privacy_sentence(summary: RunSummary) -> str:
 
 
 def lost_to_a_silo(summary: RunSummary) -> str | None:
-    """Said where the global model is no better than what one silo has without the others."""
+    """A sentence where the global model is no better than what one silo has without the others."""
     final, best = summary.final_accuracy, summary.best_silo_accuracy
     if final is None or best is None or final > best:
         return None

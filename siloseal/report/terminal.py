@@ -8,11 +8,11 @@ from rich.text import Text
 from siloseal.report.document import Table, text_of
 
 FRAME = 3
-"""Characters that a grid spends on each column, beside one for the whole."""
+"""Number of characters that a grid spends on each column, beside one for the whole."""
 
 
 def print_table(terminal: Terminal, table: Table) -> None:
-    """Prints a grid that fits the terminal's width, or a list where none does."""
+    """Print a grid that fits the terminal's width, or a list where none does."""
     widths = _fitted(table, terminal.width)
     if widths is None:
         _print_list(terminal, table)
@@ -53,7 +53,7 @@ def _grid(table: Table, widths: list[int]) -> Grid:
 
 
 def _print_list(terminal: Terminal, table: Table) -> None:
-    """A line for each cell, under the name of its row."""
+    """Print a line for each cell, under the name of its row."""
     if table.caption:
         terminal.print(Text(table.caption, style="bold"), soft_wrap=True)
     for row in table.rows:

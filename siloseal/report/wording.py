@@ -30,14 +30,14 @@ def plain(value: float) -> str:
 
 
 def epsilon(value: float | None) -> str:
-    """Epsilon; where it protects nobody, never as a bare number."""
+    """Epsilon in words; where it protects nobody, never as a bare number."""
     if value is None:
         return "no guarantee"
     return epsilon_text(value) if value <= MEANINGLESS_EPSILON else f"{value:.0f} (no meaningful guarantee)"
 
 
 def delta(value: float | None) -> str:
-    """Delta, like 1e-5."""
+    """Delta in digits, like 1e-5."""
     return "no guarantee" if value is None else f"{value:g}".replace("e-0", "e-")
 
 
@@ -78,7 +78,7 @@ def duration(seconds: float) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """One, two and three."""
+    """A list in words: one, two and three."""
     return " and ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
 
 

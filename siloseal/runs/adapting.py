@@ -67,7 +67,7 @@ def accuracy(predictions: Sequence[Prediction]) -> float | None:
 
 
 def write_predictions(path: Path, predictions: Sequence[Prediction]) -> None:
-    """As a CSV file."""
+    """Write the predictions as a CSV file."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(["file", "predicted", "confidence", "actual"])

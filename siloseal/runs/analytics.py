@@ -35,7 +35,7 @@ INTERVALS = (
 
 
 class Answers(Section):
-    """answers.json."""
+    """The content of answers.json."""
 
     name: str
     job: str = Field(description="digest of the job")
@@ -53,7 +53,7 @@ def run_analytics(
     *,
     randomness_of: RandomnessOf = lambda _: SecureRandomness(),
 ) -> tuple[Answers, Path]:
-    """The answers and the run's folder. Where the folder has them already, nothing is released again."""
+    """Answer the job's queries in its folder. Where the folder has the answers already, nothing is released again."""
     folder = Path("runs") / job.name if out is None else out
     if (known := _answers_in(folder, job)) is not None:
         show(AnswersFound(str(folder)))
@@ -84,7 +84,7 @@ def answer_queries(
     randomness_of: RandomnessOf,
     publish: Subscriber,
 ) -> QueryOutcome:
-    """All queries among silos of this process. Run again after an interruption, it goes on where it stopped."""
+    """Answer all queries among silos of this process. Run again after an interruption, it goes on where it stopped."""
 
     def opened(home: Home) -> Silo:
         return open_query_silo(
@@ -101,7 +101,7 @@ def answer_queries(
 
 
 def read_tables(job: AnalyticsJob) -> dict[str, Table]:
-    """What each silo holds: its own file, or its part of one table or of one set of images."""
+    """The records of each silo: its own file, or its part of one table or of one set of images."""
     if isinstance(job.data, CsvTables):
         if job.data.folder is not None:
             home = expand(job.data.folder)
@@ -117,7 +117,7 @@ def read_tables(job: AnalyticsJob) -> dict[str, Table]:
 
 
 def guarantee(job: AnalyticsJob, epsilon: float) -> str:
-    """In one line that a person can quote."""
+    """The guarantee in one line that a person can quote."""
     promised = analytics_guarantee(job)
     weak = " (no meaningful guarantee: epsilon is too large)" if epsilon > MEANINGLESS_EPSILON else ""
     return (
@@ -128,7 +128,7 @@ def guarantee(job: AnalyticsJob, epsilon: float) -> str:
 
 
 def _answers_in(folder: Path, job: AnalyticsJob) -> Answers | None:
-    """What an earlier run of this job left; `RunError` where the folder belongs to something else."""
+    """The answers that an earlier run of this job left; `RunError` where the folder belongs to something else."""
     path = folder / "answers.json"
     if not path.exists():
         return None

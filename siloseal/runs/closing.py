@@ -168,7 +168,7 @@ def _reference(stage: str, scores: Scores, measure: str) -> float | None:
 
 
 def check_ledgers(run_dir: Path) -> None:
-    """The ledgers of a finished run, where they lie here, say what its summary says; `SiloSealError` if not."""
+    """Check that the ledgers of a finished run, where they lie here, agree with its summary; else `SiloSealError`."""
     summary = read_run(run_dir).summary
     if summary.delta is None:
         return

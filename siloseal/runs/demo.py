@@ -100,7 +100,7 @@ def _prepare(job: Job, parts: Mapping[str, LabelledImages], run_dir: Path, kits:
 
 
 def _policy(job: Job) -> Policy:
-    """Just what the demo's job asks for; a real silo writes its own."""
+    """A policy that allows just what the demo's job asks for; a real silo writes its own."""
     privacy = job.privacy
     if not isinstance(privacy, UnitLevel) or not isinstance(job.schedule, TwoPhase):
         raise RunError("the demo shows a private job in two phases; run others with `siloseal run`")
@@ -118,7 +118,7 @@ def _policy(job: Job) -> Policy:
 
 
 def _write_data(path: Path, part: LabelledImages) -> None:
-    """All of it as training data: the held-out images stay with the experimenter."""
+    """Write all of it as training data: the held-out images stay with the experimenter."""
     images, labels = quantise(part.images), part.labels.numpy()
     with path.open("wb") as file:
         path.chmod(0o600)
@@ -135,7 +135,7 @@ def _free_port() -> int:
 
 
 class _View:
-    """Passes on what the parties publish; models are scored in the thread that watches."""
+    """A view that passes on what the parties publish; models are scored in the thread that watches."""
 
     def __init__(self, run_dir: Path, recorder: Recorder, publish: Subscriber) -> None:
         self._models = run_dir / AGGREGATOR / "models"
@@ -143,13 +143,13 @@ class _View:
         self._heard: queue.SimpleQueue[ModelKept | ProcessEnded] = queue.SimpleQueue()
 
     def hear(self, said: PartySaid) -> None:
-        """Called in the thread of each party."""
+        """Take an event. It is called in the thread of each party."""
         self._publish(said)
         if isinstance(said.event, ModelKept | ProcessEnded):
             self._heard.put(said.event)
 
     def watch(self, processes: Processes, *, parties: int) -> None:
-        """Until all have ended; an error as soon as one ends badly."""
+        """Watch until all have ended; an error as soon as one ends badly."""
         while parties:
             match self._heard.get():
                 case ModelKept(stage=stage):

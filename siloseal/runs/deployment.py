@@ -70,7 +70,7 @@ def _audit_log(state: Path, who: str) -> AuditLog:
 
 
 def _require_its_log(state: Path) -> None:
-    """A new log begins only in a new folder. Log and head are on the disk before anything else is written there."""
+    """Require the folder's log. A new log begins only in a new folder, before anything else is written there."""
     log = state / AUDIT_FILE
     if head_path(log).exists() or (log.exists() and log.stat().st_size > 0):
         return  # what may be wrong with them, the log says when it is opened

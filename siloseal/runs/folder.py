@@ -23,18 +23,18 @@ def open_run_folder(job: Job, out: Path | None) -> Path:
 
 
 def is_finished(folder: Path) -> bool:
-    """The report is written last."""
+    """Whether the run has finished: the report is written last."""
     return (folder / "summary.json").exists() and (folder / "report.html").exists()
 
 
 def silo_folder(run_dir: Path, silo: str) -> Path:
-    """Where a silo's ledger and models of this run lie; a deployed silo has a folder for each run it took part in."""
+    """The folder of a silo's ledger and models of this run; a deployed silo has one for each run it took part in."""
     home = run_dir / "silos" / silo
     return next(iter(sorted((home / "runs").glob("*"))), home)
 
 
 def _has_files(folder: Path) -> bool:
-    """Files whose names begin with a dot are what a kill may leave of a run folder's first file."""
+    """Whether the folder holds files, but for names with a dot first, which a kill may leave of its first file."""
     return any(not path.name.startswith(".") for path in folder.iterdir())
 
 

@@ -29,7 +29,7 @@ def quantise(images: Tensor) -> Images:
 
 
 def write_npz(path: Path, images: Images, labels: Labels, *, mode: int = 0o644) -> None:
-    """Samples with their labels, in one step: a reader sees the whole file or none."""
+    """Write samples with their labels, in one step: a reader sees the whole file or none."""
     check(images, labels)
     path.parent.mkdir(parents=True, exist_ok=True)
     buffer = io.BytesIO()
@@ -92,13 +92,13 @@ def png_bytes(grid: Images, *, scale: int = 1) -> bytes:
 
 
 def write_png(path: Path, grid: Images, *, scale: int = 1) -> None:
-    """A grid as a PNG file."""
+    """Write a grid as a PNG file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(png_bytes(grid, scale=scale))
 
 
 def check(images: Images, labels: Labels) -> None:
-    """Refuses arrays that are no images with labels."""
+    """Refuse arrays that are no images with labels."""
     if images.ndim != 4 or images.dtype != np.uint8 or images.shape[1] not in (1, 3) or len(images) == 0:
         raise DataError(f"found images {images.dtype} {images.shape}; expected uint8 (N, 1 or 3, H, W), N above 0")
     if labels.shape != images.shape[:1] or not np.issubdtype(labels.dtype, np.integer):

@@ -1,4 +1,4 @@
-"""The lines of metrics.jsonl: what a run measures while it goes, one JSON object a line, told apart by `kind`."""
+"""The lines of metrics.jsonl: what a run measures while it goes, one JSON object a line, distinguished by `kind`."""
 
 from typing import Annotated, Literal, TypeVar
 
@@ -11,7 +11,7 @@ Stage = Annotated[
 Share = Annotated[float, Field(ge=0, le=1)]
 
 REFERENCES = ("real", "pooled")
-"""Stages that are no global model's."""
+"""Stages that are not those of a global model."""
 
 
 class Shape(BaseModel):
@@ -24,7 +24,7 @@ M = TypeVar("M", bound=Shape)
 
 
 class QualityMetric(Shape):
-    """`silo` is None for the global model and for real data."""
+    """The quality of one model; `silo` is None for the global model and for real data."""
 
     kind: Literal["quality"] = "quality"
     stage: Stage
@@ -33,7 +33,7 @@ class QualityMetric(Shape):
     margin: dict[str, NonNegativeFloat] = Field(default_factory=dict)
     """Half the width of a 95 % confidence interval, of accuracies that are means over tasks."""
     frechet: NonNegativeFloat | None = None
-    """Of generated images."""
+    """Squared Fréchet distance of generated images."""
 
 
 class TrafficMetric(Shape):

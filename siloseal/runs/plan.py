@@ -32,7 +32,7 @@ from siloseal.silo.training.trainer import Privacy, PrivateTrainer
 
 MEASURED_STEPS = 5
 PROGRAM_BYTES = 600 * 2**20
-"""What Python and torch take by themselves."""
+"""Memory that Python and torch take by themselves."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class SiloCost:
     name: str
     examples: int
     units: int
-    """Of privacy: the examples, or the tasks that they form."""
+    """Number of units of privacy: the examples, or the tasks that they form."""
     plan: SiloPlan
     epsilon: dict[str, float] | None
-    """By phase and in total; None where privacy is off."""
+    """Epsilon by phase and in total; None where privacy is off."""
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,14 @@ class Plan:
 
     silos: list[SiloCost]
     tightest_epsilon: float | None
-    """Of the silo that spends most, by privacy loss distributions; None where they do not apply."""
+    """Epsilon of the silo that spends most, by privacy loss distributions; None where they do not apply."""
     parameters: int
     upload_bytes: dict[str, int]
-    """From one silo, by phase; measured on encoded messages of the right size."""
+    """Bytes that one silo sends, by phase; measured on encoded messages of the right size."""
     download_bytes: dict[str, int]
     memory_bytes: int
     seconds: dict[str, float]
-    """Estimated from a few measured steps on this machine, by phase."""
+    """Seconds by phase, estimated from a few measured steps on this machine."""
 
 
 def make_plan(job: Job, parts: dict[str, LabelledImages], *, workers: int) -> Plan:
@@ -117,7 +117,7 @@ def _traffic(job: Job, lengths: Lengths) -> tuple[dict[str, int], dict[str, int]
 
 
 class SumCost(NamedTuple):
-    """Of one sum: bytes that the first silo sends and receives, and seconds of all parties one after the other."""
+    """The cost of one sum: bytes that the first silo sends and receives, and seconds of all parties in turn."""
 
     sent: int
     received: int
@@ -125,7 +125,7 @@ class SumCost(NamedTuple):
 
 
 def _sum_cost(scheme: SecureSum, domain: RealDomain, silos: int) -> SumCost:
-    """The real protocol, run on zeros."""
+    """The cost of the real protocol, run on zeros."""
     began = time.perf_counter()
     zeros = dict.fromkeys((f"silo{number}" for number in range(silos)), np.zeros(domain.length))
     # Seeds and the id settle who sends what to whom, so that a plan says the same twice.
@@ -135,7 +135,7 @@ def _sum_cost(scheme: SecureSum, domain: RealDomain, silos: int) -> SumCost:
 
 
 def _memory(parts: dict[str, LabelledImages], parameters: int) -> int:
-    """Images, and about twelve copies of a model a silo: networks, moments, gradients, checkpoint, messages."""
+    """Memory of the images, and of about twelve copies of a model a silo: networks, moments, gradients, messages."""
     pixels = sum(part.images.numel() for part in parts.values())
     return PROGRAM_BYTES + 2 * 4 * pixels + len(parts) * 12 * 4 * 2 * parameters
 
@@ -148,7 +148,7 @@ def _seconds(
     in_sums: Mapping[str, float],
     workers: int,
 ) -> dict[str, float]:
-    """A few steps measured here, times the steps that are planned; and a sum measured here, times the sums."""
+    """Seconds of a few steps measured here, times the planned steps; and of a sum measured here, times the sums."""
     part = max(parts.values(), key=len)
     step_seconds = _step_seconds(job, part)
     seconds: defaultdict[str, float] = defaultdict(float)
@@ -171,14 +171,14 @@ def _seconds(
 
 
 class _NobodysLedger:
-    """For steps whose result is thrown away."""
+    """A ledger for steps whose result is thrown away."""
 
     def charge(self, event: Event, *, phase: str) -> None:
-        """Nothing is released."""
+        """Book nothing, because nothing is released."""
 
 
 def _step_seconds(job: Job, part: LabelledImages) -> float:
-    """One training step, with clipping and noise where the job has them, and with nobody charged: it is thrown away."""
+    """Seconds of one training step, with clipping and noise where the job has them. Nobody is charged for it."""
     units = units_of(job, part, SeededRandomness(0))
     rate = min(1.0, job.schedule.batch / len(units))
     learner = build_learner(
@@ -213,7 +213,7 @@ def _fit_seconds(job: Job, start: KernelMeanStart | PublicStart, part: LabelledI
 
 
 def _timed(run: Callable[[int], object]) -> float:
-    """Seconds a step."""
+    """The seconds of one step."""
     run(1)
     began = time.perf_counter()
     run(MEASURED_STEPS)

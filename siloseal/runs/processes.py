@@ -19,7 +19,7 @@ OnEvent = Callable[[PartySaid], None]
 
 
 class Processes:
-    """Starts one process a party; `on_event` hears each event, in the thread that reads that party's lines."""
+    """Processes, one a party; `on_event` hears each event, in the thread that reads that party's lines."""
 
     def __init__(self, commands: Mapping[str, list[str]], log_folder: Path, on_event: OnEvent) -> None:
         self._commands, self._logs, self._on_event = commands, log_folder, on_event
@@ -41,14 +41,14 @@ class Processes:
         return self
 
     def require_well(self) -> None:
-        """`RunError` with the last words of whoever ended badly."""
+        """Raise `RunError` with the last words of whoever ended badly."""
         for party, process in self._running.items():
             if process.poll() not in (None, 0):
                 words = (self._logs / f"{party}.log").read_text().strip() or f"it ended with code {process.returncode}"
                 raise RunError(f"{party}: {words}")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Whoever still runs is stopped: what counts is on the disk."""
+        """Stop whoever still runs: what counts is on the disk."""
         for process in self._running.values():
             process.terminate()
         for process in self._running.values():
@@ -74,5 +74,5 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent() -> None:
-    """In the child, before it begins: if the parent is killed, nobody is left behind who would hold its files."""
+    """Die with the parent, so that nobody is left to hold its files. It is called in the child before it begins."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

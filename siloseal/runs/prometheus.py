@@ -14,13 +14,13 @@ from siloseal.silo.status import SiloStatus
 
 
 class AggregatorNumbers(Collector):
-    """What `siloseal status` tells, as numbers."""
+    """The numbers that `siloseal status` tells."""
 
     def __init__(self, report: Callable[[], pb.StatusReport]) -> None:
         self._report = report
 
     def collect(self) -> Iterable[Metric]:
-        """As of now."""
+        """The numbers as of now."""
         report = self._report()
         yield GaugeMetricFamily("siloseal_request_number", "Number of the request under way", value=report.request)
         yield GaugeMetricFamily("siloseal_round", "Round of tuning or averaging, 0 outside them", value=report.round)
@@ -46,13 +46,13 @@ class AggregatorNumbers(Collector):
 
 
 class SiloNumbers(Collector):
-    """What an operator of a silo watches."""
+    """The numbers that an operator of a silo watches."""
 
     def __init__(self, status: SiloStatus) -> None:
         self._status = status
 
     def collect(self) -> Iterable[Metric]:
-        """As of now."""
+        """The numbers as of now."""
         status = self._status
         yield GaugeMetricFamily("siloseal_connected", "1 while connected to the aggregator", value=status.connected)
         yield GaugeMetricFamily("siloseal_request_number", "Number of the last request answered", value=status.number)

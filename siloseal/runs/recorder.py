@@ -65,13 +65,13 @@ class Recorder:
         return self._append(self._scorer.score(stage, silo, model, labels, self._run_dir))
 
     def score_reference(self) -> None:
-        """The number that every other one is read against, where it takes no training to know."""
+        """Measure what every other number is read against, where it takes no training to know."""
         with self.stopwatch.during("evaluation"):
             if ("real", None) not in self.scores and (metric := self._scorer.reference()) is not None:
                 self._append(metric)
 
     def finish(self) -> None:
-        """The last global model is the final one, and is not measured twice."""
+        """Record the last global model as the final one, which is not measured twice."""
         if ("final", None) not in self.scores:
             if (samples := sample_path(self._run_dir, self._last)).exists():
                 write_npz(sample_path(self._run_dir, "final"), *read_npz(samples))

@@ -38,13 +38,13 @@ from siloseal.silo.data.units import count_units
 from siloseal.silo.ledger import Ledger, open_ledger
 
 WORKERS = 2
-"""Silos that compute at the same time; each uses one thread of its own."""
+"""Number of silos that compute at the same time; each uses one thread of its own."""
 
 POOLED = "pooled"
 
 
 Federation = Callable[[Job, Mapping[str, LabelledImages], Path, Recorder, Subscriber], RunResult]
-"""Runs a job among silos that hold these parts, in this folder, or goes on with it, and publishes what happens."""
+"""Function that runs or continues a job among silos that hold these parts, in this folder, and publishes its events."""
 
 
 def run_job(
@@ -55,7 +55,7 @@ def run_job(
     randomness_of: RandomnessOf = lambda _: SecureRandomness(),
     workers: int = WORKERS,
 ) -> RunSummary:
-    """Run, or go on with, the job in its folder, with silos in this process, so many of them at a time."""
+    """Run, or go on with, the job in its folder, with silos in this process, `workers` of them at a time."""
 
     def in_process(
         job: Job, parts: Mapping[str, LabelledImages], run_dir: Path, recorder: Recorder, publish: Subscriber
@@ -127,7 +127,7 @@ def _score_silos(
     show: Subscriber,
     workers: int,
 ) -> None:
-    """Each silo's own model before the aggregation, and what it would have had without the others."""
+    """Score each silo's own model before the aggregation, and what it would have had without the others."""
 
     def score_trained(name: str) -> None:
         trained = silo_folder(run_dir, name) / "trained.safetensors"
@@ -156,7 +156,7 @@ def _score_silos(
 
 
 def _score_pooled(job: Job, train: LabelledImages, run_dir: Path, recorder: Recorder, show: Subscriber) -> None:
-    """What the same training would have learnt from everybody's images in one place, without privacy."""
+    """Score what the same training would have learnt from everybody's images in one place, without privacy."""
     if ("pooled", None) in recorder.scores:
         return
     show(ComparisonProgressed(POOLED, 0, 1))
@@ -177,7 +177,7 @@ def _score_pooled(job: Job, train: LabelledImages, run_dir: Path, recorder: Reco
 
 
 def _run_alone(job: Job, name: str, part: LabelledImages, folder: Path, randomness_of: RandomnessOf) -> Model:
-    """The same job at the same epsilon for one silo: a federation of one, in a ledger of its own."""
+    """Run the same job at the same epsilon for one silo: a federation of one, in a ledger of its own."""
     start = (
         job.warm_start.model_copy(update={"silo": name}) if isinstance(job.warm_start, LeaderStart) else job.warm_start
     )

@@ -23,7 +23,7 @@ from siloseal.silo.data.labelled_images import LabelledImages
 SHOWN_PER_CLASS = 8
 SAMPLING_SEED = 1
 TASK_SEED = 20_170_424
-"""Public and fixed: two runs that are compared are asked the same tasks."""
+"""Seed of the tasks, public and fixed: two runs that are compared are asked the same tasks."""
 
 
 class Scorer(Protocol):
@@ -32,14 +32,14 @@ class Scorer(Protocol):
     def score(
         self, stage: str, silo: str | None, model: SharedModel, labels: Sequence[int], run_dir: Path
     ) -> QualityMetric:
-        """One model. `labels` are the classes that a generator is asked for; all if there are none."""
+        """Measure one model. `labels` are the classes that a generator is asked for; all if there are none."""
 
     def reference(self) -> QualityMetric | None:
-        """What every other number is read against, where it takes no training to know."""
+        """The measurement that every other number is read against, where it takes no training to know."""
 
 
 class ImageScorer:
-    """Generates, keeps some, trains classifiers on all, and tests them on real images."""
+    """A scorer that generates images, keeps some, trains classifiers on all, and tests them on real images."""
 
     def __init__(
         self, config: GeneratedImages, train: LabelledImages, held_out: LabelledImages, *, seed: int, last_stage: str
@@ -72,7 +72,7 @@ class ImageScorer:
 
 
 class TaskScorer:
-    """Asks every model the same tasks."""
+    """A scorer that asks every model the same tasks."""
 
     def __init__(self, config: FewShotTasks, held_out: LabelledImages) -> None:
         self._config = config
@@ -101,11 +101,11 @@ class TaskScorer:
         )
 
     def reference(self) -> None:
-        """Pooled training, which is a run of its own."""
+        """No reference: pooled training is a run of its own."""
 
 
 def build_scorer(job: Job, train: LabelledImages, held_out: LabelledImages) -> Scorer:
-    """What fits the job's learner."""
+    """The scorer that fits the job's learner."""
     rounds = job.schedule.rounds if isinstance(job.schedule, FedAvg) else job.schedule.tuning_rounds
     match job.evaluation:
         case GeneratedImages() as config:
@@ -130,7 +130,7 @@ def headline(job: Job) -> str:
 
 
 def measure(config: FewShotTasks, shots: int) -> str:
-    """Its name, as the field writes it."""
+    """The name of a measure, as the field writes it."""
     return f"{config.ways}-way {shots}-shot"
 
 

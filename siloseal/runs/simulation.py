@@ -23,11 +23,11 @@ from siloseal.silo.runtime import Silo
 from siloseal.silo.state import SiloState
 
 RandomnessOf = Callable[[str], Randomness]
-"""Each silo's own source."""
+"""Function that gives each silo its own source of randomness."""
 
 
 def deal(job: Job, data: LabelledImages) -> dict[str, LabelledImages]:
-    """What each silo of the simulation holds."""
+    """The data that each silo of the simulation holds."""
     shares = partition(data.labels, len(job.silos.names), job.silos.partition, job.seed)
     return {name: data.select(share) for name, share in zip(job.silos.names, shares, strict=True)}
 
@@ -49,7 +49,7 @@ class Home:
     folder: Path
     identity: Identity
     roster: Mapping[str, bytes]
-    """Everyone's public identity key."""
+    """Public identity key of every silo."""
 
 
 @contextmanager
@@ -95,7 +95,7 @@ def open_silos(
 
 
 def local_engine(silos: Mapping[str, Silo], *, workers: int) -> LocalEngine:
-    """What carries requests to silos of this process, so many of which work at the same time."""
+    """The engine that carries requests to silos of this process, `workers` of which work at the same time."""
     return LocalEngine({name: silo.answer for name, silo in silos.items()}, workers=workers)
 
 
@@ -111,7 +111,7 @@ def open_journal(folder: Path, job_digest: bytes) -> Iterator[Journal]:
 
 
 def federate(job: Job, silos: Mapping[str, Silo], folder: Path, publish: Subscriber, *, workers: int) -> Outcome:
-    """The whole job among these silos. Run again after an interruption, it goes on where it stopped."""
+    """Run the whole job among these silos. Run again after an interruption, it goes on where it stopped."""
     with open_journal(folder, job.digest) as journal:
         engine = local_engine(silos, workers=workers)
         return Coordinator(job, engine, journal, publish, partial(public_sum, own=job.data)).run()

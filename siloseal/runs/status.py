@@ -56,7 +56,7 @@ def _caller(path: Path) -> tuple[Address, Tls, Role]:
 
 
 def _is_of_a_silo(path: Path) -> bool:
-    """So that its mistakes are explained as those of the file that it is meant to be."""
+    """Whether the file is a silo's, so that its mistakes are explained as those of the file that it is meant to be."""
     try:
         found = yaml.safe_load(path.read_bytes())
     except (OSError, yaml.YAMLError, ValueError, RecursionError):
@@ -65,7 +65,7 @@ def _is_of_a_silo(path: Path) -> bool:
 
 
 def as_document(report: pb.StatusReport) -> dict[str, Any]:
-    """For programs."""
+    """The report as a document for programs."""
     return {
         "job": report.job,
         "run": report.run_id.hex(),
@@ -94,7 +94,7 @@ def as_document(report: pb.StatusReport) -> dict[str, Any]:
 
 
 def print_status(report: pb.StatusReport) -> None:
-    """For a person."""
+    """Print the report for a person."""
     console = Console(highlight=False)
     rounds = f", round {report.round} of {report.rounds}" if report.round else ""
     console.print(

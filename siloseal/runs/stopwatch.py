@@ -26,7 +26,7 @@ class Stopwatch:
 
     @contextmanager
     def during(self, stage: str) -> Iterator[None]:
-        """Time spent here counts for this stage, and not for the one around it."""
+        """Count the time spent here for this stage, and not for the one around it."""
         around = self._stage
         self._enter(stage)
         try:

@@ -52,15 +52,15 @@ class ModelSummary(Shape):
 
 
 class RunSummary(Shape):
-    """summary.json. `accuracy` holds the global model's by stage, in order, measured with `classifier`."""
+    """The content of summary.json. `accuracy` has the global model's by stage, in order, measured with `classifier`."""
 
     name: str
     accuracy: dict[Stage, Share]
     best_silo_accuracy: Share | None
     real_data_accuracy: Share | None
-    """Of a classifier trained on real images, where generated ones are measured."""
+    """Accuracy of a classifier trained on real images, where generated ones are measured."""
     pooled_accuracy: Share | None = None
-    """Of a few-shot model trained on all silos' images in one place, without privacy."""
+    """Accuracy of a few-shot model trained on all silos' images in one place, without privacy."""
     epsilon: NonNegativeFloat | None
     delta: Share | None
     bytes: NonNegativeInt
@@ -68,7 +68,7 @@ class RunSummary(Shape):
     run_dir: str
     learner: str = "gan"
     classifier: str
-    """What the accuracies were measured with, or the kind of tasks."""
+    """Name of the classifier, or of the kind of tasks, that accuracies were measured with."""
     scores: list[QualityMetric] = Field(default_factory=list)
     """Every measurement, with its confidence interval where it has one."""
     silos: list[SiloSummary]
@@ -109,7 +109,7 @@ class Run:
 
 
 def sample_path(run_dir: Path, stage: str, silo: str | None = None) -> Path:
-    """Where the samples of a stage belong; with `silo`, those of that silo's own model."""
+    """The path of a stage's samples; with `silo`, of those of that silo's own model."""
     name = stage if silo is None else f"{stage}.{silo}"
     if re.search(r"[/\\\0]", name):
         raise RunError(f"found {name!r} as a name of samples; expected a name without / and \\; rename the silo")
@@ -117,13 +117,13 @@ def sample_path(run_dir: Path, stage: str, silo: str | None = None) -> Path:
 
 
 def write_metrics(run_dir: Path, metrics: Sequence[Metric], *, mode: int = 0o644) -> None:
-    """The whole of metrics.jsonl, in one step: no reader or resumed run stumbles on half a line."""
+    """Write the whole of metrics.jsonl, in one step: no reader or resumed run stumbles on half a line."""
     lines = "".join(metric.model_dump_json() + "\n" for metric in metrics)
     write_atomically(run_dir / "metrics.jsonl", lines.encode(), mode=mode)
 
 
 def write_summary(run_dir: Path, summary: RunSummary, *, mode: int = 0o644) -> None:
-    """Marks the run as finished."""
+    """Write summary.json, which marks the run as finished."""
     write_atomically(run_dir / "summary.json", (summary.model_dump_json(indent=2) + "\n").encode(), mode=mode)
 
 
@@ -140,7 +140,7 @@ def read_run(run_dir: Path) -> Run:
 
 
 def read_summary(path: Path) -> RunSummary:
-    """summary.json, checked against its shape."""
+    """Read summary.json, checked against its shape."""
     found = parse(read_text(path), path)
     try:
         return RunSummary.model_validate(found)
@@ -149,7 +149,7 @@ def read_summary(path: Path) -> RunSummary:
 
 
 def read_metrics(path: Path) -> tuple[Metric, ...]:
-    """metrics.jsonl, checked line by line."""
+    """Read metrics.jsonl, checked line by line."""
     metrics = []
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         found = parse(line, path, line_number=number)
@@ -175,7 +175,7 @@ def read_text(path: Path) -> str:
 
 
 def parse(text: str, path: Path, *, line_number: int | None = None) -> JsonValue:
-    """JSON; `RunError` with the line where it is damaged."""
+    """Parse JSON; `RunError` with the line where it is damaged."""
     try:
         found: JsonValue = json.loads(text)
     except json.JSONDecodeError as error:

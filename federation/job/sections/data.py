@@ -1,4 +1,4 @@
-"""Which data a silo reads, as config sections.
+"""The data that a silo reads, as config sections.
 
 These are descriptions only: what reads files lives with the silo, because nothing else may see data. The union is
 told apart by `kind`, so that a config file names its choice and a typing error is refused with the list of choices.
@@ -44,7 +44,7 @@ class _Source(Section):
 
     @property
     def origin(self) -> tuple[str, ...]:
-        """Where the images come from, as far as the text of a config tells, however many are kept."""
+        """The origin of the images, as far as the text of a config tells, however many are kept."""
         places = (getattr(self, field, "") for field in ("kind", "folder", "path"))
         return tuple(str(place) for place in places)
 

@@ -38,7 +38,7 @@ class Episodic(FewShot):
 
     @property
     def task_images(self) -> int:
-        """Of one class in one task."""
+        """Number of images of one class in one task."""
         return self.shots + self.queries
 
 

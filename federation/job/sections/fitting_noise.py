@@ -1,4 +1,4 @@
-"""Which noise goes with which guarantee: what a job must not combine."""
+"""The noise that goes with each guarantee: what a job must not combine."""
 
 from typing import TYPE_CHECKING
 

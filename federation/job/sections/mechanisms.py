@@ -104,4 +104,4 @@ MechanismConfig = Annotated[
 ]
 
 MechanismKind = Literal["ddg", "skellam", "binomial", "pbm", "gaussian_local", "gaussian_central", "none"]
-"""By which a silo's policy names them."""
+"""Names of the mechanisms in a silo's policy."""

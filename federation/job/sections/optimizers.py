@@ -1,4 +1,4 @@
-"""Which optimizer turns noisy gradients into steps. None of them changes what a step costs in privacy."""
+"""Optimizers that turn noisy gradients into steps. None of them changes what a step costs in privacy."""
 
 from typing import Annotated, Literal
 

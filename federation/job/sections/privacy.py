@@ -13,7 +13,7 @@ class UnitLevel(Section):
     """Noise in every training step, added by the silo, for each of the units that a step draws from."""
 
     unit: ClassVar[str]
-    """In words: what may be there or not without anyone being able to tell."""
+    """The unit in words: what may be there or not without anyone being able to tell."""
 
     epsilon: float = Field(gt=0, le=1e12, description="the most that all phases together may cost a silo's units")
     delta: float = Field(gt=0, lt=0.1, description="the probability that epsilon does not hold; below 1 / units")

@@ -17,23 +17,23 @@ from siloseal.federation.privacy.events import GaussianRelease, PoissonBinomialR
 from siloseal.federation.privacy.mechanisms.pbm import PoissonBinomial, coefficients
 
 MARGIN = 1 - 1e-9
-"""Of epsilon: a ledger adds up release by release, and may round otherwise than a product does."""
+"""Share of epsilon that is used: a ledger adds up release by release, and may round otherwise than a product does."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What a mechanism must deliver."""
+    """The demand that a mechanism must meet."""
 
     epsilon: float
     delta: float
     releases: int
-    """How many sums one unit takes part in."""
+    """Number of sums that one unit takes part in."""
     silos: int
-    """That a sum asks."""
+    """Number of silos that take part in the sum."""
     honest: int
-    """The fewest whose noise is in the sum: those that must remain, less those that may collude."""
+    """Fewest silos whose noise is in the sum: those that must remain, less those that may collude."""
     length: int
-    """Of the vector."""
+    """Number of entries of the vector."""
 
     def __post_init__(self) -> None:
         if not (self.epsilon > 0 and 0 < self.delta < 1 and self.releases >= 1 and self.length >= 1):
@@ -69,7 +69,7 @@ def calibrated_pbm(demand: Demand, *, bits: int, clip_norm: float) -> PoissonBin
 
 @lru_cache(maxsize=64)
 def _coins(demand: Demand, bits: int) -> tuple[int, float]:
-    """How many, and theta."""
+    """The number of coins, and theta."""
     most = (2**bits - 1) // demand.silos
     if most < 1:
         raise ConfigError(
@@ -102,7 +102,7 @@ def _coins(demand: Demand, bits: int) -> tuple[int, float]:
 
 
 def _first(holds: Callable[[int], bool], most: int) -> int:
-    """The first count from 1 to `most` for which it holds; `most` where there is none."""
+    """The first count from 1 to `most` that passes; `most` where there is none."""
     low, high = 0, 1
     while high < most and not holds(high):
         low, high = high, min(2 * high, most)
@@ -113,11 +113,11 @@ def _first(holds: Callable[[int], bool], most: int) -> int:
 
 
 def round_up(value: float) -> float:
-    """To seven digits."""
+    """The number, rounded up to seven digits."""
     return _digits(value, math.ceil)
 
 
 def _digits(value: float, towards: Callable[[float], int]) -> float:
-    """Seven digits."""
+    """The number's seven digits."""
     places = 6 - math.floor(math.log10(value))
     return float(f"{towards(value * 10.0**places)}e{-places}")

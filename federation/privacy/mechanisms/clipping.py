@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 SMALLEST_NORM, LARGEST_NORM = 1e-6, 1e6
-"""Of a clip norm that moves: silos take no other."""
+"""Bounds of a clip norm that moves: silos take no other."""
 
 _SHRINK = 1 - 1e-6
-"""The norm is computed in floats: a vector at the bound must not end up a rounding error beyond it."""
+"""Factor that keeps a clipped vector within the bound: its norm is computed in floats, and may be off by rounding."""
 
 
 def clip(vector: NDArray[np.float64], norm: float) -> NDArray[np.float64]:
@@ -65,7 +65,7 @@ class WindowRule:
     factor: float
 
     def measured(self, average: NDArray[np.float64], deviation: float) -> float:
-        """How long a released average is without its noise, of this standard deviation an entry."""
+        """The length of a released average without its noise, of this standard deviation an entry."""
         return math.sqrt(max(0.0, float(average @ average) - average.size * deviation**2))
 
     def following(self, clip_norm: float, lengths: list[float]) -> float:

@@ -32,16 +32,16 @@ class GaussianAtSilo:
 
     @property
     def name(self) -> str:
-        """Part of the session's digest."""
+        """Mechanism and parameters as one string: part of the session's digest."""
         whole = ", unit=whole" if self.whole else ""
         return f"gaussian_at_silo(sensitivity={self.sensitivity!r}, noise_multiplier={self.noise_multiplier!r}{whole})"
 
     def domain(self, outer: RealDomain, silos: int) -> RealDomain:
-        """Ten standard deviations of head room: the sampler's tail ends at 9.4."""
+        """The outer domain with ten standard deviations of head room: the sampler's tail ends at 9.4."""
         return RealDomain(outer.length, outer.bound + 10.0 * self._deviation)
 
     def grid(self, outer: RealDomain) -> float:
-        """The same for every domain."""
+        """The grid of the noise, the same for every domain."""
         return _grid(self._deviation)
 
     def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
@@ -50,15 +50,15 @@ class GaussianAtSilo:
         return _noised(clipped, self._deviation, randomness)
 
     def decode(self, total: Sum, session: Session, randomness: Randomness) -> Sum:
-        """Nothing to undo."""
+        """The total as it is: there is nothing to undo."""
         return total
 
     def event(self, outer: RealDomain, honest: int) -> Event:
-        """The same for any number of honest contributors: a silo relies on its own noise only."""
+        """The cost, the same for any number of honest contributors: a silo relies on its own noise only."""
         return GaussianRelease(self.noise_multiplier)
 
     def deviation(self, outer: RealDomain, contributors: int) -> float:
-        """Of the noise on each entry of a total."""
+        """The standard deviation of the noise on each entry of a total."""
         return self._deviation * math.sqrt(contributors)
 
     @property
@@ -71,26 +71,26 @@ class GaussianAtAggregator:
     """The aggregator adds the noise to the total: the least noise, and everyone must trust it to."""
 
     clip_norm: float | None
-    """That a silo's whole vector is clipped to; None where the unit is a part of it, such as one example."""
+    """Norm that a silo's whole vector is clipped to; None where the unit is a part of it, such as one example."""
     sensitivity: float
-    """A little more than that: the sum below rounds entries, which may lengthen a vector."""
+    """L2 sensitivity, a little above the clip norm: the sum below rounds entries, which may lengthen a vector."""
     noise_multiplier: float
     noised_by: ClassVar[NoisedBy] = NoisedBy.AGGREGATOR
 
     @property
     def name(self) -> str:
-        """Part of the session's digest."""
+        """Mechanism and parameters as one string: part of the session's digest."""
         return (
             f"gaussian_at_aggregator(clip_norm={self.clip_norm!r}, sensitivity={self.sensitivity!r}, "
             f"noise_multiplier={self.noise_multiplier!r})"
         )
 
     def domain(self, outer: RealDomain, silos: int) -> RealDomain:
-        """What silos send is clipped, and not noised."""
+        """The domain of what silos send, which is clipped and not noised."""
         return outer
 
     def grid(self, outer: RealDomain) -> float:
-        """The noise's; what the silos send is not rounded here."""
+        """The grid of the noise; what the silos send is not rounded here."""
         return _grid(self._deviation)
 
     def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
@@ -103,11 +103,11 @@ class GaussianAtAggregator:
         return Sum(_noised(exact, self._deviation, randomness), total.contributors, total.error_bound)
 
     def event(self, outer: RealDomain, honest: int) -> Event:
-        """Of what leaves the aggregator."""
+        """The cost of what leaves the aggregator."""
         return GaussianRelease(self.noise_multiplier)
 
     def deviation(self, outer: RealDomain, contributors: int) -> float:
-        """Of the noise on each entry of a total."""
+        """The standard deviation of the noise on each entry of a total."""
         return self._deviation
 
     @property

@@ -51,7 +51,7 @@ def _spread(vector: NDArray[np.float64], seed: bytes) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=2)
 def _frame(size: int, length: int, seed: bytes) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Which columns of the frame the entries use, and its signs: random ones, the same for everyone in the session."""
+    """The columns of the frame that the entries use, and its random signs, the same for everyone in the session."""
     order = np.argsort(np.frombuffer(public_stream("columns", seed, 8 * size), dtype="<u8"), kind="stable")
     columns = np.sort(order[:length])
     flips = signs(size, seed)

@@ -18,7 +18,7 @@ from siloseal.federation.privacy.mechanisms.tables import LARGEST_VARIANCE
 LatticeKind = Literal["ddg", "skellam", "binomial"]
 
 RANGE_DEVIATIONS = 5.0
-"""A total leaves the modulus's range where it is so many standard deviations out: one entry in 1.7 million.
+"""Number of standard deviations at which a total leaves the modulus's range: one entry in 1.7 million does.
 
 An entry that wraps is off by the whole range. With 4, the papers' choice, that adds 2 % to the mean squared error where
 all silos contribute the same vector; with 5, which takes a third of a bit, it adds next to nothing.
@@ -26,7 +26,7 @@ all silos contribute the same vector; with 5, which takes a third of a bit, it a
 
 MOST_BITS = 32
 WORST_DEVIATION: dict[LatticeKind, float] = {"ddg": 2.0, "skellam": 2.0, "binomial": 20.0}
-"""A grid so coarse that noise and rounding exceed so many times the continuous Gaussian's is refused, not used.
+"""Largest noise and rounding, as a multiple of the continuous Gaussian's: a coarser grid is refused, not used.
 
 Binomial noise is counted by a looser theorem and a looser composition, and exceeds it on the finest grid.
 """
@@ -59,7 +59,7 @@ def calibrated_lattice(
 def _calibrated(
     kind: LatticeKind, demand: Demand, bits: int | None, whole: bool, reach: float
 ) -> tuple[int, float, IntegerNoise]:
-    """Bits, step and noise, for a sensitivity of 1."""
+    """The bits, step and noise for a sensitivity of 1."""
     bits = _bits_worth_it(kind, demand, reach, whole) if bits is None else bits
     found = _at_bits(kind, demand, bits, reach, whole)
     if found is None:
@@ -76,7 +76,7 @@ def _calibrated(
 def _at_bits(
     kind: LatticeKind, demand: Demand, bits: int, reach: float, whole: bool
 ) -> tuple[float, IntegerNoise] | None:
-    """Step, in units of the sensitivity, and noise; None where they do not fit."""
+    """The step, in units of the sensitivity, and the noise; None where they do not fit."""
 
     def excess(log_step: float) -> float:
         """How far the range is beyond the modulus, as a logarithm; it falls as the step grows."""

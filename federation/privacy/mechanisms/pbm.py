@@ -25,7 +25,7 @@ _CHANCE_BITS = 32  # of a coin: chances are multiples of 2^-32, inside [1/2 - th
 
 @dataclass(frozen=True)
 class PoissonBinomial:
-    """Protects a silo's whole vector, whatever else it might have been."""
+    """A mechanism that protects a silo's whole vector, whatever else it might have been."""
 
     clip_norm: float
     trials: int
@@ -34,15 +34,15 @@ class PoissonBinomial:
 
     @property
     def name(self) -> str:
-        """Part of the session's digest."""
+        """Mechanism and parameters as one string: part of the session's digest."""
         return f"poisson_binomial(clip_norm={self.clip_norm!r}, trials={self.trials}, theta={self.theta!r})"
 
     def domain(self, outer: RealDomain, silos: int) -> IntegerDomain:
-        """Heads of all silos together: the smallest power of two that they cannot reach."""
+        """The domain of all silos' heads together: the smallest power of two that they cannot reach."""
         return IntegerDomain(coefficients(outer.length), 2 ** (silos * self.trials).bit_length())
 
     def grid(self, outer: RealDomain) -> float:
-        """What one coin of one silo stands for."""
+        """The value that one coin of one silo stands for."""
         return self._largest(outer.length) / (self.trials * self.theta)
 
     def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
@@ -66,20 +66,20 @@ class PoissonBinomial:
         return Sum(vector, total.contributors, 0.0)
 
     def event(self, outer: RealDomain, honest: int) -> Event:
-        """What one release costs while at least this many contributors are honest."""
+        """The cost of one release while at least this many contributors are honest."""
         return PoissonBinomialRelease(honest, self.trials, self.theta, coefficients(outer.length))
 
     def deviation(self, outer: RealDomain, contributors: int) -> float:
-        """Of an entry of a total, at most: coins of chance one half vary most."""
+        """The largest standard deviation of an entry of a total: coins of chance one half vary most."""
         return self._largest(outer.length) * math.sqrt(contributors / (4 * self.trials)) / self.theta
 
     def _largest(self, length: int) -> float:
-        """No coefficient of a clipped vector is larger."""
+        """The largest coefficient of a clipped vector."""
         return self.clip_norm if length == 1 else LEVEL * self.clip_norm / math.sqrt(coefficients(length))
 
 
 def coefficients(length: int) -> int:
-    """How many integers carry a vector of this length."""
+    """Number of integers that carry a vector of this length."""
     return 1 if length == 1 else frame_size(length)
 
 

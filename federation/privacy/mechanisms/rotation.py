@@ -55,7 +55,7 @@ def _matrix(size: int) -> NDArray[np.float64]:
 
 
 def public_stream(label: str, seed: bytes, count: int) -> bytes:
-    """So many bytes that everyone computes alike, on every machine and with every version of every library."""
+    """Public bytes that everyone computes alike, on every machine and with every version of every library."""
     key = hashlib.sha256(label.encode() + seed).digest()
     return Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor().update(bytes(count))
 

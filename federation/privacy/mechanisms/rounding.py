@@ -13,7 +13,7 @@ from siloseal.federation.errors import DomainError
 from siloseal.federation.randomness import Randomness
 
 BETA = math.exp(-0.5)
-"""At most this share of tries is rejected; in fact about one in a hundred."""
+"""Largest share of tries that may be rejected; in fact about one in a hundred is."""
 
 _TRIES = 200  # all of them fail with probability below e^-100
 
@@ -41,7 +41,7 @@ def round_within(vector: NDArray[np.float64], norm: float, randomness: Randomnes
 
 
 def round_freely(vector: NDArray[np.float64], randomness: Randomness) -> NDArray[np.float64]:
-    """Up with a chance of the fraction, down otherwise; chances are multiples of 2^-32."""
+    """The entries rounded up with a chance of their fraction, down otherwise; chances are multiples of 2^-32."""
     uniform = np.frombuffer(randomness.bits(4 * vector.size), dtype="<u4") * 2.0**-32
     uniform += vector
     return np.asarray(np.floor(uniform, out=uniform), dtype=np.float64)

@@ -58,7 +58,7 @@ class Issued:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Where its bearer may be dialled; only an aggregator has any."""
+        """The hosts at which its bearer may be dialled; only an aggregator has any."""
         return profiles.hosts_of(parse_certificate(self.pem))
 
 
@@ -110,7 +110,7 @@ class Authority(Secret):
     @classmethod
     @contextmanager
     def opened(cls, folder: Path) -> Iterator[Self]:
-        """The same, for this process alone as long as it lasts: of two changes at once, one could be lost."""
+        """The same authority, locked for this process while it lasts: of two changes at once, one could be lost."""
         _require_there(folder)
         with locked(folder):
             yield cls.load(folder)
@@ -201,7 +201,7 @@ class Authority(Secret):
         return parse_revocations(content, self._certificate, path)
 
     def _read_issued(self, path: Path) -> bytes:
-        """A damaged or foreign file would hide a certificate that can still be used."""
+        """Read every issued certificate: a damaged or foreign file would hide one that can still be used."""
         pem = read_certificate(path)
         try:
             require_issuer(pem, self.certificate)

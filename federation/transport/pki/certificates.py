@@ -25,7 +25,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 class Role(StrEnum):
-    """What a certificate entitles to."""
+    """The role that a certificate entitles to."""
 
     AGGREGATOR = "aggregator"
     SILO = "silo"
@@ -34,7 +34,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Bearer:
-    """Whom a certificate was issued to, and for when."""
+    """The party that a certificate was issued to, and the time for which it is valid."""
 
     consortium: str
     role: Role
@@ -56,12 +56,12 @@ def parse_certificate(pem: bytes) -> x509.Certificate:
 
 
 def bearer_uri(consortium: str, role: Role, name: str) -> str:
-    """How a certificate names its bearer."""
+    """The URI by which a certificate names its bearer."""
     return f"siloseal://{consortium}/{role}/{name}"
 
 
 def bearer_of(pem: bytes) -> Bearer:
-    """Whom the certificate names; `CertificateError` if it is not one of a consortium.
+    """The party that the certificate names; `CertificateError` if it is not one of a consortium.
 
     This reads and does not verify: ask it of a certificate that TLS has accepted, or after `require_issuer`.
     """
@@ -192,7 +192,7 @@ def parse_revocations(pem: bytes, authority: x509.Certificate, path: Path) -> x5
 
 
 def number_of(revocations: x509.CertificateRevocationList) -> int:
-    """Lists are numbered; a newer one has a higher number."""
+    """The number of a list; a newer one has a higher number."""
     return revocations.extensions.get_extension_for_class(x509.CRLNumber).value.crl_number
 
 

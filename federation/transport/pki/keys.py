@@ -47,5 +47,5 @@ def require_p256(key: object) -> ec.EllipticCurvePublicKey:
 
 
 def public_bytes(key: ec.EllipticCurvePublicKey) -> bytes:
-    """By which two public keys are compared."""
+    """The encoding by which two public keys are compared."""
     return key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)

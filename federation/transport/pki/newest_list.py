@@ -11,14 +11,14 @@ from siloseal.federation.records.storage import make_folder, write_atomically
 
 
 class NewestList:
-    """A small file. It counts for one authority: with another one, whose lists begin at 1 again, it begins anew."""
+    """A small file that counts for one authority: another one's lists begin at 1 again, and so does the count."""
 
     def __init__(self, path: Path, authority: x509.Certificate) -> None:
         self._path, self._authority = path, authority.fingerprint(SHA256()).hex()
         self.number = self._read()
 
     def remember(self, number: int) -> None:
-        """It is on the disk when this returns. A lower number changes nothing."""
+        """Keep the number on the disk before returning. A lower number changes nothing."""
         if number <= self.number:
             return
         make_folder(self._path.parent, mode=0o700)

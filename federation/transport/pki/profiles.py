@@ -19,7 +19,7 @@ from siloseal.federation.transport.pki.keys import require_p256
 
 AUTHORITY_DAYS = 3650
 CLOCK_SKEW = timedelta(minutes=5)
-"""Certificates begin this much before they are made: the clocks of two machines never agree to the second."""
+"""Time by which certificates begin before they are made: the clocks of two machines never agree to the second."""
 
 
 def sign_authority(name: str, key: ec.EllipticCurvePrivateKey, now: datetime) -> x509.Certificate:

@@ -11,7 +11,7 @@ from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.wire import sums_pb2 as pb
 
 MAX_MESSAGE_BYTES = 2**31 - 1
-"""Protobuf's own limit; larger models need a stream."""
+"""Largest size of a message, which is Protobuf's own limit; larger models need a stream."""
 
 _DTYPES: dict[str, np.dtype[Any]] = {"<f4": np.dtype("<f4"), "<f8": np.dtype("<f8"), "<i8": np.dtype("<i8")}
 
@@ -40,12 +40,12 @@ def require_at_most(largest: int, silo: str, reply: bytes) -> None:
 
 
 def printable(text: str) -> str:
-    """What another side chose, without what a terminal would obey."""
+    """Text that another side chose, without what a terminal would obey."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def to_array(values: NDArray[np.generic]) -> pb.Array:
-    """Little-endian, with dtype and shape."""
+    """The array as a little-endian message, with dtype and shape."""
     dtype = values.dtype.newbyteorder("<").str
     if dtype not in _DTYPES:
         raise MessageError(f"arrays of {values.dtype} do not travel; expected one of {', '.join(_DTYPES)}")

@@ -3,7 +3,7 @@
 from siloseal.federation.errors import RunError, VersionMismatch
 
 PROTOCOL_VERSION = 1
-"""It rises with every change that an older peer, or an older file of a run, would be misunderstood after.
+"""Version that rises with every change after which an older peer, or an older file of a run, would be misunderstood.
 
 Parties from before there were versions send none, which reads as 0.
 """
