@@ -13,7 +13,7 @@ from siloseal.federation.sums.secure_sum import Sum
 
 
 class ClipNorm:
-    """Deterministic given the sums, so that a replayed journal gives the same norms again."""
+    """The clip norm as a function of the released sums, so that a replayed journal gives the same norms again."""
 
     def __init__(self, job: Job) -> None:
         self._rule = clip_rule(job)
@@ -21,12 +21,12 @@ class ClipNorm:
         self._lengths: list[float] = []
 
     @property
-    def told(self) -> float:
-        """What a training request says: 0 where the job says it already."""
+    def requested(self) -> float:
+        """The clip norm that a training request carries: 0 where the job fixes it."""
         return 0.0 if self._rule is None else self._norm
 
     def follow(self, release: Release, summed: Sum) -> None:
-        """Move by what one release told."""
+        """Move the norm by what one release shows."""
         match self._rule:
             case QuantileRule() as rule:
                 moved = rule.following(self._norm, float(summed.total[-1]), len(summed.contributors))

@@ -184,19 +184,19 @@ class Coordinator:
 
     def _trained(self, phase: Phase, number: int, model: Model) -> Model:
         """The average of what the round's silos make of the model. Silent silos are left out, if enough remain."""
-        clip_norm = self._clip_norm.told
+        clip_norm = self._clip_norm.requested
         train = pb.Request(train=pb.Train(phase=phase, round=number, model=to_array(model), clip_norm=clip_norm))
         release = release_of(self._job, self._lengths, phase, number, clip_norm)
-        told = set[str]()
+        reported = set[str]()
 
         def hear(silo: str, reply: pb.Reply) -> None:
             _require_epsilon(silo, reply)
             self._publish(BudgetSpent(silo, reply.prepared.epsilon_spent))
-            told.add(silo)
+            reported.add(silo)
 
         replies = self._dispatcher.ask(dict.fromkeys(release.roster, train), fewest=release.quorum, check=hear)
         for silo, reply in replies.items():
-            if silo not in told:
+            if silo not in reported:
                 self._publish(BudgetSpent(silo, reply.prepared.epsilon_spent))
             if reply.prepared.stopped_by_budget:
                 where = f"{phase}, round {number}" if number else phase

@@ -21,15 +21,15 @@ class Presence:
     """One silo, as seen from here."""
 
     instance: bytes = b""
-    """Of the process that attends; empty if none does."""
+    """Instance of the process that attends; empty if none does."""
     end: Callable[[], object] = lambda: None
-    """Ends the attendance, should its process begin another."""
+    """Function that ends the attendance, should its process begin another."""
     last_seen: float = 0.0
     trouble: str = ""
     attendance: int = 0
-    """Counts up: of two attendances of one process, the older is what is left of a connection that was cut."""
+    """Number that counts up: of two attendances of one process, the older is what a cut connection left behind."""
     taken: int = 0
-    """The asking whose request that attendance has been given."""
+    """Number of the last step whose request this attendance has been given."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class _Asking:
     number: int
     pending: dict[str, bytes]
     largest: int
-    """Bytes of the largest reply that can be right."""
+    """Size of the largest reply that can be right, in bytes."""
     accept: Accept
     accepted: int = 0
     busy: set[str] = field(default_factory=set)
@@ -67,14 +67,14 @@ class RequestQueue:
             self._askings += 1
             self._asking = asking = _Asking(self._askings, dict(requests), largest, accept)
             self._changed.notify_all()
-            told = False
+            announced = False
             while asking.pending and asking.failure is None:
                 left = deadline - time.monotonic()
                 if left <= 0 and not asking.busy and asking.accepted >= fewest:
                     break
                 needed = fewest - asking.accepted
-                if left <= 0 and not told and needed > 0:
-                    told = True
+                if left <= 0 and not announced and needed > 0:
+                    announced = True
                     self._publish(RepliesAwaited(tuple(sorted(asking.pending)), needed, past_deadline=True))
                 self._changed.wait(left if left > 0 else None)
             while asking.busy:
@@ -124,11 +124,11 @@ class RequestQueue:
         return None
 
     def see(self, silo: str) -> None:
-        """The silo is there, if busy."""
+        """Note that the silo is there, even if it is busy."""
         self.silos[silo].last_seen = time.time()
 
     def largest_reply(self, silo: str) -> int:
-        """Bytes of the largest reply that the silo's request can need; `WrongRound` unless the silo owes a reply."""
+        """Size in bytes of the largest reply that the request can need; `WrongRound` unless the silo owes a reply."""
         with self._changed:
             return self._asking_of(silo).largest
 
@@ -163,11 +163,11 @@ class RequestQueue:
         return self._asking
 
     def note_trouble(self, silo: str, error: Exception) -> None:
-        """What was refused from the silo last, for whoever asks for the status until a good reply comes."""
+        """Keep what was refused from the silo last, for the status, until a good reply comes."""
         self.silos[silo].trouble = f"{type(error).__name__}: {error}"[:LONGEST_TEXT]  # it may quote the silo
 
     def wake(self) -> None:
-        """Something that `alive` looks at has changed."""
+        """Wake up whoever waits: something that `alive` looks at has changed."""
         with self._changed:
             self._changed.notify_all()
 
@@ -177,7 +177,7 @@ class RequestQueue:
             return self._asking is not None and silo in self._asking.pending
 
     def close(self) -> None:
-        """No more requests: whoever attends is sent home."""
+        """Give out no more requests: whoever attends is sent home."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

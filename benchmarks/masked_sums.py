@@ -8,8 +8,8 @@ Seconds are medians, on one thread, everything in one process and in turns, so t
   keystream_s          a bare AES-256-CTR key stream into a buffer that is there, of as many bytes as one mask
   mask_s               one mask: the same stream, added to the vector
   masks_s_n<silos>     as many masks as a silo of the complete graph adds, its own included, keys at hand
-  silo_s_n<silos>      a silo's whole work in a real session, everyone present: rounding, keys, signatures, shares,
-                       letters, masks, packing, in all rounds
+  silo_s_n<silos>      a silo's whole work in a real session, everyone present: rounding, keys, signatures, sealed
+                       shares, masks, packing, in all rounds
   expansion_measured   bytes of one silo, both ways, in a real session over entries of 16 bits, against sending those
   expansion_formula    the same by the formula of the paper, which counts no signatures, seals and framing
   mask_ratio           mask_s / keystream_s;  silo_ratio  silo_s_n<silos> / masks_s_n<silos>
@@ -48,17 +48,17 @@ from siloseal.federation.sums.session import RealDomain, Vector
 DEGREES = (100, 300, 1000, 10_000, 100_000)
 """Numbers of silos for which the formula is shown."""
 ENTRY_BITS = 16
-"""Of the entries whose expansion the paper gives."""
+"""Width of the entries whose expansion the paper gives."""
 
 
 @dataclass(frozen=True)
-class Finished:
+class SessionCost:
     """What one real session took."""
 
     silo_s: list[float]
-    """Of each silo, all its steps together."""
+    """Seconds of each silo, all its steps together."""
     silo_bytes: list[int]
-    """Of each silo, both ways."""
+    """Bytes of each silo, both ways."""
     session_s: float
 
 
@@ -78,8 +78,8 @@ class Vectors(Mapping[str, Vector]):
         return len(self._numbers)
 
 
-def run_session(scheme: SecureSum, silos: int, params: int, between: Callable[[], None] = lambda: None) -> Finished:
-    """Every silo and the aggregator, to the sum. `between` is called after each silo's upload is made."""
+def run_session(scheme: SecureSum, silos: int, params: int, between: Callable[[], None] = lambda: None) -> SessionCost:
+    """Run every silo and the aggregator, to the sum. `between` is called after each silo's upload is made."""
 
     def pause(number: int, silo: str, reply: bytes) -> bytes:
         if len(reply) > params:
@@ -96,18 +96,18 @@ def run_session(scheme: SecureSum, silos: int, params: int, between: Callable[[]
         exact += vector
     assert np.abs(total.total - exact).max() <= total.error_bound, "the sum is wrong by more than was promised"
     counted = [total.sent[silo] + total.received[silo] for silo in vectors]
-    return Finished(list(total.seconds.values()), counted, session_s)
+    return SessionCost(list(total.seconds.values()), counted, session_s)
 
 
 def time_of(work: Callable[[], object]) -> float:
-    """One call."""
+    """Seconds of one call."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
 def masks_of_the_complete_graph(params: int, silos: int, precision_bits: int, repeats: int) -> dict[str, float]:
-    """One mask against its key stream, and a silo's work against its masks."""
+    """Measure one mask against its key stream, and a silo's work against its masks."""
     scheme = SecAggConfig(kind="secagg", precision_bits=precision_bits).build()
     ring = WordRing(params, (silos * (2 ** (precision_bits + 1) - 1)).bit_length())
     words, key = ring.zeros(), bytes(range(32))
@@ -138,7 +138,7 @@ def masks_of_the_complete_graph(params: int, silos: int, precision_bits: int, re
 
 
 def expansions(params: int, silos: int) -> dict[str, float]:
-    """The largest of any silo, against the formula."""
+    """The largest expansion of any silo, against the formula."""
     scheme = SecAggConfig(kind="secagg", precision_bits=ENTRY_BITS - 1).build()
     counted = max(run_session(scheme, silos, params).silo_bytes)
     formula = expansion(silos=silos, entries=params, entry_bits=ENTRY_BITS)
@@ -146,7 +146,7 @@ def expansions(params: int, silos: int) -> dict[str, float]:
 
 
 def on_a_ring(params: int, silos: int, precision_bits: int) -> dict[str, float]:
-    """One session of SecAgg+."""
+    """Measure one session of SecAgg+."""
     scheme = SecAggPlusConfig(kind="secagg_plus", precision_bits=precision_bits).build()
     done = run_session(scheme, silos, params)
     mean = sum(done.silo_s) / silos
@@ -162,7 +162,7 @@ def on_a_ring(params: int, silos: int, precision_bits: int) -> dict[str, float]:
 
 
 def measure(options: argparse.Namespace) -> dict[str, object]:
-    """Everything that was asked for."""
+    """Measure everything that was asked for."""
     params, silos, precision = options.params, options.silos, options.precision_bits
     result: dict[str, object] = {"params": params, "silos": silos, "precision_bits": precision}
     result |= masks_of_the_complete_graph(params, silos, precision, options.repeats)
@@ -173,7 +173,7 @@ def measure(options: argparse.Namespace) -> dict[str, object]:
 
 
 def show(result: dict[str, object]) -> None:
-    """As lines that a person reads."""
+    """Print the results as lines that a person reads."""
     for name, value in result.items():
         if name != "ring":
             print(f"{name:22} {value:.6g}" if isinstance(value, float) else f"{name:22} {value}")
@@ -184,7 +184,7 @@ def show(result: dict[str, object]) -> None:
 
 
 def main() -> None:
-    """See the module's text."""
+    """Run what the module's text describes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--params", type=int, default=1_000_000)

@@ -90,12 +90,12 @@ def make_kits(folder: Path, *, silos: int, schedule: dict[str, Any]) -> Path:
 
 
 def silo_config(kits: Path, name: str) -> SiloConfig:
-    """As the silo itself would read it."""
+    """The silo's config, as the silo itself would read it."""
     return placed(load_config(SiloConfig, kits / name / "silo.yaml"), kits / name)
 
 
 def serve_both(kits: Path, mib: int, out: Connection) -> None:
-    """In another process: our service with a request of `mib` MiB waiting, and the bare one."""
+    """Serve, in another process, our service with a request of `mib` MiB waiting, and the bare one."""
     path = kits / "aggregator" / "aggregator.yaml"
     config = placed(load_config(AggregatorConfig, path), path.parent)
     credentials = read_credentials(config.tls, role=Role.AGGREGATOR)
@@ -132,7 +132,7 @@ def serve_both(kits: Path, mib: int, out: Connection) -> None:
 
 
 def throughput(kits: Path, *, mib: int, repeats: int) -> Result:
-    """MiB a second, ours and bare in turns."""
+    """Throughput in MiB a second, ours and the bare one in turns."""
     here, there = CONTEXT.Pipe()
     process = CONTEXT.Process(target=serve_both, args=(kits, mib, there), daemon=True)
     process.start()
@@ -171,7 +171,7 @@ def throughput(kits: Path, *, mib: int, repeats: int) -> Result:
 
 
 def serve(kits: Path) -> None:
-    """In another process: the aggregator."""
+    """Serve the aggregator, in another process."""
     run_aggregator(kits / "aggregator" / "aggregator.yaml")
 
 
@@ -195,13 +195,13 @@ def deployed(
 
 
 def resident_mib(process: Process) -> float:
-    """Of a process that runs."""
+    """Resident memory of a running process, in MiB."""
     lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
     return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024
 
 
 def memory(folder: Path, *, rounds: int) -> Result:
-    """Of the aggregator, early and late."""
+    """Memory of the aggregator, early and late in a run."""
     schedule = {"kind": "fedavg", "rounds": rounds, "local_epochs": 0.5, "batch": 24}
     kits = make_kits(folder, silos=3, schedule=schedule)
     early = late = 0.0
@@ -216,8 +216,8 @@ def memory(folder: Path, *, rounds: int) -> Result:
     return {"memory_rounds": rounds, "memory_early_mib": early, "memory_mib": late}
 
 
-def crowd(folder: Path, *, silos: int) -> Result:
-    """A job of many silos."""
+def many_silos(folder: Path, *, silos: int) -> Result:
+    """Time a job of many silos."""
     schedule = {"kind": "two_phase", "batch": 24, "local_steps": 10, "tuning_rounds": 1, "tuning_steps": 2}
     kits = make_kits(folder, silos=silos, schedule=schedule)
     began = time.perf_counter()
@@ -227,7 +227,7 @@ def crowd(folder: Path, *, silos: int) -> Result:
 
 
 def main() -> None:
-    """Measure, print."""
+    """Measure, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true")
     for name, default in (("mib", 128), ("repeats", 5), ("rounds", 200), ("silos", 50)):
@@ -235,14 +235,14 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as name:
-        folders = [Path(name) / part for part in ("throughput", "memory", "crowd")]
+        folders = [Path(name) / part for part in ("throughput", "memory", "many_silos")]
         for folder in folders:
             folder.mkdir()
         tiny = {"kind": "fedavg", "rounds": 1, "batch": 24}
         result = {
             **throughput(make_kits(folders[0], silos=2, schedule=tiny), mib=options.mib, repeats=options.repeats),
             **memory(folders[1], rounds=options.rounds),
-            **crowd(folders[2], silos=options.silos),
+            **many_silos(folders[2], silos=options.silos),
         }
     if options.json:
         print(json.dumps(result, indent=2))

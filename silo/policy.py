@@ -21,7 +21,7 @@ from siloseal.silo.ledger import Budget, Ledger, guarantee_in
 from siloseal.silo.state import SiloState
 
 JOB_FILE = "job.yaml"
-"""In a run's folder: the job that the silo was offered in this run, and no other."""
+"""Name of the file, in a run's folder, with the job that the silo was offered in this run, and no other."""
 
 
 def check_policy(policy: Policy, job: Job, *, silo: str, lengths: Lengths, spent: Budget) -> None:
@@ -49,7 +49,7 @@ def check_query_policy(policy: Policy, job: AnalyticsJob, *, silo: str, spent: B
         *_allowed("mechanism.kind", job.mechanism.kind, "mechanisms", policy.mechanisms),
         *_spending(policy, job.privacy.epsilon, job.privacy.epsilon, job.privacy.delta, spent),
         *_allowed("secure_sum.kind", job.secure_sum.kind, "secure_sums", policy.secure_sums),
-        *_crowd(policy, job.quorum, "silos.names, silos.fewest"),
+        *_too_few_silos(policy, job.quorum, "silos.names, silos.fewest"),
     ]
     _require_nothing_found(found, job.name, silo)
 
@@ -63,13 +63,13 @@ def _require_nothing_found(found: list[str], job: str, silo: str) -> None:
 
 
 def spent_in(runs: list[Path], silo: str) -> Budget:
-    """What these runs of the silo have cost together, by their jobs and ledgers."""
+    """The budget that these runs of the silo have spent together, by their jobs and ledgers."""
     epsilon = delta = 0.0
     for folder in runs:
         job, trained = _job_in(folder), SiloState(folder).has_trained()
         if isinstance(privacy := job.privacy, NoPrivacy):
             if trained:
-                return Budget(math.inf, math.inf)  # without noise: nothing bounds what it told
+                return Budget(math.inf, math.inf)  # without noise: nothing bounds what it reveals
             continue
         if (path := folder / "ledger.jsonl").exists():
             budget = Budget(privacy.epsilon, privacy.delta)
@@ -112,10 +112,10 @@ def _privacy(policy: Policy, job: Job, silo: str, lengths: Lengths, spent: Budge
 
 def _spending(policy: Policy, given: float, epsilon: float, delta: float, spent: Budget, words: str = "") -> list[str]:
     """What is wrong with a cost of `epsilon` for one example, which the job gives as `given`."""
-    # What is told of earlier runs is rounded up: to the digit it tells the sampling rate, and so the size of the data.
-    told, found = _rounded_up(spent.epsilon, policy.largest_epsilon), list[str]()
+    # What is shown of earlier runs is rounded up: to the digit it tells the sampling rate, and so the size of the data.
+    rounded, found = _rounded_up(spent.epsilon, policy.largest_epsilon), list[str]()
     for name, shown, asked, before, earlier, largest, unit in (
-        ("epsilon", given, epsilon, spent.epsilon, told, policy.largest_epsilon, words),
+        ("epsilon", given, epsilon, spent.epsilon, rounded, policy.largest_epsilon, words),
         ("delta", delta, delta, spent.delta, spent.delta, policy.largest_delta, ""),
     ):
         if asked + before > largest * (1 + 1e-9):
@@ -125,12 +125,12 @@ def _spending(policy: Policy, given: float, epsilon: float, delta: float, spent:
 
 
 def of_one_example(events: list[Event], delta: float) -> float:
-    """What releases that protect the silo as a whole cost one of its examples: a policy counts for examples."""
+    """The cost to one of the silo's examples of releases that protect the silo as a whole: a policy counts examples."""
     return epsilon_of([exchanged(event) for event in events], delta)
 
 
 def _rounded_up(spent: float, largest: float) -> float:
-    """To a twentieth of the most that is allowed."""
+    """The number, rounded up to a twentieth of the most that is allowed."""
     return math.ceil(20 * spent / largest) / 20 * largest if math.isfinite(spent) else spent
 
 
@@ -143,10 +143,10 @@ def _sums(policy: Policy, job: Job, silo: str, lengths: Lengths) -> list[str]:
         found += _allowed("the sum of warm_start.silo alone", "plain", "secure_sums", policy.secure_sums)
     quorums = [release.quorum for release in releases(job, lengths) if silo in release.roster]
     fewest = min(quorums, default=policy.fewest_silos)
-    return found + _crowd(policy, fewest, "silos.names, silos.fewest, schedule.fraction")
+    return found + _too_few_silos(policy, fewest, "silos.names, silos.fewest, schedule.fraction")
 
 
-def _crowd(policy: Policy, fewest: int, where: str) -> list[str]:
+def _too_few_silos(policy: Policy, fewest: int, where: str) -> list[str]:
     if fewest >= policy.fewest_silos:
         return []
     return [f"a sum of the job may be over {fewest} silos ({where}), but policy.fewest_silos is {policy.fewest_silos}"]

@@ -15,8 +15,8 @@ class Section(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _no_number_is_true_and_no_text_ends_early(cls, values: Any) -> Any:
-        """Python counts true as 1; an epsilon of `true` is a mistake. So is a NUL, which no path may hold."""
+    def _reject_booleans_and_nul_bytes(cls, values: Any) -> Any:
+        """Refuse booleans where a number or a word belongs, for Python counts true as 1; and NUL bytes."""
         for name, value in values.items() if isinstance(values, dict) else ():
             if isinstance(value, str) and "\0" in value:
                 raise ValueError(f"{name} holds a NUL character; write it anew")

@@ -22,20 +22,20 @@ class Guarantee:
     unit: str
     """What may be there or not without anyone being able to tell."""
     noise: str
-    """Which noise, who adds it, and who is trusted to."""
+    """Kind of noise, who adds it, and who is trusted to."""
     relation: str = "add/remove"
     """What neighbouring data sets differ in."""
     public: str = "the number of examples and the set of classes"
-    """What is not hidden."""
+    """Facts that are not hidden."""
 
 
 EXAMPLE_AT_SILO = Guarantee(ExampleLevel.unit, "Gaussian noise, added inside the silo, which trusts nobody else")
 
 
 def guarantee_of(job: Job) -> Guarantee:
-    """Of a private job."""
+    """The guarantee of a private job."""
     if isinstance(job.privacy, SiloLevel):
-        asked = job.schedule.crowd(len(job.silos.names))
+        asked = job.schedule.participant_count(len(job.silos.names))
         return Guarantee("one silo's whole contribution", _on_sums(job, asked), "there or zeros")
     if isinstance(job.privacy, TaskLevel):
         return Guarantee(TaskLevel.unit, EXAMPLE_AT_SILO.noise, public="the numbers of images of each class")
@@ -59,7 +59,7 @@ def _on_sums(job: Job, asked: int) -> str:
 
 
 def _seen(job: Job) -> str:
-    """What the aggregator, which noises the sums, learns from the one that shows most."""
+    """What the aggregator, which noises the sums, learns from the sum that shows most."""
     sums = [job.secure_sum]
     if isinstance(job.privacy, SiloLevel) and isinstance(job.schedule, TwoPhase) and job.schedule.tuning_rounds:
         sums.append(job.schedule.tuning_sum)

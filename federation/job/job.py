@@ -71,7 +71,7 @@ class Silos(Section):
         return self
 
     def quorum(self, asked: int) -> int:
-        """The fewest that a sum of this many may end up with."""
+        """Fewest silos that a sum of this many may end up with."""
         return asked if self.fewest is None else min(self.fewest, asked)
 
 
@@ -115,7 +115,7 @@ class Job(Section):
 
     @property
     def images_a_unit(self) -> int:
-        """How many images one unit of privacy has."""
+        """Number of images of one unit of privacy."""
         return self.learner.ways * self.learner.task_images if isinstance(self.learner, Episodic) else 1
 
     @model_validator(mode="before")
@@ -146,14 +146,14 @@ class Job(Section):
             raise ValueError(
                 f"silos.partition.fractions are {len(partition.fractions)} for {len(names)} silos; give one each"
             )
-        crowd = self.schedule.crowd(len(names))
-        sums = [("secure_sum", self.secure_sum, crowd)]
+        participants = self.schedule.participant_count(len(names))
+        sums = [("secure_sum", self.secure_sum, participants)]
         if isinstance(self.schedule, TwoPhase):
-            sums.append(("schedule.tuning_sum", self.schedule.tuning_sum, crowd))
+            sums.append(("schedule.tuning_sum", self.schedule.tuning_sum, participants))
         if isinstance(self.warm_start, KernelMeanStart):  # which asks everyone, whatever a round asks
             sums.append(("secure_sum", self.secure_sum, len(names)))
-        if self.silos.fewest is not None and self.silos.fewest > crowd:
-            raise ValueError(f"silos.fewest is {self.silos.fewest}, but a sum asks {crowd} silos; lower it")
+        if self.silos.fewest is not None and self.silos.fewest > participants:
+            raise ValueError(f"silos.fewest is {self.silos.fewest}, but a sum asks {participants} silos; lower it")
         for where, config, asks in sums:
             try:
                 config.build().admit(RealDomain(1, 1.0), asks)
@@ -184,7 +184,7 @@ class Job(Section):
 
 
 def _both_mnist(one: DataSource, other: DataSource) -> bool:
-    """The embedded images are a part of MNIST's."""
+    """Whether both are MNIST: the embedded images are a part of MNIST's."""
     sources = {one.kind: one, other.kind: other}
     idx = sources.get("idx")
     return "embedded_mnist" in sources and isinstance(idx, IdxFiles) and idx.name == "mnist"

@@ -42,7 +42,7 @@ KERNEL_MEAN_SENSITIVITY = 1.0
 
 
 def honest(job: Job, remaining: int) -> int:
-    """Of so many silos in a sum, those whose noise counts."""
+    """Number of silos whose noise counts, of this many in a sum."""
     return remaining - job.noise.colluding if isinstance(job.noise, SplitConfig) else remaining
 
 
@@ -67,7 +67,7 @@ def kernel_mean_mechanism(job: Job, domain: RealDomain) -> Mechanism | None:
 @lru_cache(maxsize=16)
 def update_mechanism(job: Job, privacy: SiloLevel, phase: Phase, domain: RealDomain) -> Mechanism:
     """The noise on the silos' clipped updates, which are as long as the domain's bound, and reach it at most."""
-    asked = job.schedule.crowd(len(job.silos.names))
+    asked = job.schedule.participant_count(len(job.silos.names))
     fewest = min(quorum_of(job, other, asked) for other in Phase if other in _UPDATES and rounds_of(job, other))
     demand = Demand(
         epsilon=privacy.epsilon,
@@ -89,7 +89,7 @@ def mechanism_for(
     *,
     whole: bool,
 ) -> Mechanism:
-    """For a whole vector, which is clipped to its sensitivity; or for a part of one, which is up to `domain.bound`."""
+    """The mechanism for a whole vector, clipped to its sensitivity; or for a part of one, up to `domain.bound`."""
     match noise:
         case GaussianLocal():
             return GaussianAtSilo(sensitivity, gaussian_multiplier(demand), whole)
@@ -135,13 +135,13 @@ def clip_rule(job: Job) -> QuantileRule | WindowRule | None:
 
 
 def protected_norm(job: Job, clip_norm: float) -> float:
-    """How long what a silo contributes may be: its clipped update, and the entry that a quantile rule adds."""
+    """The norm of what a silo contributes: its clipped update, and the entry that a quantile rule adds."""
     rule = clip_rule(job)
     return rule.protected_norm(clip_norm) if isinstance(rule, QuantileRule) else clip_norm
 
 
 def extra_entries(job: Job) -> int:
-    """How many entries a contribution has besides the update."""
+    """Number of entries of a contribution besides the update."""
     return int(isinstance(clip_rule(job), QuantileRule))
 
 
@@ -154,4 +154,4 @@ def _most_updates(job: Job) -> int:
             # Everyone can compute whom a round asks, so that asking only a part of the silos hides nobody: a round
             # that asks a silo costs it in full, without amplification.
             asked = [participants(job, number) for number in range(1, rounds + 1)]
-            return max(sum(name in crowd for crowd in asked) for name in job.silos.names)
+            return max(sum(name in chosen for chosen in asked) for name in job.silos.names)

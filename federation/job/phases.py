@@ -68,15 +68,15 @@ def requested_steps(job: Job, silo: str, units: int, phase: Phase, round: int) -
 
 
 def steps_in_a_round(schedule: FedAvg, units: int) -> int:
-    """E passes over the data in Poisson batches of B expected units."""
+    """The steps of E passes over the data in Poisson batches of B expected units."""
     return max(1, round(schedule.local_epochs * units / schedule.batch))
 
 
 def participants(job: Job, round: int) -> tuple[str, ...]:
-    """Who a round asks: everyone in phase 2; in FedAvg a public random part, the same for all who compute it."""
+    """The silos that a round asks: all in phase 2; in FedAvg a public random part, the same for all who compute it."""
     silos = job.silos.names
     if not isinstance(job.schedule, FedAvg) or job.schedule.fraction == 1.0:
         return silos
-    count = job.schedule.crowd(len(silos))
+    count = job.schedule.participant_count(len(silos))
     chosen = np.random.default_rng([job.seed, round]).choice(len(silos), count, replace=False)
     return tuple(silos[index] for index in sorted(chosen))

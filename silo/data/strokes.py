@@ -51,7 +51,7 @@ def _alphabet(stream: int, name: str, characters: int, drawings: int, side: int)
 
 
 def _invent(generator: np.random.Generator) -> list[Points]:
-    """Two to four strokes, each a Bézier curve of three or four control points whose ends are apart."""
+    """An invented character: two to four strokes, each a Bézier curve of three or four points whose ends are apart."""
     strokes = list[Points]()
     for _ in range(int(generator.integers(2, 5))):
         points = generator.uniform(0.12, 0.88, size=(int(generator.integers(3, 5)), 2))
@@ -73,15 +73,15 @@ def _tremble(strokes: list[Points], generator: np.random.Generator) -> list[Poin
 
 
 def _draw(strokes: list[Points], pen: float, side: int) -> NDArray[np.uint8]:
-    """(side, side), ink 255. The pen is round: a disc at every joint closes the corners between straight pieces."""
+    """The drawing (side, side), ink 255. The pen is round: a disc at every joint closes corners between pieces."""
     canvas = Image.new("L", (side * _FINER, side * _FINER))
-    sketch = ImageDraw.Draw(canvas)
+    drawing = ImageDraw.Draw(canvas)
     width = pen * side * _FINER
     for points in strokes:
         line = _curve(points) * side * _FINER
-        sketch.line([(x, y) for x, y in line], fill=255, width=max(1, round(width)), joint="curve")
+        drawing.line([(x, y) for x, y in line], fill=255, width=max(1, round(width)), joint="curve")
         for x, y in (line[0], line[-1]):
-            sketch.ellipse((x - width / 2, y - width / 2, x + width / 2, y + width / 2), fill=255)
+            drawing.ellipse((x - width / 2, y - width / 2, x + width / 2, y + width / 2), fill=255)
     return np.asarray(canvas.reduce(_FINER))
 
 

@@ -20,7 +20,7 @@ class Kit:
         folder.chmod(0o700)
 
     def write(self, name: str, content: bytes) -> None:
-        """The file has this content afterwards."""
+        """Write a file, so that it has this content afterwards."""
         path = self.folder / name
         if not path.exists():
             self.made.append(name)
@@ -32,7 +32,7 @@ class Kit:
         write_atomically(path, content)
 
     def write_once(self, name: str, content: Callable[[], bytes], *, mode: int = 0o644) -> None:
-        """The file has what it had, or else this content."""
+        """Write a file unless it is there: it keeps what it had."""
         path = self.folder / name
         if path.exists():
             self.kept.append(name)
@@ -41,7 +41,7 @@ class Kit:
         self.made.append(name)
 
     def lines(self) -> list[str]:
-        """What a person is told."""
+        """The lines that tell a person what was done."""
         done = {"made": self.made, "updated": self.updated, "kept": self.kept}
-        told = [f"  {what:8}{', '.join(names)}" for what, names in done.items() if names]
-        return [f"{self.folder}/", *told, *(f"  note    {note}" for note in self.notes)]
+        files = [f"  {what:8}{', '.join(names)}" for what, names in done.items() if names]
+        return [f"{self.folder}/", *files, *(f"  note    {note}" for note in self.notes)]

@@ -11,7 +11,7 @@ from siloseal.report.score_table import stage_name
 from siloseal.runs.summary import RunSummary
 
 MOST_LEVELS = 6
-"""Silos that have a line of their own; of more, one band shows where they lie."""
+"""Number of silos that have a line of their own; of more, one band shows where they lie."""
 LINE = 0.075
 """Height of a label, as a share of the axis."""
 
@@ -50,12 +50,12 @@ def _message(summary: RunSummary) -> str:
         "real data": summary.real_data_accuracy,
         "pooled data without privacy": summary.pooled_accuracy,
     }
-    told = "".join(f", {name} {write(value)}" for name, value in compared.items() if value is not None)
-    return f"The global model reaches {write(summary.final_accuracy)}{told}"
+    comparisons = "".join(f", {name} {write(value)}" for name, value in compared.items() if value is not None)
+    return f"The global model reaches {write(summary.final_accuracy)}{comparisons}"
 
 
 def _key(alone: Mapping[str, float], ceilings: Mapping[str, float], *, margins: bool) -> str:
-    """What the curve is, and the lines beside it."""
+    """The key: what the curve is, and the lines beside it."""
     words = "Line with dots: the global model"
     words += ", in the band of its 95 % confidence interval over tasks." if margins else "."
     if len(alone) > MOST_LEVELS:
@@ -89,7 +89,7 @@ def _levels(axes: Axes, alone: Mapping[str, float], ceilings: Mapping[str, float
 
 
 def _name_stages(axes: Axes, places: Sequence[float], names: Sequence[str]) -> None:
-    """Names below the phases, numbers below the rounds; of many rounds, below some."""
+    """Write names below the phases and numbers below the rounds; of many rounds, below some."""
     rounds = {index: int(name.removeprefix("Round ")) for index, name in enumerate(names) if name.startswith("Round ")}
     last, every = len(names) - 1, len(rounds) // 6 + 1
     shown = [n for n in range(len(names)) if n not in rounds or n == last
@@ -116,7 +116,7 @@ def abscissae(labels: Sequence[str]) -> list[float]:
 
 
 def halves(label: str) -> list[str]:
-    """Two lines, as even as its words allow; one where it is one word."""
+    """The text in two lines, as even as its words allow; one where it is one word."""
     words = label.split(" ")
     cuts = [[" ".join(words[:place]), " ".join(words[place:])] for place in range(1, len(words))]
     return min(cuts, key=lambda lines: max(map(len, lines)), default=words)

@@ -1,4 +1,4 @@
-"""What a run promises, to whom, and on what: the rows of its report about protection and parameters."""
+"""What a run guarantees, to whom, and on what: the rows of its report about protection and parameters."""
 
 import math
 from collections.abc import Mapping
@@ -133,8 +133,8 @@ def _sums(job: Job, finished: RunResult) -> dict[str, str]:
         scheme, silos = release.scheme, len(release.roster)
         title = f"sum of {phase_title(release.phase).lower()}"
         rows[title] = scheme.name
-        told = {**scheme.describe(release.domain, silos), **scheme.exposure.rows(silos, release.quorum)}
-        rows |= {f"{title}, {name}": value for name, value in told.items()}
+        described = {**scheme.describe(release.domain, silos), **scheme.exposure.rows(silos, release.quorum)}
+        rows |= {f"{title}, {name}": value for name, value in described.items()}
         total += count * scheme.statistical_distance(release.domain, silos)
     if total:
         rows["statistical distance of all sums"] = (

@@ -27,7 +27,7 @@ def norm_of(small_job: Callable[..., Job]) -> Callable[..., tuple[ClipNorm, Call
         norm = ClipNorm(job)
 
         def released(length: float) -> None:
-            release = release_of(job, Lengths(0, LENGTH), Phase.PHASE_2, 1, norm.told)
+            release = release_of(job, Lengths(0, LENGTH), Phase.PHASE_2, 1, norm.requested)
             total = np.full(release.domain.length, 3 * length / np.sqrt(release.domain.length))
             norm.follow(release, Sum(total, SILOS, 0.0))
 
@@ -47,24 +47,24 @@ def noise_length(small_job: Callable[..., Job], clip_norm: float) -> float:
 def test_a_fixed_one_is_the_jobs_and_is_not_told(norm_of: Callable[..., Any]) -> None:
     norm, released = norm_of({"kind": "fixed"})
     released(100.0)
-    assert norm.told == 0.0
+    assert norm.requested == 0.0
 
 
 def test_a_window_follows_the_median_length_without_noise_and_at_most_doubles(
     small_job: Callable[..., Job], norm_of: Callable[..., Any]
 ) -> None:
     norm, released = norm_of({"kind": "window", "window": 3, "factor": 1.0})
-    assert norm.told == 1.0
+    assert norm.requested == 1.0
     released(float(np.hypot(1.5, noise_length(small_job, 1.0))))
-    assert norm.told == pytest.approx(1.5, rel=1e-6)
+    assert norm.requested == pytest.approx(1.5, rel=1e-6)
     released(1e6)  # the median of the two is far off
-    assert norm.told == pytest.approx(3.0, rel=1e-6)
+    assert norm.requested == pytest.approx(3.0, rel=1e-6)
 
 
 def test_a_window_of_nothing_but_noise_stays(small_job: Callable[..., Job], norm_of: Callable[..., Any]) -> None:
     norm, released = norm_of({"kind": "window"})
     released(0.9 * noise_length(small_job, 1.0))
-    assert norm.told == 1.0
+    assert norm.requested == 1.0
 
 
 @pytest.mark.parametrize(("entry", "end"), [(1e300, SMALLEST_NORM), (-1e300, LARGEST_NORM)])
@@ -74,13 +74,13 @@ def test_a_norm_that_noise_drives_away_stays_one_that_silos_take(
     """However far out an entry is, one round moves the norm by e^(learning rate / 2) at most."""
     norm, released = norm_of({"kind": "quantile"})
     released(entry)
-    assert abs(np.log(norm.told)) == pytest.approx(0.1, rel=1e-5)
+    assert abs(np.log(norm.requested)) == pytest.approx(0.1, rel=1e-5)
     for _ in range(200):
         released(entry)
-    assert norm.told == end
+    assert norm.requested == end
 
 
 def test_what_is_told_has_seven_digits_so_that_another_machine_tells_the_same(norm_of: Callable[..., Any]) -> None:
     norm, released = norm_of({"kind": "quantile"})
     released(0.123456789)
-    assert norm.told == float(f"{norm.told:.6e}") != 1.0
+    assert norm.requested == float(f"{norm.requested:.6e}") != 1.0

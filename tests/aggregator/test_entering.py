@@ -38,10 +38,10 @@ class Entering:
         commitment = commit(agreement, silo, nonce)
         match self.asked[-1]:
             case "enrol":
-                told = {"identity": self.keys[silo], "commitment": commitment} | lies
-                told.pop("nonce", None)
+                fields = {"identity": self.keys[silo], "commitment": commitment} | lies
+                fields.pop("nonce", None)
                 signed = agreement.sign(self.silos[silo], commitment)
-                enrolled = pb.Enrolled(image_shape=[1, 8, 8], classes=10, agreement=signed, **told)
+                enrolled = pb.Enrolled(image_shape=[1, 8, 8], classes=10, agreement=signed, **fields)
                 return reply_to(request, silo, enrolled=enrolled)
             case "begin":
                 return reply_to(request, silo, begun=pb.Begun(nonce=lies.get("nonce", nonce)))

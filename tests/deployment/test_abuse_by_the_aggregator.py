@@ -149,8 +149,8 @@ def test_a_silo_reveals_and_hears_no_nonces_but_those_that_everyone_is_bound_to_
     assert refusal(liar.ask(2, begin=run.everyone(*NAMES, east=bytes(32))))[0] is WrongRound
     nonces = {"north": nonce, "east": NONCE, "south": NONCE}
     for lie in ({"east": bytes(32)}, {"south": bytes(32)}, {"north": bytes(32)}):
-        told = pb.Nonces(nonces=pieces(nonces | lie))
-        assert refusal(liar.ask(3, nonces=told)) == (CommitmentBroken, f"CommitmentBroken; {HIDDEN}")
+        revealed = pb.Nonces(nonces=pieces(nonces | lie))
+        assert refusal(liar.ask(3, nonces=revealed)) == (CommitmentBroken, f"CommitmentBroken; {HIDDEN}")
     lacking = {silo: data for silo, data in nonces.items() if silo != "south"}
     assert refusal(liar.ask(3, nonces=pb.Nonces(nonces=pieces(lacking))))[0] is WrongContributors
     for number in (3, 4):

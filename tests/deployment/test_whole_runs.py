@@ -122,17 +122,17 @@ def test_the_status_knows_the_round_and_what_every_silo_has_spent_as_soon_as_it_
 ) -> None:
     """After the sum of the kernel means, whose epsilon the job says, and with each reply to a training."""
     consortium = consortium_of(warm_start=KERNEL_MEAN)
-    told = list[tuple[str, int, list[float]]]()
+    statuses = list[tuple[str, int, list[float]]]()
 
     def on_event(event: Event) -> None:
         if event["event"] == "asks" and event["what"] in ("train", "finish"):
             status = ask_status(consortium.kits / "operator" / "operator.yaml")
-            told.append((event["what"], status.round, [silo.epsilon_spent for silo in status.silos]))
+            statuses.append((event["what"], status.round, [silo.epsilon_spent for silo in status.silos]))
 
     consortium.aggregator.paced, consortium.aggregator.on_event = True, on_event
     consortium.start().finish()
-    assert [(what, number) for what, number, _ in told] == [("train", 0), ("train", 1), ("finish", 1)]
-    first, second, last = (epsilons for *_, epsilons in told)
+    assert [(what, number) for what, number, _ in statuses] == [("train", 0), ("train", 1), ("finish", 1)]
+    first, second, last = (epsilons for *_, epsilons in statuses)
     assert first == [KERNEL_MEAN["epsilon"]] * 3
     assert all(before < after <= 10 for before, after in zip(first, second, strict=True))
     ledgers = [audit_lines(consortium, name, "answers")[-1]["epsilon"] for name in NAMES]

@@ -62,7 +62,7 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def told(output: NotebookNode) -> str:
+def text_of(output: NotebookNode) -> str:
     """What was printed, or the title of a picture."""
     return str(output.get("text") or output.get("metadata", {}).get("image/png", {}).get("alt", ""))
 
@@ -104,7 +104,7 @@ def test_runs_to_its_end_shows_what_it_says_and_leaves_nothing_behind(path: Path
     shown = [out for cell in code_cells(done) for out in cell.outputs]
     assert any("image/png" in out.get("data", {}) for out in shown)
     assert code_cells(done)[-1].outputs
-    text = "".join(told(out) for out in shown)
+    text = "".join(text_of(out) for out in shown)
     assert [pattern for pattern in SHOWN.get(path.stem[:2], []) if not re.search(pattern, text)] == [], text
     assert list(workplace.iterdir()) == []
     assert [left.name for left in (workplace.parent / "temporary").iterdir() if "siloseal" in left.name] == []

@@ -148,7 +148,7 @@ class Bench:
         assert isinstance(self.job.warm_start, KernelMeanStart)
         return feature_map(self.job, self.job.warm_start, self.data.image_shape, self.data.classes)
 
-    def sketch_session(self, id: bytes | None = None) -> tuple[Session, Session]:
+    def kernel_mean_session(self, id: bytes | None = None) -> tuple[Session, Session]:
         """The session as it is agreed, and the inner one that its messages are bound to."""
         release = release_of(self.job, Lengths(self.features().length, self.model.size), Phase.WARM_START, 0)
         session = release.session(self.run)
@@ -156,9 +156,9 @@ class Bench:
         assert release.mechanism is not None
         return session, replace(session, domain=release.mechanism.domain(release.domain, len(ROSTER)))
 
-    def sketch_sum(self, number: int, id: bytes | None = None) -> bytes:
+    def kernel_mean_sum(self, number: int, id: bytes | None = None) -> bytes:
         """The request that opens the sum of kernel means."""
-        session, inner = self.sketch_session(id)
+        session, inner = self.kernel_mean_session(id)
         return self.request(number, sum=pb.Sum(session=session.to_wire(), message=wrap(inner, round=0, body=b"")))
 
 

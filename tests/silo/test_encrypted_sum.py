@@ -206,6 +206,6 @@ def test_an_enrolled_silo_never_says_how_many_steps_it_took(table: Table) -> Non
     assert {field.name for field in pb.Prepared.DESCRIPTOR.fields} == {"stopped_by_budget", "epsilon_spent"}
     ledger = table.bench.silo.ledger
     assert ledger is not None
-    told, budget = ledger.spent_roughly(), ledger.budget.epsilon
-    assert told * 20 / budget == round(told * 20 / budget), "the exact number would tell the sampling rate"
-    assert ledger.epsilon <= told <= ledger.epsilon + budget / 20
+    shown, budget = ledger.spent_roughly(), ledger.budget.epsilon
+    assert shown * 20 / budget == round(shown * 20 / budget), "the exact number would tell the sampling rate"
+    assert ledger.epsilon <= shown <= ledger.epsilon + budget / 20

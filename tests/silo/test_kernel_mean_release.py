@@ -17,19 +17,19 @@ from siloseal.federation.transport.wire.codec import decode, from_array, unwrap
 from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 
 Bench = Any  # of conftest.py
-SKETCH = {"kind": "kernel_mean", "epsilon": 3, "frequencies": 50, "length_scale": 1.0}
+KERNEL_MEAN = {"kind": "kernel_mean", "epsilon": 3, "frequencies": 50, "length_scale": 1.0}
 
 
 @pytest.fixture
 def bench(bench_of: Callable[..., Bench]) -> Bench:
-    return bench_of(warm_start=SKETCH)
+    return bench_of(warm_start=KERNEL_MEAN)
 
 
 def test_it_is_noised_with_the_noise_that_was_charged(bench: Bench) -> None:
     bench.ask(1, kernel_mean=pb.KernelMean())
     assert bench.silo.ledger.charges == []
-    reply = decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2)))
-    features, (_, inner) = bench.features(), bench.sketch_session()
+    reply = decode(pb.Reply, bench.silo.answer(bench.kernel_mean_sum(2)))
+    features, (_, inner) = bench.features(), bench.kernel_mean_session()
     upload = from_array(
         decode(sums_pb2.Array, unwrap(inner, round=1, data=reply.sum)), dtype="<f4", length=features.length
     )
@@ -45,32 +45,33 @@ def test_nothing_is_noised_before_it_is_charged(bench: Bench) -> None:
     bench.ask(1, kernel_mean=pb.KernelMean())
     bench.silo.ledger.charge(GaussianRelease(0.56), phase="phase_1")
     drawn = bench.silo._randomness._draws
-    reply = decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2)))
+    reply = decode(pb.Reply, bench.silo.answer(bench.kernel_mean_sum(2)))
     assert reply.refusal.code == ErrorCode.BUDGET_EXCEEDED
     assert bench.silo._randomness._draws == drawn
 
 
 def test_a_reply_that_a_crash_lost_is_paid_for_once(bench_of: Callable[..., Bench]) -> None:
     """The charge is there, the reply never left: fresh noise under the same charge is the first release."""
-    bench = bench_of(warm_start={**SKETCH, "epsilon": 9})
+    bench = bench_of(warm_start={**KERNEL_MEAN, "epsilon": 9})
     bench.ask(1, kernel_mean=pb.KernelMean())
 
-    bench.killed_before_the_reply(bench.sketch_sum(2))
-    assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2))).sum
+    bench.killed_before_the_reply(bench.kernel_mean_sum(2))
+    assert decode(pb.Reply, bench.silo.answer(bench.kernel_mean_sum(2))).sum
     assert len(bench.silo.ledger.charges) == 1
 
 
 def test_it_leaves_once_whatever_the_aggregator_tries(bench: Bench) -> None:
-    """The same sum again, after a restart too, gets nothing; a second sketch would be a second release: refused."""
+    """The same sum again, after a restart too, gets nothing; a second kernel mean would be a second release: refused."""
     bench.ask(1, kernel_mean=pb.KernelMean())
-    assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2))).sum
+    assert decode(pb.Reply, bench.silo.answer(bench.kernel_mean_sum(2))).sum
     for _ in range(2):
-        again = decode(pb.Reply, bench.silo.answer(bench.sketch_sum(3)))
+        again = decode(pb.Reply, bench.silo.answer(bench.kernel_mean_sum(3)))
         assert again.refusal.code == ErrorCode.WRONG_ROUND
         bench.restart()
     assert bench.ask(4, kernel_mean=pb.KernelMean()).refusal.code == ErrorCode.WRONG_ROUND
     assert (
-        decode(pb.Reply, bench.silo.answer(bench.sketch_sum(5, b"\1" * 32))).refusal.code == ErrorCode.SESSION_MISMATCH
+        decode(pb.Reply, bench.silo.answer(bench.kernel_mean_sum(5, b"\1" * 32))).refusal.code
+        == ErrorCode.SESSION_MISMATCH
     )
     assert len(bench.silo.ledger.charges) == 1
 
@@ -79,7 +80,7 @@ def test_it_leaves_once_whatever_the_aggregator_tries(bench: Bench) -> None:
 def test_a_silo_that_lost_part_of_its_memory_releases_nothing_more(bench: Bench, lost: list[str]) -> None:
     """It would noise the same sum afresh, under a charge that paid for the first release."""
     bench.ask(1, kernel_mean=pb.KernelMean())
-    assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2))).sum
+    assert decode(pb.Reply, bench.silo.answer(bench.kernel_mean_sum(2))).sum
     bench.silo.close()
     for file in lost:
         (bench.folder / file).unlink()
@@ -91,18 +92,18 @@ def test_another_sum_of_an_older_checkpoint_is_charged_again(bench: Bench) -> No
     """The charge that is there paid for another release."""
     bench.ask(1, kernel_mean=pb.KernelMean())
     kept = {name: (bench.folder / name).read_bytes() for name in ("reply.bin", "answered", "checkpoint.safetensors")}
-    assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2))).sum
+    assert decode(pb.Reply, bench.silo.answer(bench.kernel_mean_sum(2))).sum
     bench.silo.close()
     for name, content in kept.items():
         (bench.folder / name).write_bytes(content)
     bench.silo = bench.start()
-    assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2))).sum
+    assert decode(pb.Reply, bench.silo.answer(bench.kernel_mean_sum(2))).sum
     assert len(bench.silo.ledger.charges) == 2
 
 
 def test_a_ledger_that_lost_its_charge_is_noticed(bench: Bench) -> None:
     bench.ask(1, kernel_mean=pb.KernelMean())
-    assert decode(pb.Reply, bench.silo.answer(bench.sketch_sum(2))).sum
+    assert decode(pb.Reply, bench.silo.answer(bench.kernel_mean_sum(2))).sum
     bench.silo.close()
     ledger = bench.folder / "ledger.jsonl"
     ledger.write_text(ledger.read_text().splitlines()[0] + "\n")

@@ -168,8 +168,8 @@ class TestWhatIsPrepared:
         return Queries(job(queries=PREFIXES), "north", table(tmp_path))
 
     def ask(self, work: Queries, notes: Notes, number: int, query: int, totals: Sequence[Any] = ()) -> None:
-        told = [pb.Total(values=to_array(np.asarray(values, dtype="<f8")), spread=1.0) for values in totals]
-        work.prepare(pb.Request(number=number, query=pb.Query(number=query, totals=told)), notes, RUN)
+        messages = [pb.Total(values=to_array(np.asarray(values, dtype="<f8")), spread=1.0) for values in totals]
+        work.prepare(pb.Request(number=number, query=pb.Query(number=query, totals=messages)), notes, RUN)
 
     def test_a_release_happens_once_and_in_order(self, work: Queries) -> None:
         notes = Notes()
@@ -211,13 +211,13 @@ class TestWhatIsPrepared:
         np.testing.assert_array_equal(again.vector(notes.at), work.vector(notes.at))
 
 
-def test_silos_that_were_told_different_totals_are_in_different_sessions() -> None:
+def test_silos_that_were_shown_different_totals_are_in_different_sessions() -> None:
     asked = job(queries=[{"kind": "heavy_hitters", "column": "x", "letters": 2}])
     before = progress_of(RUN, 0)
-    told = [
+    progresses = [
         before.after(NoisyTotal(np.array([count] * asked.queries[0].length(before)), 1.0)) for count in (90.0, 91.0)
     ]
-    sessions = {query_release(asked, 0, each).session(RUN, start_of(asked, each)).digest for each in told}
+    sessions = {query_release(asked, 0, each).session(RUN, start_of(asked, each)).digest for each in progresses}
     assert len(sessions) == 2
 
 

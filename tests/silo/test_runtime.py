@@ -89,7 +89,7 @@ def test_silos_that_were_given_different_models_to_train_are_in_no_sum_together(
 
 
 def test_what_was_prepared_is_summed_once(bench: Bench) -> None:
-    """Two sums over different crowds would differ by one silo's contribution."""
+    """Two sums over different participants would differ by one silo's contribution."""
     bench.train(1)
     assert bench.sum(2, bench.session()).sum
     for second in (bench.session(), bench.session("phase_2", 1), bench.session(id=b"\1" * 32)):

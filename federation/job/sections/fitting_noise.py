@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def require_fitting_noise(job: "Job") -> None:
     """`ValueError` where mechanism, privacy, warm start and sums do not go together."""
     noise, private = job.noise, not isinstance(job.privacy, NoPrivacy)
-    silo_level, sketches = isinstance(job.privacy, SiloLevel), isinstance(job.warm_start, KernelMeanStart)
+    silo_level, kernel_mean = isinstance(job.privacy, SiloLevel), isinstance(job.warm_start, KernelMeanStart)
     if not private and not isinstance(noise, NoNoise):
         raise ValueError(f"mechanism.kind is {noise.kind}, but privacy.kind is none; choose a privacy, or no mechanism")
     if silo_level and job.mechanism is None:
@@ -34,7 +34,7 @@ def require_fitting_noise(job: "Job") -> None:
             "evaluation.silo_alone is true, but under privacy.kind silo_level a silo's own model is not noised, and "
             "must not be shown; set it to false"
         )
-    if job.mechanism is not None and private and not (silo_level or sketches):
+    if job.mechanism is not None and private and not (silo_level or kernel_mean):
         raise ValueError(
             "mechanism noises the kernel mean (warm_start) or, under privacy.kind silo_level, the updates; this job "
             "has neither: leave it out"
@@ -43,7 +43,7 @@ def require_fitting_noise(job: "Job") -> None:
         raise ValueError(
             f"mechanism.clipping is {noise.clipping.kind}, but only updates under silo_level are clipped so"
         )
-    if sketches and isinstance(noise, Pbm):
+    if kernel_mean and isinstance(noise, Pbm):
         raise ValueError(
             "mechanism.kind is pbm, which protects whole vectors only, but the kernel mean protects single examples; "
             "choose skellam or ddg"
@@ -55,7 +55,7 @@ def require_fitting_noise(job: "Job") -> None:
 
 
 def _require_noised_first(job: "Job") -> None:
-    """Noise of the aggregator's comes too late where silos have seen the sum."""
+    """Refuse noise of the aggregator's where silos have seen the sum before it is added."""
     for config in (job.secure_sum, *_tuning_sum(job)):
         exposure = config.build().exposure
         if exposure.shows_silos_the_exact_sum:
@@ -70,8 +70,8 @@ def _tuning_sum(job: "Job") -> list[SecureSumConfig]:
 
 
 def _require_hiding_sums(job: "Job", noise: SplitConfig, *, updates: bool) -> None:
-    """Of noise that is split over the silos, each part alone is too little: nobody may see it alone."""
-    sums, asked = {"secure_sum": job.secure_sum}, job.schedule.crowd(len(job.silos.names))
+    """Refuse sums that show a silo's part of split noise: each part alone is too little."""
+    sums, asked = {"secure_sum": job.secure_sum}, job.schedule.participant_count(len(job.silos.names))
     if updates and isinstance(job.schedule, TwoPhase) and job.schedule.tuning_rounds:
         sums["schedule.tuning_sum"] = job.schedule.tuning_sum
     for where, config in sums.items():

@@ -27,8 +27,8 @@ class TwoPhase(Section):
         description="the sum of the tuning rounds, whose updates are private already",
     )
 
-    def crowd(self, silos: int) -> int:
-        """How many of them a round asks: all."""
+    def participant_count(self, silos: int) -> int:
+        """Number of silos that a round asks: all of them."""
         return silos
 
 
@@ -41,8 +41,8 @@ class FedAvg(Section):
     local_epochs: float = Field(default=1.0, gt=0, le=10_000, description="E: passes over a silo's data in one round")
     batch: Batch = Field(description="B: expected examples, or tasks, of a Poisson batch")
 
-    def crowd(self, silos: int) -> int:
-        """How many of them a round asks."""
+    def participant_count(self, silos: int) -> int:
+        """Number of silos that a round asks: a fraction of all."""
         return max(1, math.ceil(self.fraction * silos))
 
 

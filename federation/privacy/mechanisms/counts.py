@@ -35,16 +35,16 @@ class NoisyCounts:
 
     @property
     def name(self) -> str:
-        """Part of the session's digest."""
+        """Mechanism and parameters as one string: part of the session's digest."""
         move = self.move
         return f"counts({self.noise.name}, l2={move.l2!r}, l1={move.l1!r}, linf={move.linf!r})"
 
     def domain(self, outer: RealDomain, silos: int) -> IntegerDomain:
-        """Integers below a power of two that no total reaches."""
+        """The integers below a power of two that no total reaches."""
         return IntegerDomain(outer.length, 2 ** self._bits(outer, silos))
 
     def grid(self, outer: RealDomain) -> float:
-        """Whole numbers."""
+        """The grid of whole numbers."""
         return 1.0
 
     def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
@@ -53,17 +53,17 @@ class NoisyCounts:
         if not np.array_equal(counts, vector):
             raise DomainError("counts came with fractions; only whole numbers are noised as counts")
         noised = counts.astype(np.int64)
-        noised += self.noise.table.draw(noised.size, randomness)
+        noised += self.noise.sampler.draw(noised.size, randomness)
         noised += self._shift(_real(session))
         return noised
 
     def decode(self, total: Sum, session: Session, randomness: Randomness) -> Sum:
-        """Every contributor's shift taken back. It is exact but for the noise."""
+        """The total with every contributor's shift taken back. It is exact but for the noise."""
         counts = np.asarray(total.total, dtype=np.int64) - len(total.contributors) * self._shift(_real(session))
         return Sum(counts.astype(np.float64), total.contributors, 0.0)
 
     def event(self, outer: RealDomain, honest: int) -> Event:
-        """What one release costs while at least this many contributors are honest."""
+        """The cost of one release while at least this many contributors are honest."""
         if outer.length > self.move.coordinates:
             raise DomainError(
                 f"{outer.length} counts are to be noised, but the noise was planned for {self.move.coordinates}"
@@ -71,16 +71,16 @@ class NoisyCounts:
         return self.noise.event(self.move, honest)
 
     def deviation(self, outer: RealDomain, contributors: int) -> float:
-        """Of the noise on each count of a total; nothing is rounded."""
+        """The standard deviation of the noise on each count of a total; nothing is rounded."""
         return self.spread(contributors)
 
     def spread(self, contributors: int) -> float:
-        """The same for counts of any domain."""
+        """The standard deviation of the noise, which is the same for counts of any domain."""
         return math.sqrt(contributors * self.noise.variance)
 
     def _shift(self, outer: RealDomain) -> int:
-        """No silo's noised count is below minus this: a table of noise has an end."""
-        return math.ceil(outer.bound) + self.noise.table.highest
+        """The shift: no silo's noised count is below minus this, because a table of noise has an end."""
+        return math.ceil(outer.bound) + self.noise.sampler.highest
 
     def _bits(self, outer: RealDomain, silos: int) -> int:
         bits = (2 * silos * self._shift(outer)).bit_length()

@@ -27,7 +27,7 @@ class Move:
 
 
 class IntegerNoise(Protocol):
-    """One silo's part."""
+    """One silo's part of the noise."""
 
     @property
     def name(self) -> str:
@@ -35,19 +35,19 @@ class IntegerNoise(Protocol):
 
     @property
     def variance(self) -> float:
-        """Of one silo's part."""
+        """The variance of one silo's part."""
 
     @property
-    def table(self) -> tables.Table:
-        """That one silo's part is drawn from, entry by entry."""
+    def sampler(self) -> tables.TableSampler:
+        """The sampler that draws one silo's part, entry by entry."""
 
     def event(self, move: Move, honest: int) -> Event:
-        """What a release costs whose noise is that of so many silos."""
+        """The cost of a release that holds the noise of `honest` silos."""
 
 
 @dataclass(frozen=True)
 class DiscreteGaussian:
-    """Kairouz, Liu and Steinke 2021."""
+    """Discrete Gaussian noise (Kairouz, Liu and Steinke 2021)."""
 
     variance: float
 
@@ -56,7 +56,7 @@ class DiscreteGaussian:
         return f"discrete_gaussian(variance={self.variance!r})"
 
     @property
-    def table(self) -> tables.Table:
+    def sampler(self) -> tables.TableSampler:
         return tables.discrete_gaussian(self.variance)
 
     def event(self, move: Move, honest: int) -> Event:
@@ -65,7 +65,7 @@ class DiscreteGaussian:
 
 @dataclass(frozen=True)
 class Skellam:
-    """Agarwal, Kairouz and Liu 2021: sums of Skellam variables are Skellam again, so drop-outs are simple to count."""
+    """Skellam noise (Agarwal, Kairouz and Liu 2021): its sums are Skellam again, so drop-outs are simple to count."""
 
     variance: float
 
@@ -74,7 +74,7 @@ class Skellam:
         return f"skellam(variance={self.variance!r})"
 
     @property
-    def table(self) -> tables.Table:
+    def sampler(self) -> tables.TableSampler:
         return tables.skellam(self.variance)
 
     def event(self, move: Move, honest: int) -> Event:
@@ -83,11 +83,11 @@ class Skellam:
 
 @dataclass(frozen=True)
 class Binomial:
-    """Agarwal et al. 2018 (cpSGD), a baseline: fair coins, counted by (epsilon, delta) and not by Renyi curves."""
+    """Binomial noise (Agarwal et al. 2018, cpSGD), a baseline: fair coins, counted by (epsilon, delta)."""
 
     trials: int
     delta: float
-    """That each release is counted at."""
+    """Delta at which each release is counted."""
 
     @property
     def name(self) -> str:
@@ -98,7 +98,7 @@ class Binomial:
         return self.trials / 4
 
     @property
-    def table(self) -> tables.Table:
+    def sampler(self) -> tables.TableSampler:
         return tables.centred_binomial(self.trials)
 
     def event(self, move: Move, honest: int) -> Event:

@@ -30,7 +30,7 @@ class LatticeNoise:
     """Each silo adds its part of the noise, in whole steps of a grid, to its rotated and rounded vector."""
 
     sensitivity: float
-    """How far one unit moves a silo's vector in L2."""
+    """Largest L2 distance that one unit moves a silo's vector."""
     whole: bool
     """Whether the unit is the silo's whole vector, which is then clipped; else a part of it, such as one example."""
     step: float
@@ -43,7 +43,7 @@ class LatticeNoise:
 
     @property
     def name(self) -> str:
-        """Part of the session's digest."""
+        """Mechanism and parameters as one string: part of the session's digest."""
         unit = "whole" if self.whole else "part"
         return (
             f"lattice({self.noise.name}, sensitivity={self.sensitivity!r}, unit={unit}, step={self.step!r}, "
@@ -51,12 +51,12 @@ class LatticeNoise:
         )
 
     def domain(self, outer: RealDomain, silos: int) -> IntegerDomain:
-        """Integers of so many bits, one for each entry of the rotated vector."""
+        """The integers of these bits, one for each entry of the rotated vector."""
         bits = self.bits if self.wraps else (2 * silos * self._largest(outer)).bit_length()
         return IntegerDomain(padded(outer.length), 2**bits)
 
     def grid(self, outer: RealDomain) -> float:
-        """The step."""
+        """The step of the grid."""
         return self.step
 
     def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
@@ -70,7 +70,7 @@ class LatticeNoise:
         else:
             points = round_freely(scaled, randomness)
         noised = points.astype(np.int64)
-        noised += self.noise.table.draw(noised.size, randomness)
+        noised += self.noise.sampler.draw(noised.size, randomness)
         if self.wraps:
             noised &= 2**self.bits - 1
         else:
@@ -78,7 +78,7 @@ class LatticeNoise:
         return noised
 
     def decode(self, total: Sum, session: Session, randomness: Randomness) -> Sum:
-        """Integers to the nearest zero, steps to reals, rotation undone. The noise stays, of course."""
+        """The total in real units: integers nearest to zero, times the step, rotated back. The noise stays."""
         points = np.asarray(total.total, dtype=np.int64)
         if self.wraps:
             half = 2 ** (self.bits - 1)
@@ -90,7 +90,7 @@ class LatticeNoise:
         return Sum(values, total.contributors, len(total.contributors) * self.step * math.sqrt(points.size))
 
     def event(self, outer: RealDomain, honest: int) -> Event:
-        """What one release costs while at least this many contributors are honest."""
+        """The cost of one release while at least this many contributors are honest."""
         return self.noise.event(self.move(outer.length), honest)
 
     def move(self, length: int) -> Move:
@@ -104,14 +104,14 @@ class LatticeNoise:
         return Move.within(rounded_norm(norm, entries) if self.whole else norm + math.sqrt(entries), entries)
 
     def deviation(self, outer: RealDomain, contributors: int) -> float:
-        """Of the noise and the rounding on each entry of a total, in real units; rounding is at most half a step."""
+        """The standard deviation of an entry of a total, in real units: noise, and rounding by at most half a step."""
         return self.step * math.sqrt(contributors * (self.noise.variance + 0.25))
 
     def _largest(self, outer: RealDomain) -> int:
-        """No entry of a silo's noised integers is larger in magnitude: a table of noise has an end."""
+        """The largest magnitude of a silo's noised integers: a table of noise has an end."""
         entries = padded(outer.length)
         points = rounded_norm(self.sensitivity / self.step, entries) if self.whole else outer.bound / self.step + 1
-        return math.ceil(points) + self.noise.table.highest
+        return math.ceil(points) + self.noise.sampler.highest
 
 
 def _real(session: Session) -> RealDomain:

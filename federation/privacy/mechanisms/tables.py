@@ -22,10 +22,10 @@ from siloseal.federation.errors import ConfigError
 from siloseal.federation.randomness import Randomness
 
 TABLE_ERROR = 2.0**-120
-"""Total variation between a draw and its exact distribution, at most."""
+"""Largest total variation between a draw and its exact distribution."""
 
 LARGEST_VARIANCE = 2.0**32
-"""A table holds about 28 entries for each unit of standard deviation."""
+"""Largest variance that a table serves: it holds about 28 entries for each unit of standard deviation."""
 
 _SCALE = 256  # bits of the recurrences
 _DEPTH = 192  # bits of the cumulative probabilities
@@ -34,8 +34,8 @@ _FIRST = 16  # bits that are read of every draw
 _UNDECIDED = np.iinfo(np.int32).min
 
 
-class Table:
-    """Draws from one distribution on a range of integers."""
+class TableSampler:
+    """A sampler of one distribution on a range of integers, by a table of cumulative probabilities."""
 
     def __init__(self, lowest: int, weights: list[int]) -> None:
         """`weights` of `lowest`, `lowest` + 1, ...: integers in proportion to the probabilities."""
@@ -83,7 +83,7 @@ class Table:
 
 
 @lru_cache(maxsize=8)
-def discrete_gaussian(variance: float) -> Table:
+def discrete_gaussian(variance: float) -> TableSampler:
     """Chances in proportion to exp(-k^2 / (2 variance)) (Canonne, Kamath and Steinke 2020)."""
     _require_small(variance)
     with localcontext() as context:
@@ -102,7 +102,7 @@ def discrete_gaussian(variance: float) -> Table:
 
 
 @lru_cache(maxsize=8)
-def skellam(variance: float) -> Table:
+def skellam(variance: float) -> TableSampler:
     """The difference of two Poisson variables of rate variance / 2 each: chances in proportion to I_k(variance)."""
     _require_small(variance)
     rate = Fraction(variance)
@@ -118,7 +118,7 @@ def skellam(variance: float) -> Table:
 
 
 @lru_cache(maxsize=8)
-def centred_binomial(trials: int) -> Table:
+def centred_binomial(trials: int) -> TableSampler:
     """Heads of an even number of fair coins, less half of their number."""
     _require_small(trials / 4)
     if trials < 2 or trials % 2:
@@ -128,20 +128,20 @@ def centred_binomial(trials: int) -> Table:
 
 
 def _falling(following: Callable[[int, int], int]) -> list[int]:
-    """Weights of 0, 1, 2, ... until they no longer matter."""
+    """The weights of 0, 1, 2, ... until they no longer matter."""
     weights = [1 << _SCALE]
     while weights[-1] >> (_SCALE - _TAIL):
         weights.append(following(len(weights) - 1, weights[-1]))
     return weights if weights[-1] else weights[:-1]  # few coins have an end
 
 
-def _symmetric(weights: list[int]) -> Table:
-    """The table over -K .. K from the weights of 0 .. K."""
-    return Table(1 - len(weights), weights[:0:-1] + weights)
+def _symmetric(weights: list[int]) -> TableSampler:
+    """The sampler over -K .. K from the weights of 0 .. K."""
+    return TableSampler(1 - len(weights), weights[:0:-1] + weights)
 
 
 def _skellam_reach(variance: float) -> int:
-    """From here on the tail is below 2^-140, by Chernoff's bound."""
+    """The value from which on the tail is below 2^-140, by Chernoff's bound."""
 
     def exponent(k: float) -> float:
         return k * math.asinh(k / variance) - math.hypot(k, variance) + variance

@@ -34,26 +34,28 @@ def answer_of(method: Method) -> Iterator[grpc.RpcError]:
         server.stop(None).wait()
 
 
-def told(method: Method) -> errors.SiloSealError:
+def received_error(method: Method) -> errors.SiloSealError:
     with answer_of(method) as error:
         return explained(error, "localhost", 1, NO_TLS)
 
 
 @pytest.mark.parametrize("error", CODES, ids=lambda error: error.__name__)
 def test_every_error_arrives_with_its_type_and_words(error: type[errors.SiloSealError]) -> None:
-    found = told(lambda _, context: abort(context, error("ConfigError: words that name another error, and ü")))
+    found = received_error(
+        lambda _, context: abort(context, error("ConfigError: words that name another error, and ü"))
+    )
     assert type(found) is error
     assert str(found).endswith("words that name another error, and ü")
 
 
 def test_long_words_are_cut_and_the_type_arrives_all_the_same() -> None:
-    found = told(lambda _, context: abort(context, errors.MessageError("x" * 10**6)))
+    found = received_error(lambda _, context: abort(context, errors.MessageError("x" * 10**6)))
     assert type(found) is errors.MessageError
     assert len(str(found)) < 2 * LONGEST_WORDS
 
 
 def test_what_a_terminal_would_obey_does_not_arrive() -> None:
-    assert "\x1b" not in str(told(lambda _, context: abort(context, errors.RunError("\x1b[2J"))))
+    assert "\x1b" not in str(received_error(lambda _, context: abort(context, errors.RunError("\x1b[2J"))))
 
 
 @pytest.mark.parametrize("code", ["", "-1", "9" * 5000, "WrongRound"])
@@ -63,11 +65,11 @@ def test_what_is_no_code_is_trouble_of_grpcs_own(code: str) -> None:
         context.abort(grpc.StatusCode.FAILED_PRECONDITION, "WrongRound: so it says")
         return b""
 
-    assert type(told(method)) is errors.RunError
+    assert type(received_error(method)) is errors.RunError
 
 
 def test_a_bug_of_the_other_side_is_a_run_error() -> None:
     def method(request: bytes, context: grpc.ServicerContext) -> bytes:
         raise ValueError("WrongRound")
 
-    assert type(told(method)) is errors.RunError
+    assert type(received_error(method)) is errors.RunError

@@ -21,7 +21,7 @@ from siloseal.federation.run_events.stream import PublishedBefore, RunEvent
 DIGEST = "0123456789abcdef" * 4
 
 
-def told(capsys: pytest.CaptureFixture[str], event: RunEvent, *, quiet: bool = False) -> str:
+def printed(capsys: pytest.CaptureFixture[str], event: RunEvent, *, quiet: bool = False) -> str:
     """What a person is shown, without the time of day."""
     EventLines(json_lines=False, quiet=quiet).show(event)
     captured = capsys.readouterr()
@@ -50,26 +50,26 @@ def test_what_a_process_before_this_one_published_is_shown_as_it_was_then(capsys
 
 
 def test_what_another_side_chose_does_not_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    line = told(capsys, RequestRefused(1, "north", "\x1b[2J\n12:00:00 finished"))
+    line = printed(capsys, RequestRefused(1, "north", "\x1b[2J\n12:00:00 finished"))
     assert line == "refused: number=1, silo=north, error= [2J 12:00:00 finished\n"
-    assert told(capsys, SilosSilent(1, ("a\nb",))) == "goes on without: number=1, silos=a b\n"
+    assert printed(capsys, SilosSilent(1, ("a\nb",))) == "goes on without: number=1, silos=a b\n"
 
 
 def test_whoever_wants_errors_only_is_told_that_nothing_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
-    assert told(capsys, DialDelayed("nobody is there", 1.0), quiet=True) == ""
-    assert told(capsys, WritingFailed("full", 2.0), quiet=True) == "cannot write: reason=full, seconds=2\n"
+    assert printed(capsys, DialDelayed("nobody is there", 1.0), quiet=True) == ""
+    assert printed(capsys, WritingFailed("full", 2.0), quiet=True) == "cannot write: reason=full, seconds=2\n"
 
 
 def test_a_person_reads_words_on_standard_error_without_digests_and_what_is_not_known(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert told(capsys, Serving("here:1", DIGEST, DIGEST, ("north", "east"))) == (
+    assert printed(capsys, Serving("here:1", DIGEST, DIGEST, ("north", "east"))) == (
         "serves: address=here:1, silos=north east\n"
     )
-    assert told(capsys, JobAccepted(DIGEST, DIGEST)) == "takes part\n"
-    assert told(capsys, RunLeft(DIGEST, None, False, "x" * 63)) == f"leaves: delivered=False, words={'x' * 63}\n"
+    assert printed(capsys, JobAccepted(DIGEST, DIGEST)) == "takes part\n"
+    assert printed(capsys, RunLeft(DIGEST, None, False, "x" * 63)) == f"leaves: delivered=False, words={'x' * 63}\n"
     training = TrainingProgressed("north", "phase_1", 50, 100, {"seen": 0.123456})
-    assert told(capsys, training) == "training: silo=north, phase=phase_1, done=50, steps=100, seen=0.1235\n"
+    assert printed(capsys, training) == "training: silo=north, phase=phase_1, done=50, steps=100, seen=0.1235\n"
 
 
 def test_lines_of_several_threads_do_not_mix(capsys: pytest.CaptureFixture[str]) -> None:

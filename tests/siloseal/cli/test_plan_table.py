@@ -37,8 +37,8 @@ def test_a_sum_under_one_key_is_warned_of_and_its_time_is_counted(
     monkeypatch.setattr("siloseal.runs.plan._sum_cost", lambda *sizes: SumCost(1, 1, seconds=1e6))
     plan = make_plan(job, deal(job, load(job.data)[0]), workers=2)
     print_plan(job, plan, as_json=False)
-    told = " ".join(capsys.readouterr().out.split())
-    assert "ckks_one_key is a baseline" in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert "ckks_one_key is a baseline" in output
     assert plan.seconds["phase_1"] > 1e5, "far more than its training takes on any machine"
 
 

@@ -83,16 +83,16 @@ def test_a_consortiums_life(provision: Callable[..., Ran], tmp_path: Path) -> No
 def test_what_is_waited_for_is_done_by_the_commands_as_they_are_written(
     provision: Callable[..., Ran], tmp_path: Path
 ) -> None:
-    told = provision("configs/consortium.yaml", "--out", "kits")
-    assert (told.returncode, told.stderr) == (0, "")
+    waiting = provision("configs/consortium.yaml", "--out", "kits")
+    assert (waiting.returncode, waiting.stderr) == (0, "")
     assert not (tmp_path / "kits/north").exists()
-    told_each = re.findall(r"`siloseal provision (request [^`]*)` and sends (\S+); put it at (\S+)", told.stdout)
-    assert len(told_each) == 3
+    requests = re.findall(r"`siloseal provision (request [^`]*)` and sends (\S+); put it at (\S+)", waiting.stdout)
+    assert len(requests) == 3
     (tmp_path / "configs/requests").mkdir()
-    for command, sent, place in told_each:
+    for command, sent, place in requests:
         assert provision(*command.split()).returncode == 0
         shutil.copy(sent, place)
-    (again,) = re.findall(r"then run `siloseal provision ([^`]*)` again", told.stdout)
+    (again,) = re.findall(r"then run `siloseal provision ([^`]*)` again", waiting.stdout)
     ran = provision(*again.split())
     assert (ran.returncode, "waiting" in ran.stdout) == (0, False)
     assert (tmp_path / "kits/south/silo.crt").exists()
@@ -115,10 +115,10 @@ def test_after_a_revocation_the_commands_that_are_named_work_as_they_are_written
     provision: Callable[..., Ran], tmp_path: Path
 ) -> None:
     provision("configs/one.yaml", "--out", "elsewhere")
-    told = provision("revoke", "east", "--kits", "elsewhere").stdout
+    revoked = provision("revoke", "east", "--kits", "elsewhere").stdout
     refused = provision("renew", "east", "--kits", "elsewhere").stderr
     (tmp_path / "elsewhere/east/silo.key").unlink()
-    for text in (told, " ".join(refused.split())):
+    for text in (revoked, " ".join(refused.split())):
         (command,) = re.findall(r"`siloseal provision (CONFIG[^`]*)`", text)
         ran = provision(*command.replace("CONFIG", "configs/one.yaml").split())
         assert (ran.returncode, ran.stderr) == (0, "")

@@ -22,7 +22,7 @@ from siloseal.silo.data.loading import load
 from siloseal.silo.state import Checkpoint, SiloState
 from siloseal.silo.training.work import Training
 
-# Requests of the job below: enrol, begin, nonces, sketch, the rounds of a sum, train, the rounds of a sum, finish.
+# Requests of the job below: enrol, begin, nonces, kernel mean, the rounds of a sum, train, the rounds of a sum, finish.
 FIRST_SUM = 5
 ROUNDS = {"ckks": 5, "secagg": 5, "additive": 3, "ring": 5}
 """On the ring, one silo after the other."""

@@ -18,7 +18,7 @@ from siloseal.federation.errors import ConfigError
 from siloseal.federation.privacy import mechanisms
 from siloseal.federation.privacy.mechanisms import tables
 from siloseal.federation.privacy.mechanisms.integer_noise import Binomial, DiscreteGaussian, Skellam
-from siloseal.federation.privacy.mechanisms.tables import LARGEST_VARIANCE, TABLE_ERROR, Table
+from siloseal.federation.privacy.mechanisms.tables import LARGEST_VARIANCE, TABLE_ERROR, TableSampler
 from siloseal.federation.randomness import SecureRandomness
 
 from . import exact_sampler
@@ -47,7 +47,7 @@ def exact_binomial(trials: int) -> Exact:
     return lambda k: mpmath.mpf(math.comb(trials, trials // 2 + k)) / mpmath.mpf(2) ** trials
 
 
-TABLES: dict[str, tuple[Callable[[], Table], Callable[[], Exact]]] = {
+TABLES: dict[str, tuple[Callable[[], TableSampler], Callable[[], Exact]]] = {
     "discrete gaussian 0.5": (lambda: tables.discrete_gaussian(0.5), lambda: exact_gaussian(0.5)),
     "discrete gaussian 7.3": (lambda: tables.discrete_gaussian(7.3), lambda: exact_gaussian(7.3)),
     "discrete gaussian 40000": (lambda: tables.discrete_gaussian(40000.0), lambda: exact_gaussian(40000.0)),
@@ -60,11 +60,11 @@ TABLES: dict[str, tuple[Callable[[], Table], Callable[[], Exact]]] = {
 }
 
 
-def values_of(table: Table) -> range:
+def values_of(table: TableSampler) -> range:
     return range(table.lowest, table.lowest + len(table.chances()))
 
 
-def chance_of(table: Table, value: int) -> float:
+def chance_of(table: TableSampler, value: int) -> float:
     return float(table.chances()[value - table.lowest])
 
 
@@ -204,7 +204,7 @@ def test_few_coins_have_the_exact_chances(trials: int) -> None:
 
 @pytest.mark.parametrize("variance", [0.0, -1.0, math.nan, math.inf, 2 * LARGEST_VARIANCE])
 @pytest.mark.parametrize("table", [tables.discrete_gaussian, tables.skellam], ids=lambda table: str(table.__name__))
-def test_a_variance_that_is_not_tabulated_is_refused(table: Callable[[float], Table], variance: float) -> None:
+def test_a_variance_that_is_not_tabulated_is_refused(table: Callable[[float], TableSampler], variance: float) -> None:
     with pytest.raises(ConfigError, match="variance"):
         table(variance)
 
@@ -217,8 +217,8 @@ def test_coins_that_are_no_even_number_are_refused(trials: int) -> None:
 
 def test_no_draw_costs_no_bits_and_two_draws_differ() -> None:
     for part in (DiscreteGaussian(900.0), Skellam(900.0), Binomial(3600, 1e-6)):
-        first, second = (part.table.draw(100, SecureRandomness()) for _ in range(2))
-        assert part.table.draw(0, SecureRandomness()).size == 0
+        first, second = (part.sampler.draw(100, SecureRandomness()) for _ in range(2))
+        assert part.sampler.draw(0, SecureRandomness()).size == 0
         assert not np.array_equal(first, second)
 
 
@@ -236,7 +236,7 @@ def test_nothing_of_the_mechanisms_reaches_a_seed() -> None:
 
 
 def test_a_draw_takes_a_count_and_a_source_and_nothing_else() -> None:
-    parameters = inspect.signature(Table.draw).parameters
+    parameters = inspect.signature(TableSampler.draw).parameters
     assert list(parameters) == ["self", "count", "randomness"]
     assert parameters["randomness"].default is inspect.Parameter.empty
 
@@ -266,7 +266,7 @@ class ChosenBits:
 class AllWords:
     """Gives out given 64-bit words: the upper bits of all, then the lower bits of those that they leave undecided."""
 
-    def __init__(self, words: list[int], table: Table) -> None:
+    def __init__(self, words: list[int], table: TableSampler) -> None:
         bounds = {bound >> 176 for bound in bounds_of(table)}
         self._first = np.array([word >> 48 for word in words], dtype="<u2").tobytes()
         undecided = [word for word in words if word >> 48 in bounds]
@@ -283,7 +283,7 @@ class AllWords:
     uniforms = normals = None  # type: ignore[assignment]
 
 
-def bounds_of(table: Table) -> list[int]:
+def bounds_of(table: TableSampler) -> list[int]:
     """The cumulative chances between values, in units of 2^-192."""
     return [int(edge * 2**192) for edge in accumulate(table.chances()[:-1])]
 
