@@ -22,7 +22,7 @@ BOUND = 64.0
 def paillier_bytes(config: PaillierSumConfig, *, length: int, silos: int, told: bool = True) -> int:
     """Of one sum: everyone sends its ciphertexts and gets the summed ones; where it is `told`, one silo tells it, too.
 
-    Letters, signatures and framing are left out, a few hundred bytes a silo beside megabytes.
+    Sealed keys, signatures and framing are left out, a few hundred bytes a silo beside megabytes.
     """
     batching = Batching(length, largest_point(config.precision_bits), silos, plaintext_bits=config.key_bits - 1)
     ciphertext_bytes = 2 * config.key_bits // 8  # modulo n^2

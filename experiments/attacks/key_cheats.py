@@ -1,4 +1,4 @@
-"""The cheat of an aggregator that follows the protocol to the letter, and then computes."""
+"""The cheat of an aggregator that follows the protocol exactly, and then computes."""
 
 from collections.abc import Iterator
 

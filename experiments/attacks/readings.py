@@ -14,7 +14,7 @@ from siloseal.federation.transport.wire import sums_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 
 _NONCE_BYTES = 12
-"""Before a sealed letter. The rest of its seal comes behind it."""
+"""Number of bytes before a sealed message. The rest of its seal comes behind it."""
 
 
 def stands_in(message: bytes, domain: Domain, silos: int, vector: Vector, *, tolerance: float) -> bool:

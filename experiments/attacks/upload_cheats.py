@@ -175,7 +175,7 @@ def format_of(attacked: AttackedSum, scheme: SecureSum) -> UploadFormat:
 
 
 def _in_the_ring(attacked: AttackedSum, constant: int | None) -> list[Vector]:
-    """Pass on a constant under the accomplice's seal; for None, the victim's sealed letter as if it were its own."""
+    """Pass on a constant under the accomplice's seal; for None, the victim's sealed total as if it were its own."""
     session, ring, known = attacked.session, ring_for(attacked.domain, len(ROSTER)), dict[str, bytes]()
 
     def carry(number: int, replies: dict[str, bytes]) -> dict[str, bytes]:
@@ -184,11 +184,11 @@ def _in_the_ring(attacked: AttackedSum, constant: int | None) -> list[Vector]:
             known["mine"] = memory_of(attacked, masked_pb2.MaskedSiloState).channel_key
             (known["victim's"],) = decode(masked_pb2.Advertisement, said[VICTIM]).keys
         if number == FIRST:
-            known["letter"] = said[VICTIM]
+            known["sealed"] = said[VICTIM]
         if ACCOMPLICE not in replies or number == ADVERTISE:
             return replies
         if constant is None:
-            return saying(attacked, number, replies, known["letter"])
+            return saying(attacked, number, replies, known["sealed"])
         packed = ring.pack(ring.words(np.full(ring.length, constant)))
         context = session.bind("letter", ACCOMPLICE.encode(), VICTIM.encode())
         return saying(attacked, number, replies, ChannelKey(known["mine"]).seal(known["victim's"], packed, context))

@@ -39,7 +39,7 @@ SECAGG_UPLOAD = 2
 """The round in which SecAgg's masked vectors go up, and ciphertexts: the third."""
 
 NONCE_BYTES, TAG_BYTES = 12, 16
-"""Before and behind a sealed letter (ChaCha20-Poly1305)."""
+"""Number of bytes before and behind a sealed message (ChaCha20-Poly1305)."""
 
 
 def read_upload(config: ReadableSum, vector: Reals, *, bound: float) -> Reals:

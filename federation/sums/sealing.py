@@ -1,7 +1,7 @@
-"""Letters between two silos through an aggregator that cannot read them: X25519, HKDF, ChaCha20-Poly1305.
+"""Messages that a silo seals for another, so that the aggregator cannot read them: X25519, HKDF, ChaCha20-Poly1305.
 
-Channel keys serve one session. The context (session, sender, receiver) is bound into the key, so that a letter opens in
-no other place. The same agreement of keys gives two silos the seed of a mask.
+Channel keys serve one session. The context (session, sender, receiver) is bound into the key, so that a sealed
+message opens in no other place. The same agreement of keys gives two silos the seed of a mask.
 """
 
 import os
@@ -27,7 +27,7 @@ class AgreementKey(Secret):
 
     def __init__(self, private: bytes) -> None:
         self._key = X25519PrivateKey.from_private_bytes(private)
-        self._shared = dict[bytes, bytes]()  # by the other's public key: letters go both ways
+        self._shared = dict[bytes, bytes]()  # by the other's public key: messages go both ways
         self.public = self._key.public_key().public_bytes_raw()
 
     @classmethod
@@ -36,7 +36,7 @@ class AgreementKey(Secret):
         return cls(randomness.bits(32))
 
     def private_bytes(self) -> bytes:
-        """For the silo's own state, and for shares of it."""
+        """Return the private key, for the silo's own state and for shares of it."""
         return self._key.private_bytes_raw()
 
     def agree(self, other: bytes, context: bytes) -> bytes:
@@ -54,17 +54,17 @@ class AgreementKey(Secret):
 
 
 class ChannelKey(AgreementKey):
-    """The key that letters are sealed with."""
+    """A silo's key to seal messages for other silos, and to unseal theirs."""
 
     __slots__ = ()
 
-    def seal(self, receiver: bytes, letter: bytes, context: bytes) -> bytes:
-        """For the owner of this public key."""
+    def seal(self, receiver: bytes, message: bytes, context: bytes) -> bytes:
+        """Seal the message for the owner of this public key."""
         nonce = os.urandom(_NONCE_BYTES)
-        return nonce + self._cipher(receiver, context).encrypt(nonce, letter, context)
+        return nonce + self._cipher(receiver, context).encrypt(nonce, message, context)
 
     def unseal(self, sender: bytes, sealed: bytes, context: bytes) -> bytes:
-        """What the owner of this public key sealed for us in this context; `SealBroken` for anything else."""
+        """Return what the owner of this public key sealed for us in this context; `SealBroken` for anything else."""
         try:
             return self._cipher(sender, context).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], context)
         except (InvalidTag, ValueError) as error:

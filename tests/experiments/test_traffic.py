@@ -25,7 +25,7 @@ def all_bytes(rows: list[Row]) -> float:
 
 
 def test_batched_paillier_sends_what_its_formula_says(tmp_path: Path) -> None:
-    """Between two lengths, so that letters and signatures, which the formula leaves out, cancel."""
+    """Between two lengths, so that sealed keys and signatures, which the formula leaves out, cancel."""
     lengths, silos = (500, 1500), 2
     measured = [
         all_bytes(SumMeasurement(kind="sum", secure_sum=PAILLIER, silos=silos, length=n, dropouts=False).run(tmp_path))

@@ -1,6 +1,6 @@
 """Additive sharing over Z_{2^64}: every silo splits its vector into a share for each, and each adds up what it holds.
 
-1. advertise: every silo signs a public key for letters.
+1. advertise: every silo signs a public key for what is sealed to it.
 2. share: it draws a seed for each other silo, whose expansion is that silo's share, and seals it to it; its own share
    is the vector less all of these, so that no share has to travel as a vector.
 3. add: it sends the sum of its own share and of the shares that it was given.

@@ -53,11 +53,11 @@ class AdditiveSilo(MaskedSilo):
         return pieces(sealed)
 
     def _add(self, body: bytes) -> bytes:
-        """Its own share, and everyone else's for it."""
+        """Add up the silo's own share and the shares that everyone else gave it."""
         keys, words = self._known_keys(), self._words
         others = set(self._session.roster) - {self._me.name}
-        letters = read_pieces(body, known=others, fewest=len(others))
-        received = [self._unseal(silo, keys[silo][0], letter, size=SEED_BYTES) for silo, letter in letters.items()]
+        sealed = read_pieces(body, known=others, fewest=len(others))
+        received = [self._unseal(silo, keys[silo][0], one, size=SEED_BYTES) for silo, one in sealed.items()]
         self._ring.add_masks(words, [(seed, 1) for seed in received])
         self._ring.add_masks(words, [(piece.data, -1) for piece in self._memory.held])
         self._drop()
@@ -75,8 +75,8 @@ class AdditiveAggregator(AggregatorRounds):
         return len(self._session.roster)
 
     def _largest(self, number: int) -> int:
-        letters = len(self._session.roster) * (SEED_BYTES + SEAL_BYTES + _FRAMING_BYTES)
-        sizes = (ADVERTISEMENT_BYTES, letters, self._ring.packed_bytes)
+        sealed_bytes = len(self._session.roster) * (SEED_BYTES + SEAL_BYTES + _FRAMING_BYTES)
+        sizes = (ADVERTISEMENT_BYTES, sealed_bytes, self._ring.packed_bytes)
         return sizes[number] + _FRAMING_BYTES
 
     def _check(self, number: int, silo: str, body: bytes) -> None:
@@ -84,7 +84,7 @@ class AdditiveAggregator(AggregatorRounds):
             case Round.ADVERTISE:
                 check_advertisements(self._session, {silo: body}, keys=1)
             case Round.SHARE:
-                self._letters(silo, body)
+                self._sealed_seeds(silo, body)
             case Round.ADD:
                 self._ring.require_packed(body)
 
@@ -95,9 +95,9 @@ class AdditiveAggregator(AggregatorRounds):
                 check_advertisements(self._session, said, keys=1)  # all together: no key twice
                 return self._relay(Round.SHARE, said)
             case Round.SHARE:
-                sent = {silo: self._letters(silo, self._body(number, reply)) for silo, reply in replies.items()}
+                sent = {silo: self._sealed_seeds(silo, self._body(number, reply)) for silo, reply in replies.items()}
                 bodies = {
-                    silo: pieces({other: letters[silo] for other, letters in sent.items() if other != silo})
+                    silo: pieces({other: sealed[silo] for other, sealed in sent.items() if other != silo})
                     for silo in sent
                 }
                 return self._ask(Round.ADD, bodies)
@@ -107,9 +107,9 @@ class AdditiveAggregator(AggregatorRounds):
                     total += self._ring.unpack(self._body(number, reply))
                 return to_total(self._session.domain, self._ring, total, tuple(sorted(replies)))
 
-    def _letters(self, silo: str, body: bytes) -> dict[str, bytes]:
+    def _sealed_seeds(self, silo: str, body: bytes) -> dict[str, bytes]:
         others = set(self._session.roster) - {silo}
-        letters = read_pieces(body, known=others, fewest=len(others))
-        if any(len(letter) != SEED_BYTES + SEAL_BYTES for letter in letters.values()):
-            raise MessageError(f"{silo} sealed letters of another size than {SEED_BYTES + SEAL_BYTES} bytes")
-        return letters
+        sealed = read_pieces(body, known=others, fewest=len(others))
+        if any(len(one) != SEED_BYTES + SEAL_BYTES for one in sealed.values()):
+            raise MessageError(f"{silo} sealed seeds of another size than {SEED_BYTES + SEAL_BYTES} bytes")
+        return sealed

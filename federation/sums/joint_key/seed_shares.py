@@ -23,25 +23,25 @@ def seal_shares(
     threshold: int,
     randomness: Randomness,
 ) -> list[sums_pb2.Piece]:
-    """A letter to each peer, which only it can open."""
+    """Seal to each peer its share of the seed, which only this peer can open."""
     points = {silo: session.roster.index(silo) + 1 for silo in commitments if silo != me}
     number = int.from_bytes(seed, "little")
     shares = shamir.split(number, list(points.values()), threshold, randomness, prime=shamir.SEED_FIELD)
-    letters = {silo: shares[point].to_bytes(SHARE_BYTES, "little") for silo, point in points.items()}
+    of_peer = {silo: shares[point].to_bytes(SHARE_BYTES, "little") for silo, point in points.items()}
     return [
-        sums_pb2.Piece(silo=silo, data=channel.seal(commitments[silo].channel_key, letter, _context(session, me, silo)))
-        for silo, letter in letters.items()
+        sums_pb2.Piece(silo=silo, data=channel.seal(commitments[silo].channel_key, share, _context(session, me, silo)))
+        for silo, share in of_peer.items()
     ]
 
 
 def unseal_share(
     session: Session, me: str, channel: ChannelKey, sender: str, sender_key: bytes, reveal: pb.KeyReveal
 ) -> bytes:
-    """What `sender` sealed for us."""
-    letters = [piece.data for piece in reveal.sealed if piece.silo == me]
-    if len(letters) != 1:
-        raise SealBroken(f"{sender} sealed {len(letters)} pieces for {me}, expected 1")
-    share = channel.unseal(sender_key, letters[0], _context(session, sender, me))
+    """Return the share of its seed that `sender` sealed for us."""
+    sealed = [piece.data for piece in reveal.sealed if piece.silo == me]
+    if len(sealed) != 1:
+        raise SealBroken(f"{sender} sealed {len(sealed)} pieces for {me}, expected 1")
+    share = channel.unseal(sender_key, sealed[0], _context(session, sender, me))
     if len(share) != SHARE_BYTES:
         raise SealBroken(f"{sender} sealed {len(share)} bytes, expected a share of {SHARE_BYTES}")
     return share

@@ -1,4 +1,4 @@
-"""What a silo does alike in every masked sum: it advertises keys, seals letters, and remembers where it stands.
+"""What a silo does alike in every masked sum: it advertises keys, seals messages, and remembers where it stands.
 
 The state between rounds is one message, `MaskedSiloState`, so that a silo that was killed takes the session up where
 its last reply left it.
@@ -26,7 +26,7 @@ from siloseal.federation.transport.wire.codec import decode
 S = TypeVar("S", bound=Secret)
 
 SEAL_BYTES = 28
-"""Nonce and tag: so much longer is a letter under its seal."""
+"""Number of bytes that a seal adds to a message: nonce and tag."""
 
 
 class MaskSeed(Secret):
@@ -38,7 +38,7 @@ class MaskSeed(Secret):
         self._seed = seed
 
     def private_bytes(self) -> bytes:
-        """For the mask itself, for the silo's own state, and for shares of it."""
+        """Return the seed, for the mask itself, for the silo's own state, and for shares of it."""
         return self._seed
 
 
@@ -102,19 +102,19 @@ class MaskedSilo(SiloRounds):
         return advertised
 
     def _known_keys(self) -> dict[str, tuple[bytes, ...]]:
-        """What `_hear_keys` found, again."""
+        """Return the keys that `_hear_keys` has checked and remembered."""
         return {piece.silo: tuple(decode(pb.Advertisement, piece.data).keys) for piece in self._memory.advertised}
 
-    def _seal(self, receiver: str, key: bytes, letter: bytes) -> bytes:
-        """For the owner of this public key."""
-        return self._own_channel().seal(key, letter, self._context(self._me.name, receiver))
+    def _seal(self, receiver: str, key: bytes, message: bytes) -> bytes:
+        """Seal the message for the owner of this public key."""
+        return self._own_channel().seal(key, message, self._context(self._me.name, receiver))
 
     def _unseal(self, sender: str, key: bytes, sealed: bytes, *, size: int) -> bytes:
-        """What `sender` sealed for us."""
-        letter = self._own_channel().unseal(key, sealed, self._context(sender, self._me.name))
-        if len(letter) != size:
-            raise SealBroken(f"{sender} sealed {len(letter)} bytes for {self._me.name}, expected {size}")
-        return letter
+        """Return the message that `sender` sealed for us, which must have this size."""
+        message = self._own_channel().unseal(key, sealed, self._context(sender, self._me.name))
+        if len(message) != size:
+            raise SealBroken(f"{sender} sealed {len(message)} bytes for {self._me.name}, expected {size}")
+        return message
 
     def _forget_words(self) -> None:
         self._words = self._ring.none()

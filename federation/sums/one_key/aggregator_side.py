@@ -1,4 +1,4 @@
-"""The aggregator's part of a sum under one key: it carries letters, adds ciphertexts, and is told what they add up to.
+"""The aggregator's part of a sum under one key: it carries sealed keys, adds ciphertexts, and is told their sum.
 
 It holds no key. Under stock CKKS it can compute the key from what it is told; see `one_key_sum`.
 """

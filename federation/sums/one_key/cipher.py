@@ -24,7 +24,7 @@ class Key(Secret):
 
     @abstractmethod
     def private_bytes(self) -> bytes:
-        """For the letters to the other silos, and for the silo's own state."""
+        """Return the secret key, to seal to the other silos, and for the silo's own state."""
 
     @abstractmethod
     def encrypt(self, vector: Vector, randomness: Randomness) -> bytes:

@@ -1,6 +1,6 @@
 """Sums under one key, as the systems do that SiloSeal is compared with: batched Paillier, and stock CKKS.
 
-1. advertise: every silo signs a public key for letters.
+1. advertise: every silo signs a public key for what is sealed to it.
 2. draw_key: the leader, the first on the roster, draws a key pair and seals the secret key to every other silo.
 3. upload: every silo encrypts its vector; the aggregator, which holds no key, adds the ciphertexts.
 4. open: every silo gets the summed ciphertext, decrypts it, and signs a digest of what it found.

@@ -13,7 +13,7 @@ from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.masked.advertisement import advertise, check_advertisements
 from siloseal.federation.sums.one_key.cipher import Cipher, Key
-from siloseal.federation.sums.one_key.statements import Round, digest_of, leader, letter_context, opening_statement
+from siloseal.federation.sums.one_key.statements import Round, digest_of, leader, opening_statement, sealed_key_context
 from siloseal.federation.sums.rounds import SiloRounds, Step, read_pieces, require_empty, require_mine
 from siloseal.federation.sums.sealing import ChannelKey
 from siloseal.federation.sums.session import Session, Vector
@@ -79,7 +79,7 @@ class OneKeySilo(SiloRounds):
         others = {silo: keys for silo, (keys,) in check_advertisements(session, said, keys=1).items() if silo != me}
         self._key = key = self._cipher.draw_key()
         sealed = [
-            sums_pb2.Piece(silo=silo, data=channel.seal(public, key.private_bytes(), letter_context(session, silo)))
+            sums_pb2.Piece(silo=silo, data=channel.seal(public, key.private_bytes(), sealed_key_context(session, silo)))
             for silo, public in others.items()
         ]
         return pb.OneKeyHandout(public_key=key.public, sealed=sealed).SerializeToString()
@@ -114,7 +114,7 @@ class OneKeySilo(SiloRounds):
     def _unseal_key(self, message: pb.SealedKey) -> Key:
         first = leader(self._session)
         ((public,),) = check_advertisements(self._session, {first: message.advertisement}, keys=1).values()
-        private = self._own_channel().unseal(public, message.sealed, letter_context(self._session, self._me.name))
+        private = self._own_channel().unseal(public, message.sealed, sealed_key_context(self._session, self._me.name))
         if len(private) > self._cipher.key_bytes:
             raise SealBroken(f"{first} sealed {len(private)} bytes as a key, at most {self._cipher.key_bytes} are one")
         return self._cipher.read_key(private)

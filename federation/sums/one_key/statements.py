@@ -7,7 +7,7 @@ from siloseal.federation.sums.session import Session
 
 
 class Round(IntEnum):
-    """In order."""
+    """The rounds, in order."""
 
     ADVERTISE = 0
     DRAW_KEY = 1
@@ -21,13 +21,13 @@ def leader(session: Session) -> str:
     return session.roster[0]
 
 
-def letter_context(session: Session, receiver: str) -> bytes:
-    """Of the leader's letter to this silo."""
+def sealed_key_context(session: Session, receiver: str) -> bytes:
+    """Return the context in which the leader seals the key to this silo."""
     return session.bind("letter", leader(session).encode(), receiver.encode())
 
 
 def opening_statement(session: Session, ciphertext: bytes, digest: bytes) -> bytes:
-    """That this ciphertext opens to something with this digest."""
+    """Return the statement that this ciphertext opens to something with this digest."""
     return session.bind("opened", digest_of(ciphertext), digest)
 
 

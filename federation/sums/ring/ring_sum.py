@@ -1,6 +1,6 @@
 """The secure-sum game, as it is taught: a masked running total goes from silo to silo, and back to the first.
 
-1. advertise: every silo signs a public key for letters.
+1. advertise: every silo signs a public key for what is sealed to it.
 2. pass: the first silo on the roster adds a random vector to its own and seals the result to the second, who adds its
    own vector and seals it to the third, and so on, until the last seals it to the first.
 3. open: the first silo subtracts its random vector and sends the sum.

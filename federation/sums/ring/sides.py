@@ -63,8 +63,8 @@ class RingSilo(MaskedSilo):
 
     def _received(self, sealed: bytes) -> Words:
         before = self._neighbour(-1)
-        letter = self._unseal(before, self._known_keys()[before][0], sealed, size=self._ring.packed_bytes)
-        return self._ring.unpack(letter)
+        packed = self._unseal(before, self._known_keys()[before][0], sealed, size=self._ring.packed_bytes)
+        return self._ring.unpack(packed)
 
     def _send(self) -> bytes:
         after = self._neighbour(1)

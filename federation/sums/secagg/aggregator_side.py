@@ -1,4 +1,4 @@
-"""The aggregator's part: it carries letters that it cannot read, adds masked vectors, and removes what masks are left.
+"""The aggregator's part: it relays sealed shares, adds masked vectors, and removes the masks that are left.
 
 Silos that fall silent before they upload are left out, and the masks that others share with them are removed by their
 keys; those that fall silent after it stay in the sum, and their own masks are removed by their seeds. It asks for one
@@ -58,7 +58,7 @@ class SecAggAggregator(AggregatorRounds):
             case Round.ADVERTISE:
                 check_advertisements(self._session, {silo: body}, keys=2)
             case Round.SHARE:
-                self._letters(silo, body)
+                self._sealed_shares(silo, body)
             case Round.UPLOAD:
                 self._plan.ring.require_packed(body)
             case Round.CONFIRM:
@@ -67,7 +67,7 @@ class SecAggAggregator(AggregatorRounds):
                 self._shares(silo, body)
 
     def _advance(self, number: int, replies: Bodies) -> Mapping[str, bytes] | Sum:
-        steps = (self._keys, self._letters_to_all, self._uploads, self._confirmed, self._unmask)
+        steps = (self._keys, self._relay_shares, self._uploads, self._confirmed, self._unmask)
         return steps[number](replies)
 
     def _keys(self, replies: Bodies) -> Mapping[str, bytes]:
@@ -76,15 +76,15 @@ class SecAggAggregator(AggregatorRounds):
         self._mask_keys = {silo: key for silo, (_, key) in keys.items()}
         return self._tell_near(Round.SHARE, self._advertised)
 
-    def _letters_to_all(self, replies: Bodies) -> Mapping[str, bytes]:
+    def _relay_shares(self, replies: Bodies) -> Mapping[str, bytes]:
         """Each silo gets what its neighbours sealed for it."""
-        letters = defaultdict[str, dict[str, bytes]](dict)
+        sealed = defaultdict[str, dict[str, bytes]](dict)
         for silo, reply in replies.items():
-            shares = self._letters(silo, self._body(Round.SHARE, reply))
+            shares = self._sealed_shares(silo, self._body(Round.SHARE, reply))
             self._seed_digests[silo] = shares.seed_digest
             for piece in shares.sealed:
-                letters[piece.silo][silo] = piece.data
-        return self._ask(Round.UPLOAD, {silo: pieces(letters[silo]) for silo in replies})
+                sealed[piece.silo][silo] = piece.data
+        return self._ask(Round.UPLOAD, {silo: pieces(sealed[silo]) for silo in replies})
 
     def _uploads(self, replies: Bodies) -> Mapping[str, bytes]:
         for silo, reply in replies.items():
@@ -125,14 +125,14 @@ class SecAggAggregator(AggregatorRounds):
         others = set(self._plan.neighbours[silo]) & set(self._survivors)
         return [(mask_between(session, key, silo, other, public[other]), mask_sign(silo, other)) for other in others]
 
-    def _letters(self, silo: str, body: bytes) -> pb.SecAggShares:
-        """One for each neighbour that advertised, of the right size."""
+    def _sealed_shares(self, silo: str, body: bytes) -> pb.SecAggShares:
+        """Return the silo's sealed shares: one for each neighbour that advertised, of the right size."""
         shares = decode(pb.SecAggShares, body)
         expected = [peer for peer in self._plan.neighbours[silo] if peer in self._advertised]
         addressed = {piece.silo: len(piece.data) for piece in shares.sealed}
         if len(shares.sealed) != len(expected) or addressed != dict.fromkeys(expected, _SEALED_BYTES):
             raise MessageError(
-                f"{silo} sealed {len(shares.sealed)} letters, expected one of {_SEALED_BYTES} bytes for each of its "
+                f"{silo} sealed {len(shares.sealed)} shares, expected one of {_SEALED_BYTES} bytes for each of its "
                 f"{len(expected)} neighbours that take part"
             )
         return shares

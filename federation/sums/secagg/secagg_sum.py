@@ -1,6 +1,6 @@
 """SecAgg (Bonawitz et al. 2017) and SecAgg+ (Bell et al. 2020): sums by masks that cancel, over integers.
 
-1. advertise: every silo signs two public keys, one for letters and one for masks.
+1. advertise: every silo signs two public keys, one for sealed shares and one for masks.
 2. share: it seals, to each neighbour, Shamir shares of its masking key and of the seed of a mask of its own.
 3. upload: it sends its vector under its own mask and under one mask with each neighbour, which the other subtracts.
 4. confirm: it signs whose uploads are in the sum.

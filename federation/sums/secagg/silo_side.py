@@ -76,12 +76,12 @@ class SecAggSilo(MaskedSilo):
     def _upload(self, body: bytes) -> bytes:
         """Mask the vector with everyone whose shares came, and with the silo's own seed; nothing else leaves of it."""
         me, session, keys = self._me.name, self._session, self._known_keys()
-        letters = read_pieces(body, known=set(keys) - {me}, fewest=self._plan.fewest_near - 1)
-        for silo, letter in letters.items():
-            shares = self._unseal(silo, keys[silo][0], letter, size=2 * SECRET_BYTES)
+        sealed = read_pieces(body, known=set(keys) - {me}, fewest=self._plan.fewest_near - 1)
+        for silo, one in sealed.items():
+            shares = self._unseal(silo, keys[silo][0], one, size=2 * SECRET_BYTES)
             self._memory.held.add(silo=silo, data=shares)
         words, mine = self._words, self._own_mask_key()
-        masks = [(mask_between(session, mine, me, silo, keys[silo][1]), mask_sign(me, silo)) for silo in letters]
+        masks = [(mask_between(session, mine, me, silo, keys[silo][1]), mask_sign(me, silo)) for silo in sealed]
         self._ring.add_masks(words, [(self._own_seed(), 1), *masks])
         self._forget_words()
         self._channel = self._mask_key = self._seed = None

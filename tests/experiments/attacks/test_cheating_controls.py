@@ -35,8 +35,8 @@ from siloseal.federation.transport.wire.codec import decode
 
 @pytest.fixture
 def unsealed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Letters under a seal that anyone can take off, and put on."""
-    monkeypatch.setattr(MaskedSilo, "_seal", lambda self, receiver, key, letter: bytes(12) + letter + bytes(16))
+    """Messages under a seal that anyone can take off, and put on."""
+    monkeypatch.setattr(MaskedSilo, "_seal", lambda self, receiver, key, message: bytes(12) + message + bytes(16))
     monkeypatch.setattr(MaskedSilo, "_unseal", lambda self, sender, key, sealed, size: sealed[12:-16])
 
 
@@ -68,7 +68,7 @@ def test_a_share_of_one_would_give_the_vector_away_if_nobody_counted_silos(uncou
     assert play("additive", "opens_one").outcome == "learnt"
 
 
-def test_the_first_silos_own_total_would_give_its_vector_away_if_any_letter_opened(unsealed: None) -> None:
+def test_the_first_silos_own_total_would_give_its_vector_away_if_any_seal_opened(unsealed: None) -> None:
     assert play("ring", "opens_one").outcome == "learnt"
 
 

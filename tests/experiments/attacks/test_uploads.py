@@ -38,10 +38,10 @@ def kind_of(config: ReadableSum) -> str:
 
 @pytest.fixture
 def nothing_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No masks, letters without a seal, and 1 as the public polynomial a: keys and what they hide are then small."""
+    """No masks, messages without a seal, and 1 as the public polynomial a: keys and what they hide are then small."""
     monkeypatch.setattr(WordRing, "add_masks", lambda self, words, masks: None)
     monkeypatch.setattr(
-        ChannelKey, "seal", lambda self, receiver, letter, context: bytes(NONCE_BYTES) + letter + bytes(TAG_BYTES)
+        ChannelKey, "seal", lambda self, receiver, message, context: bytes(NONCE_BYTES) + message + bytes(TAG_BYTES)
     )
     monkeypatch.setattr(ChannelKey, "unseal", lambda self, sender, sealed, context: sealed[NONCE_BYTES:-TAG_BYTES])
     monkeypatch.setattr(encryption, "common_polynomials", _one)

@@ -1,4 +1,4 @@
-"""Letters between silos: who can open one, and where; and the agreement of keys beneath them."""
+"""Messages that silos seal for each other: who can open one, and where; and the agreement of keys beneath them."""
 
 import hashlib
 import hmac
@@ -13,9 +13,9 @@ from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.sums.sealing import AgreementKey, ChannelKey
 
 ALICE, BOB, EVE = (ChannelKey.draw(SecureRandomness()) for _ in range(3))
-LETTER = b"a share of 66 bytes, or anything else"
+MESSAGE = b"a share of 66 bytes, or anything else"
 CONTEXT = b"session, alice to bob"
-SEALED = ALICE.seal(BOB.public, LETTER, CONTEXT)
+SEALED = ALICE.seal(BOB.public, MESSAGE, CONTEXT)
 
 _PRIME = 2**255 - 19
 LOW_ORDER = {
@@ -44,14 +44,14 @@ def rfc_7748_cipher(context: bytes) -> ChaCha20Poly1305:
     return ChaCha20Poly1305(HKDF(SHA256(), 32, salt=None, info=context).derive(RFC_7748["shared"]))
 
 
-@pytest.mark.parametrize("letter", [LETTER, b"", bytes(100_000)], ids=["short", "empty", "long"])
-def test_the_receiver_reads_what_the_sender_sealed(letter: bytes) -> None:
-    assert BOB.unseal(ALICE.public, ALICE.seal(BOB.public, letter, CONTEXT), CONTEXT) == letter
+@pytest.mark.parametrize("message", [MESSAGE, b"", bytes(100_000)], ids=["short", "empty", "long"])
+def test_the_receiver_reads_what_the_sender_sealed(message: bytes) -> None:
+    assert BOB.unseal(ALICE.public, ALICE.seal(BOB.public, message, CONTEXT), CONTEXT) == message
 
 
-def test_a_sealed_letter_does_not_show_the_letter() -> None:
-    assert len(SEALED) == 12 + len(LETTER) + 16  # nonce, letter, tag
-    assert not any(LETTER[start : start + 4] in SEALED for start in range(len(LETTER) - 4))
+def test_a_sealed_message_does_not_show_the_message() -> None:
+    assert len(SEALED) == 12 + len(MESSAGE) + 16  # nonce, message, tag
+    assert not any(MESSAGE[start : start + 4] in SEALED for start in range(len(MESSAGE) - 4))
 
 
 def test_an_altered_byte_anywhere_breaks_the_seal() -> None:
@@ -63,29 +63,29 @@ def test_an_altered_byte_anywhere_breaks_the_seal() -> None:
 
 
 @pytest.mark.parametrize("sealed", [b"", SEALED[:7], SEALED[:12], SEALED[:27], SEALED[:-1], SEALED + b"\0"], ids=len)
-def test_a_letter_of_another_length_breaks_the_seal(sealed: bytes) -> None:
+def test_a_message_of_another_length_breaks_the_seal(sealed: bytes) -> None:
     with pytest.raises(SealBroken):
         BOB.unseal(ALICE.public, sealed, CONTEXT)
 
 
-def test_a_letter_does_not_open_in_another_context() -> None:
+def test_a_message_does_not_open_in_another_context() -> None:
     with pytest.raises(SealBroken):
         BOB.unseal(ALICE.public, SEALED, CONTEXT + b"!")
 
 
-def test_a_letter_does_not_open_for_another_receiver() -> None:
+def test_a_message_does_not_open_for_another_receiver() -> None:
     with pytest.raises(SealBroken):
         EVE.unseal(ALICE.public, SEALED, CONTEXT)
 
 
-def test_a_letter_does_not_open_as_another_senders() -> None:
+def test_a_message_does_not_open_as_another_senders() -> None:
     with pytest.raises(SealBroken):
         BOB.unseal(EVE.public, SEALED, CONTEXT)
 
 
-def test_one_letter_sealed_twice_does_not_look_alike() -> None:
+def test_one_message_sealed_twice_does_not_look_alike() -> None:
     """The nonce is fresh: two of 12 bytes coincide with probability 2^-96."""
-    again = ALICE.seal(BOB.public, LETTER, CONTEXT)
+    again = ALICE.seal(BOB.public, MESSAGE, CONTEXT)
     assert again[:12] != SEALED[:12]
     assert again[12:] != SEALED[12:]
 
@@ -93,7 +93,7 @@ def test_one_letter_sealed_twice_does_not_look_alike() -> None:
 @pytest.mark.parametrize("public", LOW_ORDER.values(), ids=LOW_ORDER.keys())
 def test_a_public_key_whose_secret_everyone_knows_is_refused(public: bytes) -> None:
     with pytest.raises(SealBroken):
-        ALICE.seal(public, LETTER, CONTEXT)
+        ALICE.seal(public, MESSAGE, CONTEXT)
     with pytest.raises(SealBroken):
         ALICE.unseal(public, SEALED, CONTEXT)
 
@@ -101,28 +101,28 @@ def test_a_public_key_whose_secret_everyone_knows_is_refused(public: bytes) -> N
 @pytest.mark.parametrize("length", [0, 31, 33])
 def test_a_public_key_of_the_wrong_length_is_refused(length: int) -> None:
     with pytest.raises(SealBroken):
-        ALICE.seal(bytes([9] * length), LETTER, CONTEXT)
+        ALICE.seal(bytes([9] * length), MESSAGE, CONTEXT)
 
 
 def test_the_exchange_is_that_of_rfc_7748() -> None:
     alice, bob = ChannelKey(RFC_7748["alice private"]), ChannelKey(RFC_7748["bob private"])
     assert alice.public == RFC_7748["alice public"]
     assert bob.public == RFC_7748["bob public"]
-    sealed = alice.seal(bob.public, LETTER, CONTEXT)
-    assert rfc_7748_cipher(CONTEXT).decrypt(sealed[:12], sealed[12:], CONTEXT) == LETTER
+    sealed = alice.seal(bob.public, MESSAGE, CONTEXT)
+    assert rfc_7748_cipher(CONTEXT).decrypt(sealed[:12], sealed[12:], CONTEXT) == MESSAGE
 
 
 @pytest.mark.parametrize("context", [b"session, bob to alice", b""])
-def test_the_key_of_a_letter_is_derived_for_its_context(context: bytes) -> None:
+def test_the_key_of_a_message_is_derived_for_its_context(context: bytes) -> None:
     """HKDF with the context as info: another context has an unrelated key."""
-    sealed = ChannelKey(RFC_7748["alice private"]).seal(RFC_7748["bob public"], LETTER, context)
-    assert rfc_7748_cipher(context).decrypt(sealed[:12], sealed[12:], context) == LETTER
+    sealed = ChannelKey(RFC_7748["alice private"]).seal(RFC_7748["bob public"], MESSAGE, context)
+    assert rfc_7748_cipher(context).decrypt(sealed[:12], sealed[12:], context) == MESSAGE
 
 
 def test_a_key_comes_back_from_its_private_bytes() -> None:
     again = ChannelKey(BOB.private_bytes())
     assert again.public == BOB.public
-    assert again.unseal(ALICE.public, SEALED, CONTEXT) == LETTER
+    assert again.unseal(ALICE.public, SEALED, CONTEXT) == MESSAGE
 
 
 def test_two_drawn_keys_differ() -> None:

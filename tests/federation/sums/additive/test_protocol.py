@@ -43,18 +43,18 @@ class Parties(Recorded):
     def upload(self, silo: str) -> NDArray[np.int64]:
         return self.ring.values(self.ring.unpack(self.body_said(Round.ADD, silo)))
 
-    def letters(self, silo: str) -> dict[str, bytes]:
-        """What it sealed, by receiver."""
+    def sealed_seeds(self, silo: str) -> dict[str, bytes]:
+        """Return the seeds that the silo sealed, by receiver."""
         return {piece.silo: piece.data for piece in decode(sums_pb2.Pieces, self.body_said(Round.SHARE, silo)).pieces}
 
     def opened(self, sender: str, receiver: str) -> bytes:
-        """The letter's content, with the receiver's own key."""
+        """Return the seed, unsealed with the receiver's own key."""
         memory = decode(masked_pb2.MaskedSiloState, self.states[Round.SHARE][receiver])
         (advertised,) = (piece.data for piece in memory.advertised if piece.silo == sender)
         context = self.session.bind("letter", sender.encode(), receiver.encode())
-        letter = self.letters(sender)[receiver]
+        sealed = self.sealed_seeds(sender)[receiver]
         return ChannelKey(memory.channel_key).unseal(
-            decode(masked_pb2.Advertisement, advertised).keys[0], letter, context
+            decode(masked_pb2.Advertisement, advertised).keys[0], sealed, context
         )
 
     def mask(self, seed: bytes) -> NDArray[np.int64]:
@@ -72,7 +72,7 @@ class TestTheSum:
         for silo in parties.roster:
             assert len(parties.body_said(Round.ADD, silo)) == 4096 * bits // 8
 
-    def test_costs_a_silo_one_vector_and_small_letters(self) -> None:
+    def test_costs_a_silo_one_vector_and_small_sealed_seeds(self) -> None:
         """Shares that travelled as vectors would take n of them, of 64 bits an entry."""
         parties = Parties(6, domain=IntegerDomain(6400, 2**20))
         parties.run()
@@ -82,13 +82,13 @@ class TestTheSum:
         assert max(sent) < 1.05 * vector  # and not 6 * 6400 * 8
 
     @pytest.mark.parametrize("count", [3, 6])
-    def test_letters_carry_a_seed_and_a_seal_however_long_the_vector_is(self, count: int) -> None:
+    def test_what_is_sealed_is_as_long_as_a_seed_however_long_the_vector_is(self, count: int) -> None:
         parties = Parties(count, domain=IntegerDomain(3000, 2**20))
         parties.run()
         for silo in parties.roster:
-            letters = parties.letters(silo)
-            assert set(letters) == set(parties.roster) - {silo}
-            assert {len(letter) for letter in letters.values()} == {32 + 28}
+            sealed = parties.sealed_seeds(silo)
+            assert set(sealed) == set(parties.roster) - {silo}
+            assert {len(one) for one in sealed.values()} == {32 + 28}
 
 
 class TestASilentSilo:
@@ -171,7 +171,7 @@ class TestWhatAnyoneLearns:
         parties = Parties()
         parties.run()
         for sender in parties.roster:
-            for receiver in parties.letters(sender):
+            for receiver in parties.sealed_seeds(sender):
                 assert parties.opened(sender, receiver) not in parties.carried
 
 
@@ -185,15 +185,15 @@ class TestAReplyThatTheAggregatorRefuses:
     @pytest.mark.parametrize(
         "names", [("east", "south"), ("east", "south", "west", "north"), ("east", "south", "hill")]
     )
-    def test_because_letters_are_missing_or_for_nobody(self, names: tuple[str, ...]) -> None:
-        letters = sums_pb2.Pieces(pieces=[sums_pb2.Piece(silo=name, data=bytes(60)) for name in names])
-        self.refuse(Round.SHARE, letters.SerializeToString(), ProtocolError)
+    def test_because_sealed_seeds_are_missing_or_for_nobody(self, names: tuple[str, ...]) -> None:
+        sealed = sums_pb2.Pieces(pieces=[sums_pb2.Piece(silo=name, data=bytes(60)) for name in names])
+        self.refuse(Round.SHARE, sealed.SerializeToString(), ProtocolError)
 
     @pytest.mark.parametrize("size", [0, 59, 61, 200])
-    def test_because_a_letter_has_another_size(self, size: int) -> None:
+    def test_because_a_sealed_seed_has_another_size(self, size: int) -> None:
         pieces = [sums_pb2.Piece(silo=name, data=bytes(60)) for name in ("east", "south")]
-        letters = sums_pb2.Pieces(pieces=[*pieces, sums_pb2.Piece(silo="west", data=bytes(size))])
-        self.refuse(Round.SHARE, letters.SerializeToString(), MessageError)
+        sealed = sums_pb2.Pieces(pieces=[*pieces, sums_pb2.Piece(silo="west", data=bytes(size))])
+        self.refuse(Round.SHARE, sealed.SerializeToString(), MessageError)
 
 
 class TestAfterACrash:

@@ -56,7 +56,7 @@ def test_a_key_that_was_altered_on_its_way_is_refused(which: int, byte: int) -> 
 
 
 def test_two_keys_that_changed_places_are_refused() -> None:
-    """Else masks would be made with the key of the letters."""
+    """Else masks would be made with the key that messages are sealed for."""
     data = altered(advertised("north", *KEYS["north"]), keys=KEYS["north"][::-1])
     with pytest.raises(SignatureInvalid):
         check_advertisements(SESSION, {"north": data}, keys=2)
@@ -70,7 +70,7 @@ def test_keys_without_their_silos_signature_are_refused(signature: bytes) -> Non
 
 
 def test_keys_that_somebody_else_signed_in_a_silos_name_are_refused() -> None:
-    """What an aggregator would do that wants to read the letters."""
+    """What an aggregator would do that wants to read sealed messages."""
     forged = advertise(SESSION, Identity.create("north"), KEYS["north"])
     with pytest.raises(SignatureInvalid):
         check_advertisements(SESSION, {"north": forged}, keys=2)
@@ -111,7 +111,7 @@ def test_a_key_that_two_silos_advertise_is_refused(which: int) -> None:
 
 
 def test_one_key_for_both_purposes_is_refused() -> None:
-    """Shares of the one are handed out to open masks; letters would open with them too."""
+    """Shares of the one are handed out to open masks; sealed messages would open with them too."""
     said = {"north": advertised("north", KEYS["north"][0], KEYS["north"][0])}
     with pytest.raises(WrongContributors):
         check_advertisements(SESSION, said, keys=2)

@@ -21,7 +21,7 @@ from siloseal.federation.sums.in_process import Hook
 from siloseal.federation.sums.masked.advertisement import advertise
 from siloseal.federation.sums.one_key.cipher import Key
 from siloseal.federation.sums.one_key.one_key_sum import OneKeySum, PaillierSum, StockCkksSum
-from siloseal.federation.sums.one_key.statements import Round, digest_of, letter_context, opening_statement
+from siloseal.federation.sums.one_key.statements import Round, digest_of, opening_statement, sealed_key_context
 from siloseal.federation.sums.sealing import ChannelKey
 from siloseal.federation.sums.session import IntegerDomain
 from siloseal.federation.transport.wire import masked_pb2, one_key_pb2, sums_pb2
@@ -197,7 +197,7 @@ class TestASealedKey:
             channel = ChannelKey.draw(SecureRandomness())
             north = decode(masked_pb2.Advertisement, parties.body_said(Round.ADVERTISE, "north"))
             private = PAILLIER.cipher(DOMAIN, 4).draw_key().private_bytes()
-            sealed = channel.seal(north.keys[0], private, letter_context(parties.session, "north"))
+            sealed = channel.seal(north.keys[0], private, sealed_key_context(parties.session, "north"))
             said = advertise(parties.session, mallory, [channel.public])
             return one_key_pb2.SealedKey(advertisement=said, sealed=sealed).SerializeToString()
 
@@ -210,11 +210,11 @@ class TestASealedKey:
 
         def reseal(body: bytes) -> bytes:
             """As a leader that lies would."""
-            letter = decode(one_key_pb2.SealedKey, body)
+            message = decode(one_key_pb2.SealedKey, body)
             north = decode(masked_pb2.Advertisement, parties.body_said(Round.ADVERTISE, "north"))
             west = ChannelKey(decode(one_key_pb2.OneKeySiloState, parties.states[Round.DRAW_KEY]["west"]).channel_key)
-            letter.sealed = west.seal(north.keys[0], private, letter_context(parties.session, "north"))
-            return letter.SerializeToString()
+            message.sealed = west.seal(north.keys[0], private, sealed_key_context(parties.session, "north"))
+            return message.SerializeToString()
 
         with pytest.raises((MessageError, SealBroken)):
             parties.run(tell=at(Round.UPLOAD, "north", reseal))

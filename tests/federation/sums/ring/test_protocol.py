@@ -71,8 +71,8 @@ class Parties(Recorded):
         number, before = (place or len(self.roster)) + 1, self.roster[place - 1]
         memory = decode(masked_pb2.MaskedSiloState, self.states[0][silo])
         context = self.session.bind("letter", before.encode(), silo.encode())
-        letter = ChannelKey(memory.channel_key).unseal(self.public(before), self.turn(number).total, context)
-        return self.ring.values(self.ring.unpack(letter))
+        packed = ChannelKey(memory.channel_key).unseal(self.public(before), self.turn(number).total, context)
+        return self.ring.values(self.ring.unpack(packed))
 
     def sent(self, silo: str) -> NDArray[np.int64]:
         """The total that it passed on, from what it knows itself: what it received or masked, and its vector."""
@@ -150,7 +150,7 @@ class TestWhatTheAggregatorLearns:
             assert parties.ring.pack(parties.ring.words(hidden))[:64] not in parties.carried
         assert parties.ring.pack(parties.ring.words(parties.total())) in parties.carried
 
-    def test_a_letter_opens_with_no_key_but_the_next_silos(self) -> None:
+    def test_a_sealed_total_opens_with_no_key_but_the_next_silos(self) -> None:
         parties = Parties()
         parties.run()
         context = parties.session.bind("letter", b"north", b"south")
@@ -159,12 +159,12 @@ class TestWhatTheAggregatorLearns:
             for silo in parties.roster
         }
         own["the aggregator"] = ChannelKey.draw(SeededRandomness(9))
-        letter = parties.turn(3).total
-        own.pop("south").unseal(parties.public("north"), letter, context)
+        sealed = parties.turn(3).total
+        own.pop("south").unseal(parties.public("north"), sealed, context)
         del own["north"]  # who sealed it
         for key in own.values():
             with pytest.raises(SealBroken):
-                key.unseal(parties.public("north"), letter, context)
+                key.unseal(parties.public("north"), sealed, context)
 
 
 class TestFewSilos:

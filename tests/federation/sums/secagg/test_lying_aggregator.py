@@ -90,7 +90,7 @@ class TestAboutKeys:
         refused(parties, victim, Round.SHARE, with_piece(told, two, copied), WrongContributors)
 
     @pytest.mark.parametrize("point", LOW_ORDER_POINTS, ids=lambda point: point.hex()[:8])
-    def test_a_low_order_point_to_seal_letters_for(self, parties: Parties, told: bytes, point: bytes) -> None:
+    def test_a_low_order_point_to_seal_shares_for(self, parties: Parties, told: bytes, point: bytes) -> None:
         victim, other = parties.roster[:2]
         weak = advertise(parties.session, parties.identities[other], [point, bytes(range(32))])
         refused(parties, victim, Round.SHARE, with_piece(told, other, weak), SealBroken)

@@ -189,7 +189,7 @@ class TestBadParameters:
             scheme.admit(RealDomain(10, 1.0), 100)
 
     @pytest.mark.parametrize("number", [Round.SHARE, Round.REVEAL])
-    def test_letters_and_shares_of_another_size_are_refused(self, parties_of: PartiesOf, number: Round) -> None:
+    def test_sealed_and_revealed_shares_of_another_size_are_refused(self, parties_of: PartiesOf, number: Round) -> None:
         parties = parties_of(4)
         requests = parties.run_until(number)
         name = parties.roster[0]
@@ -201,7 +201,7 @@ class TestBadParameters:
         with pytest.raises(MessageError):
             parties.aggregator.check(name, wrapped.SerializeToString())
 
-    def test_letters_to_others_than_the_neighbours_are_refused(self, parties_of: PartiesOf) -> None:
+    def test_shares_sealed_to_others_than_the_neighbours_are_refused(self, parties_of: PartiesOf) -> None:
         parties = parties_of(4)
         requests = parties.run_until(Round.SHARE)
         name = parties.roster[0]
