@@ -1,4 +1,4 @@
-"""What a secure sum tells whom, and what a silent silo does to it: one value on each scheme.
+"""Exposure: what a secure sum tells whom, and what a silent silo does to it, as one value on each scheme.
 
 This is the one place that says so. Documents, reports, config descriptions and error messages print these words, and
 the checks of a job ask these numbers. In the words, n is the number of silos that a sum asks, t its threshold.
@@ -11,7 +11,7 @@ from typing import assert_never
 
 
 class NoisedBy(StrEnum):
-    """Who adds the noise of a mechanism, and so who sees what without it."""
+    """The party that adds the noise of a mechanism, which decides who sees what without it."""
 
     NOBODY = "nobody"
     EACH_SILO = "each silo"
@@ -30,11 +30,11 @@ class Exposure:
     silo_learns: str
     """What a silo learns by itself."""
     colluders: str
-    """Which silos may tell the aggregator all they know; together they learn the sum of the other silos only."""
+    """The silos that may tell the aggregator all they know; together they learn the sum of the other silos only."""
     if_more_collude: str
     """What a larger coalition learns."""
     if_a_silo_is_silent: str
-    """What becomes of the sum."""
+    """What becomes of the sum when a silo falls silent."""
     assumes: str = ""
     """What the lines above rest on beyond genuine identity keys; empty if all parties may lie."""
     hides_contributions: bool
@@ -46,12 +46,12 @@ class Exposure:
     shows_silos_the_exact_sum: bool = False
     """Whether a silo sees the sum before the aggregator, which may be the one to noise it."""
     noised_by: NoisedBy = NoisedBy.NOBODY
-    """Who adds noise to what is summed, or to the sum."""
+    """The party that adds noise to what is summed, or to the sum."""
     baseline: bool = False
     """Whether the scheme is here to be compared with, and protects less than the others."""
 
     def rows(self, silos: int, fewest: int) -> dict[str, str]:
-        """The same for a sum that asks this many silos and needs the fewest of them, line by line."""
+        """Return the lines of the exposure for a sum that asks this many silos and needs `fewest` of them."""
         rows = {
             "the aggregator learns": self.aggregator_learns,
             "a silo learns": self.silo_learns,
@@ -62,7 +62,7 @@ class Exposure:
         return {**rows, "assumes": self.assumes} if self.assumes else rows
 
     def noised(self, by: NoisedBy) -> "Exposure":
-        """The exposure of the same sum with this noise."""
+        """Return the exposure of the same sum with this noise."""
         hidden, assumes = self.hides_contributions, self.assumes
         match by:
             case NoisedBy.NOBODY:
@@ -83,5 +83,5 @@ class Exposure:
 
 
 def nobody_may_collude(silos: int) -> int:
-    """No silo may tell the aggregator what it knows."""
+    """Always 0: no silo may tell the aggregator what it knows."""
     return 0

@@ -23,10 +23,10 @@ from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloS
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, Session, Vector
 
 MOST_PRECISION_BITS = 51
-"""Points up to 2^52 are whole numbers of double precision, in which entries are rounded."""
+"""Most precision bits. Points up to 2^52 are whole numbers of double precision, in which entries are rounded."""
 
 _BOUND_SLACK = 1 + 2.0**-23
-"""A domain lets entries pass its bound by rounding in single precision."""
+"""Factor by which a domain lets entries pass its bound, because single precision rounds."""
 
 _STRETCH = 2**15  # entries that are rounded together: a whole vector's temporaries cost more than the rounding
 
@@ -37,7 +37,7 @@ def grid_step(domain: RealDomain, precision_bits: int) -> float:
 
 
 def to_points(domain: RealDomain, vector: Vector, precision_bits: int) -> NDArray[np.int64]:
-    """The nearest point of each entry, from 0 to `largest_point`."""
+    """Return the nearest point of each entry, from 0 to `largest_point`."""
     points, step = np.empty(vector.shape, dtype=np.int64), grid_step(domain, precision_bits)
     for start in range(0, vector.size, _STRETCH):
         scaled = vector[start : start + _STRETCH] / step
@@ -49,7 +49,7 @@ def to_points(domain: RealDomain, vector: Vector, precision_bits: int) -> NDArra
 
 
 def largest_point(precision_bits: int) -> int:
-    """The last of the grid; `DomainError` for a grid that double precision cannot count."""
+    """Return the last point of the grid; `DomainError` for a grid that double precision cannot count."""
     if type(precision_bits) is not int or not 1 <= precision_bits <= MOST_PRECISION_BITS:
         raise DomainError(
             f"reals were to be rounded to {precision_bits!r} bits, expected a whole number, 1 to {MOST_PRECISION_BITS}"
@@ -60,7 +60,7 @@ def largest_point(precision_bits: int) -> int:
 def from_points(
     domain: RealDomain, total: NDArray[np.int64], contributors: int, precision_bits: int
 ) -> tuple[NDArray[np.float64], float]:
-    """What a total of points stands for, and the largest error of an entry."""
+    """Return the real total that a total of points stands for, and the largest error of an entry."""
     step = grid_step(domain, precision_bits)
     # Rounding to the grid, by half a step each; and a few roundings of double precision on the way.
     error_bound = contributors * (step / 2 + domain.bound * 2.0**-50)
@@ -76,7 +76,7 @@ class FixedPoint:
 
     @property
     def name(self) -> str:
-        """Part of the session's digest."""
+        """The mechanism's name, which is part of the session's digest."""
         return f"fixed_point(precision_bits={self.precision_bits})"
 
     def domain(self, outer: RealDomain, silos: int) -> IntegerDomain:
@@ -90,15 +90,15 @@ class FixedPoint:
         return IntegerDomain(outer.length, 2**bits)
 
     def grid(self, outer: RealDomain) -> float:
-        """The step."""
+        """The step of the grid."""
         return grid_step(outer, self.precision_bits)
 
     def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
-        """The points. Nothing here is random."""
+        """Return the points. Nothing here is random."""
         return to_points(_real(session), vector, self.precision_bits)
 
     def decode(self, total: Sum, session: Session, randomness: Randomness) -> Sum:
-        """Back to reals. A total beyond what its contributors can reach is no total of theirs."""
+        """Return the total as reals. A total beyond what its contributors can reach is refused."""
         count, points = len(total.contributors), np.asarray(total.total, dtype=np.int64)
         if points.max(initial=0) > count * largest_point(self.precision_bits):
             raise OpeningFailed(
@@ -109,11 +109,11 @@ class FixedPoint:
         return Sum(values, total.contributors, error_bound)
 
     def event(self, outer: RealDomain, honest: int) -> Event:
-        """Rounding protects nobody."""
+        """The event of rounding, which protects nobody."""
         raise UncountableEvent(f"{self.name} adds no noise, so that a release through it alone has no finite epsilon")
 
     def deviation(self, outer: RealDomain, contributors: int) -> float:
-        """Rounding only: at most half a step an entry."""
+        """Deviation of an entry by rounding alone: each silo is off by at most half a step."""
         return self.grid(outer) / 2 * math.sqrt(contributors)
 
 
@@ -126,17 +126,17 @@ class FixedPointSum:
 
     @property
     def name(self) -> str:
-        """Part of the session's digest, whatever the domain."""
+        """The scheme's name, which is part of the session's digest, whatever the domain."""
         return self._reals.name
 
     @property
     def exposure(self) -> Exposure:
-        """The integer sum's."""
+        """The exposure of the integer sum."""
         return self.integers.exposure
 
     @property
     def sums_modulo(self) -> bool:
-        """As the integer sum does."""
+        """Whether the integer sum shows totals modulo a power of two only."""
         return self.integers.sums_modulo
 
     def admit(self, domain: Domain, silos: int) -> None:

@@ -24,10 +24,10 @@ from siloseal.federation.sums.secure_sum import SecureSum, SiloSide, Sum
 from siloseal.federation.sums.session import Domain
 
 Hook = Callable[[int, str, bytes], bytes]
-"""Called with a round, a silo and a message on its way; returns the message that arrives."""
+"""Function that takes a round, a silo and a message on its way, and returns the message that arrives."""
 
 RandomnessOf = Callable[[str], Randomness]
-"""Randomness of the silo with this name."""
+"""Function that returns the randomness of the silo with this name."""
 
 
 def secure_randomness(silo: str) -> Randomness:
@@ -36,7 +36,7 @@ def secure_randomness(silo: str) -> Randomness:
 
 
 def unaltered(round: int, silo: str, message: bytes) -> bytes:
-    """The hook that changes nothing."""
+    """Return the message as it is: the hook that changes nothing."""
     return message
 
 
@@ -161,7 +161,7 @@ class InProcess:
 
     @property
     def result(self) -> Sum | None:
-        """The sum, once it is there."""
+        """The sum, once the last round is over."""
         return self._step if isinstance(self._step, Sum) else None
 
     @property
@@ -187,7 +187,7 @@ class InProcess:
     def answer(
         self, messages: Mapping[str, bytes], *, to_silo: Hook = unaltered, from_silo: Hook = unaltered
     ) -> dict[str, bytes]:
-        """The silos' replies to messages of the round that is under way."""
+        """Return the silos' replies to messages of the round that is under way."""
         replies = dict[str, bytes]()
         for silo, message in messages.items():
             arrived = to_silo(self.round + 1, silo, message)
@@ -206,7 +206,7 @@ class InProcess:
         from_silo: Hook = unaltered,
         checked: bool = True,
     ) -> None:
-        """One round: everyone who is asked answers, but for the silent, and the aggregator goes on with the replies.
+        """Run one round: all who are asked answer, but for the silent, and the aggregator goes on with the replies.
 
         An aggregator that does not check them adds whatever comes.
         """
@@ -222,7 +222,7 @@ class InProcess:
     def finish(
         self, drop: Mapping[str, int] | None = None, *, to_silo: Hook = unaltered, from_silo: Hook = unaltered
     ) -> InProcessSum:
-        """All rounds that are left. A silo in `drop` answers nothing from that round on."""
+        """Run all rounds that are left. A silo in `drop` answers nothing from that round on."""
         leaving = _checked_drop(drop or {}, self.session.roster)
         while (found := self.result) is None:
             silent = [silo for silo, first in leaving.items() if first <= self.round + 1]

@@ -1,4 +1,4 @@
-"""A session that one process agrees on alone, because it plays all parties: roster, keys, domain and quorum."""
+"""Session of a process that plays all parties, and so agrees alone on roster, keys, domain and quorum."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -24,14 +24,14 @@ def new_session(
     quorum: int | None = None,
     session_id: bytes | None = None,
 ) -> Session:
-    """A session between these silos. All must stay, unless a quorum says otherwise; its id is random unless given."""
+    """Return a session between these silos. All must stay, unless a quorum is given; its id is random unless given."""
     names, keys = tuple(identities), tuple(identity.public for identity in identities.values())
     drawn = SecureRandomness().bits(32) if session_id is None else session_id
     return Session(drawn, names, domain, scheme.name, len(names) if quorum is None else quorum, keys)
 
 
 def named_vectors(vectors: Vectors) -> Mapping[str, Vector]:
-    """The vectors by silo. A mapping is kept as it is, so that it may make vectors as they are needed."""
+    """Return the vectors by silo. A mapping is kept as it is, so that it may make vectors as they are needed."""
     if isinstance(vectors, Mapping):
         named = vectors
     else:
@@ -42,7 +42,7 @@ def named_vectors(vectors: Vectors) -> Mapping[str, Vector]:
 
 
 def inferred_domain(vectors: Mapping[str, Vector]) -> RealDomain:
-    """Real vectors as long as the first, with entries up to the largest magnitude that any has.
+    """Return the domain of real vectors as long as the first, with entries up to the largest magnitude of any.
 
     Where parties do not share a process they agree on a bound beforehand: this one tells something of the vectors.
     """

@@ -22,52 +22,52 @@ class NoisySum:
     mechanism: Mechanism
     inner: SecureSum
     at_aggregator: Randomness = field(default_factory=SecureRandomness, compare=False, repr=False)
-    """Of noise that the aggregator adds. Whoever may repeat a sum after a crash keeps the total that it gave."""
+    """Randomness of the aggregator's noise. Whoever may repeat a sum after a crash keeps the total that it gave."""
 
     @property
     def name(self) -> str:
-        """Both names: both are agreed."""
+        """The names of mechanism and inner sum: silos agree on both."""
         return f"{self.mechanism.name} over {self.inner.name}"
 
     @property
     def exposure(self) -> Exposure:
-        """The inner sum's, over what is noised by whom."""
+        """The inner sum's exposure, with who adds the noise."""
         return self.inner.exposure.noised(self.mechanism.noised_by)
 
     @property
     def sums_modulo(self) -> bool:
-        """As the inner sum does."""
+        """Whether the inner sum shows totals modulo a power of two only."""
         return self.inner.sums_modulo
 
     def admit(self, domain: Domain, silos: int) -> None:
-        """What the inner sum says of the noised domain."""
+        """Require that the inner sum admits the noised domain."""
         self.inner.admit(self.mechanism.domain(_real(domain), silos), silos)
 
     def fewest(self, silos: int) -> int:
-        """As many as the inner sum needs."""
+        """Number of silos that the inner sum needs."""
         return self.inner.fewest(silos)
 
     def grid(self, domain: Domain) -> float:
-        """The coarser one of the mechanism's and the inner sum's; neither depends on how many silos there are."""
+        """The coarser one of the mechanism's and the inner sum's grids; neither depends on how many silos there are."""
         outer = _real(domain)
         return max(self.mechanism.grid(outer), self.inner.grid(self.mechanism.domain(outer, 1)))
 
     def statistical_distance(self, domain: Domain, silos: int) -> float:
-        """The inner sum's."""
+        """The statistical distance of the inner sum."""
         return self.inner.statistical_distance(self.mechanism.domain(_real(domain), silos), silos)
 
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
-        """What the inner sum rests on; the mechanism's own noise is in the ledger."""
+        """Describe what the inner sum rests on; the mechanism's own noise is in the ledger."""
         return self.inner.describe(self.mechanism.domain(_real(domain), silos), silos)
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
-        """The inner side, over the noised vector. The ledger is charged by the caller, before this."""
+        """Return the inner side, over the noised vector. The ledger is charged by the caller, before this."""
         vector = _real(session.domain).check(contribution)
         encoded = self.mechanism.encode(vector, session, randomness)
         return self.inner.silo(self._inner_session(session), me, encoded, randomness)
 
     def aggregator(self, session: Session) -> AggregatorSide:
-        """The inner side, whose total is decoded."""
+        """Return the inner side, whose total is decoded."""
         inner = self.inner.aggregator(self._inner_session(session))
         return _DecodingAggregator(inner, self.mechanism, session, self.at_aggregator)
 

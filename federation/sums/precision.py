@@ -1,4 +1,4 @@
-"""How finely sums over integers carry reals: one field for all of them."""
+"""Precision of reals in sums over integers: one config field for all of them."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What the sides of all protocols with several rounds have in common: the order, the session, and the end.
+"""Parts that the sides of all protocols with several rounds share: the order, the session, and the end.
 
 A request of round r has number 2 r on the wire, its reply 2 r + 1. Whatever goes wrong inside a step ends the session
 for the silo: half a step must not be taken again. Only bytes that are no message of this session and round are refused
@@ -42,7 +42,7 @@ class SiloRounds(ABC):
     @property
     @abstractmethod
     def _steps(self) -> Mapping[int, Step]:
-        """What answers the body of each round that asks this silo, in order."""
+        """Functions that answer the body of each round that asks this silo, in order."""
 
     @abstractmethod
     def _drop(self) -> None:
@@ -77,15 +77,15 @@ class AggregatorRounds(ABC):
 
     @abstractmethod
     def _needed(self, number: int) -> int:
-        """How many must answer a round."""
+        """Number of silos that must answer a round."""
 
     @abstractmethod
     def _largest(self, number: int) -> int:
-        """The bytes of the largest reply that can be right: all of them would be kept and carried on."""
+        """Number of bytes of the largest reply that can be right: all of them would be kept and carried on."""
 
     @abstractmethod
     def _check(self, number: int, silo: str, body: bytes) -> None:
-        """All that can be seen from one silo's reply alone."""
+        """Check all that can be seen from one silo's reply alone."""
 
     @abstractmethod
     def _advance(self, number: int, replies: Bodies) -> Mapping[str, bytes] | Sum:
@@ -126,13 +126,13 @@ class AggregatorRounds(ABC):
         return self._round
 
     def _ask(self, number: int, bodies: Bodies) -> Mapping[str, bytes]:
-        """Silos that are told the same share the bytes: they can be large."""
+        """Return the requests of a round. Silos that hear the same share the bytes: they can be large."""
         self._round, self._asked = number, tuple(sorted(bodies))
         wrapped = {body: wrap(self._session, round=2 * number, body=body) for body in set(bodies.values())}
         return {silo: wrapped[body] for silo, body in bodies.items()}
 
     def _relay(self, number: int, said: Bodies) -> Mapping[str, bytes]:
-        """Everyone hears what everyone said. The silos check it and do not rely on us."""
+        """Tell everyone what everyone said. The silos check it and do not rely on us."""
         return self._ask(number, dict.fromkeys(said, pieces(said)))
 
     def _bodies(self, number: int, replies: Bodies) -> dict[str, bytes]:
@@ -143,23 +143,23 @@ class AggregatorRounds(ABC):
 
 
 def require_empty(body: bytes) -> None:
-    """The first request asks, and says nothing."""
+    """Require an empty body: the first request asks, and says nothing."""
     if body:
         raise MessageError(f"the first request carries nothing, but {len(body)} bytes came with it")
 
 
 def pieces(said: Mapping[str, bytes]) -> bytes:
-    """What several silos said, to be carried to others."""
+    """Return what several silos said as one message, to be carried to others."""
     return pb.Pieces(pieces=[pb.Piece(silo=silo, data=said[silo]) for silo in sorted(said)]).SerializeToString()
 
 
 def read_pieces(body: bytes, *, known: Iterable[str], fewest: int) -> dict[str, bytes]:
-    """What came of `known` silos, each at most once, and of `fewest` at least."""
+    """Return the pieces by silo: of `known` silos only, each at most once, and at least `fewest`."""
     return named(decode(pb.Pieces, body).pieces, known=known, fewest=fewest)
 
 
 def named(listed: Iterable[pb.Piece], *, known: Iterable[str], fewest: int) -> dict[str, bytes]:
-    """Pieces by silo."""
+    """Return the pieces by silo."""
     said = [(piece.silo, piece.data) for piece in listed]
     names, allowed = [silo for silo, _ in said], set(known)
     if len(set(names)) != len(names):
@@ -174,7 +174,7 @@ def named(listed: Iterable[pb.Piece], *, known: Iterable[str], fewest: int) -> d
 
 
 def require_mine(said: Mapping[str, bytes], me: str, mine: bytes) -> None:
-    """What is told of us must be what we said: a sum without us, or with something else as ours, is not ours."""
+    """Require that what is passed on as ours is what we said: a sum without us, or with something else, is not ours."""
     if me not in said:
         raise WrongContributors(f"{me} is left out, although it took part up to here; it opens no sum without itself")
     if said[me] != mine:

@@ -32,7 +32,7 @@ class AgreementKey(Secret):
 
     @classmethod
     def draw(cls, randomness: Randomness) -> Self:
-        """A fresh key."""
+        """Draw a fresh key."""
         return cls(randomness.bits(32))
 
     def private_bytes(self) -> bytes:
@@ -40,12 +40,12 @@ class AgreementKey(Secret):
         return self._key.private_bytes_raw()
 
     def agree(self, other: bytes, context: bytes) -> bytes:
-        """32 bytes that only the owners of the two keys know, for this context only."""
+        """Return 32 bytes that only the owners of the two keys know, for this context only."""
         self.meet(other)
         return HKDF(SHA256(), 32, salt=None, info=context).derive(self._shared[other])
 
     def meet(self, other: bytes) -> None:
-        """`SealBroken` unless the other's public key is one to agree with."""
+        """Raise `SealBroken` unless the other's public key is one to agree with."""
         if other not in self._shared:
             try:
                 self._shared[other] = self._key.exchange(X25519PublicKey.from_public_bytes(other))

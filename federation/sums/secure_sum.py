@@ -30,13 +30,13 @@ class SiloSide(Protocol):
     """One silo's part in one session."""
 
     def answer(self, message: bytes) -> bytes:
-        """The reply to the next message; any other message is refused with a typed error."""
+        """Return the reply to the next message; any other message is refused with a typed error."""
 
     def forget(self) -> None:
         """Drop every secret. Nothing can be answered after this."""
 
     def state(self) -> bytes:
-        """What must be kept to go on after a crash; the silo's own, and as secret as what it protects."""
+        """Return what the silo must keep to go on after a crash. It is as secret as the vector that it protects."""
 
     def restore(self, state: bytes) -> None:
         """Take the session up where `state` was taken."""
@@ -46,21 +46,21 @@ class AggregatorSide(Protocol):
     """The aggregator's part in one session. It holds no secret."""
 
     def open(self) -> Mapping[str, bytes]:
-        """The first message to each silo of the roster."""
+        """Return the first message to each silo of the roster."""
 
     @property
     def fewest(self) -> int:
-        """How many replies the messages that are out need at least."""
+        """Fewest replies that the messages that are out need."""
 
     @property
     def largest(self) -> int:
         """Bytes of the largest reply that can be right for the messages that are out; nobody reads a longer one."""
 
     def check(self, silo: str, reply: bytes) -> None:
-        """A typed error for a reply that cannot be right, so that it is refused when it comes in, and not added."""
+        """Raise a typed error for a reply that cannot be right: it is refused when it comes in, and not added."""
 
     def advance(self, replies: Mapping[str, bytes]) -> Mapping[str, bytes] | Sum:
-        """The next messages, or the sum, from replies that passed `check`. Silos without one count as silent."""
+        """Return the next messages, or the sum, from replies that passed `check`. Silos without one count as silent."""
 
 
 class SecureSum(Protocol):
@@ -82,25 +82,25 @@ class SecureSum(Protocol):
         """
 
     def admit(self, domain: Domain, silos: int) -> None:
-        """`DomainError` where the scheme cannot carry sums of this many silos over this domain."""
+        """Raise `DomainError` if the scheme cannot carry sums of this many silos over this domain."""
 
     def fewest(self, silos: int) -> int:
-        """How many of these silos must stay to the end for the sum to open."""
+        """Return how many of these silos must stay to the end for the sum to open."""
 
     def grid(self, domain: Domain) -> float:
-        """The distance of the points that entries are rounded to; 0 where rounding is relative to the entry."""
+        """Return the distance of the points that entries are rounded to; 0 where rounding is relative to the entry."""
 
     def statistical_distance(self, domain: Domain, silos: int) -> float:
-        """With this probability at most a session tells more than its sum, whatever is computed; 0 for none.
+        """Return the largest probability that a session tells more than its sum, whatever is computed; 0 for none.
 
         It is a session's: over several sums it adds up. What rests on computations being hard is not counted.
         """
 
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
-        """What the protection of such a sum rests on, for the report."""
+        """Describe what the protection of such a sum rests on, for the report."""
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
-        """The side of silo `me`, which contributes this vector."""
+        """Return the side of silo `me`, which contributes this vector."""
 
     def aggregator(self, session: Session) -> AggregatorSide:
-        """The aggregator's side."""
+        """Return the aggregator's side."""

@@ -1,4 +1,4 @@
-"""What all parties of one secure sum agree on before its first message."""
+"""The session of a secure sum: what all parties agree on before the first message."""
 
 import hashlib
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class RealDomain:
     bound: float
 
     def check(self, vector: Vector) -> NDArray[np.float64]:
-        """The vector as this domain's, or `DomainError`."""
+        """Return the vector as this domain's, or raise `DomainError`."""
         if vector.shape != (self.length,):
             raise DomainError(f"a contribution has shape {vector.shape}, but the session agreed on ({self.length},)")
         entries = np.asarray(vector, dtype=np.float64)
@@ -45,7 +45,7 @@ class IntegerDomain:
     modulus: int
 
     def check(self, vector: Vector) -> NDArray[np.int64]:
-        """The vector as this domain's, or `DomainError`."""
+        """Return the vector as this domain's, or raise `DomainError`."""
         if vector.shape != (self.length,) or vector.dtype != np.int64:
             raise DomainError(
                 f"a contribution is {vector.dtype} of shape {vector.shape}, "
@@ -102,23 +102,23 @@ class Session:
         return hashlib.sha256(self.to_wire().SerializeToString(deterministic=True)).digest()
 
     def bind(self, label: str, *parts: bytes) -> bytes:
-        """SHA-256 of a statement that holds in this session only. Lengths go in: no two statements look alike."""
+        """Return the SHA-256 of a statement in this session only. Lengths go in: no two statements look alike."""
         digest = hashlib.sha256(self.digest)
         for part in (label.encode(), *parts):
             digest.update(len(part).to_bytes(8, "little") + part)
         return digest.digest()
 
     def identity(self, silo: str) -> bytes:
-        """Its public identity key."""
+        """Return the public identity key of the silo."""
         return self.identities[self.places[silo]]
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """Of the silos on the roster."""
+        """Place of each silo on the roster."""
         return {silo: place for place, silo in enumerate(self.roster)}
 
     def to_wire(self) -> pb.SumSession:
-        """As a message."""
+        """Return the session as a message."""
         wire = pb.SumSession(
             id=self.id,
             roster=self.roster,
@@ -136,7 +136,7 @@ class Session:
 
     @classmethod
     def from_wire(cls, wire: pb.SumSession) -> "Session":
-        """From a message that may be hostile: everything is checked again."""
+        """Read the session from a message that may be hostile: everything is checked again."""
         domain: Domain
         match wire.WhichOneof("domain"):
             case "real":

@@ -14,13 +14,13 @@ KEY_FIELD = 2**255 - 19
 
 
 def split(secret: int, points: list[int], threshold: int, randomness: Randomness, *, prime: int) -> dict[int, int]:
-    """The values, at these points, of a random polynomial of degree t - 1 that is the secret at 0."""
+    """Return the values, at these points, of a random polynomial of degree t - 1 that is the secret at 0."""
     coefficients = [secret, *(uniform(randomness, prime) for _ in range(threshold - 1))]
     return {point: evaluate(coefficients, point, prime=prime) for point in points}
 
 
 def evaluate(coefficients: list[int], point: int, *, prime: int) -> int:
-    """The polynomial with these coefficients, lowest first, at a point other than the secret's own."""
+    """Evaluate the polynomial with these coefficients, lowest first, at a point other than the secret's own."""
     if point % prime == 0:
         raise OpeningFailed("a share at point 0 would be the secret itself; points begin at 1")
     value = 0
@@ -30,7 +30,7 @@ def evaluate(coefficients: list[int], point: int, *, prime: int) -> int:
 
 
 def join(shares: Mapping[int, int], threshold: int, *, prime: int) -> int:
-    """The secret, by interpolation at 0 from the first t shares; `QuorumLost` if there are fewer."""
+    """Return the secret, by interpolation at 0 from the first t shares; `QuorumLost` if there are fewer."""
     if len(shares) < threshold:
         raise QuorumLost(f"{len(shares)} shares of a secret came together, {threshold} are needed")
     if 0 in shares:
@@ -40,7 +40,7 @@ def join(shares: Mapping[int, int], threshold: int, *, prime: int) -> int:
 
 
 def recover(shares: Mapping[int, int], threshold: int, is_right: Callable[[int], bool], *, prime: int) -> int | None:
-    """The secret that `is_right` knows again, or None; one false share among more than t does no harm."""
+    """Return the secret that `is_right` accepts, or None; one false share among more than t does no harm."""
     points = sorted(shares)
     for start in range(len(points)):
         chosen = (points[start:] + points[:start])[:threshold]
@@ -51,7 +51,7 @@ def recover(shares: Mapping[int, int], threshold: int, is_right: Callable[[int],
 
 @lru_cache(maxsize=256)
 def _weights(points: tuple[int, ...], prime: int) -> tuple[int, ...]:
-    """Of each point's value in the value at 0 (Lagrange). Silos that answer together are often the same."""
+    """Weight of each point's value in the value at 0 (Lagrange). Silos that answer together are often the same."""
     weights = list[int]()
     for point in points:
         numerator = denominator = 1
@@ -64,7 +64,7 @@ def _weights(points: tuple[int, ...], prime: int) -> tuple[int, ...]:
 
 
 def uniform(randomness: Randomness, prime: int) -> int:
-    """Uniform below the prime, by rejection."""
+    """Draw a number uniformly below the prime, by rejection."""
     bits = prime.bit_length()
     while True:
         drawn = int.from_bytes(randomness.bits(-(-bits // 8)), "little") & ((1 << bits) - 1)

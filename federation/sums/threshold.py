@@ -1,4 +1,4 @@
-"""How many silos recover what a silent one left, and which silos may therefore collude."""
+"""Threshold of silos that recover what a silent one left, and the number that may therefore collude."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from siloseal.federation.sums.exposure import Exposure
 
 
 def recovery_threshold(silos: int, asked: int | None) -> int:
-    """As asked for, or two thirds and one. Above half, so that no two groups can answer differently."""
+    """Return the threshold: as asked for, or two thirds and one. Above half, no two groups can answer differently."""
     threshold = 2 * silos // 3 + 1 if asked is None else asked
     if silos < 2:
         raise DomainError("a sum of one silo hides nothing; take two silos or more, or `kind: plain`")
@@ -19,7 +19,7 @@ def recovery_threshold(silos: int, asked: int | None) -> int:
 
 
 def may_pool(silos: int, threshold: int) -> int:
-    """Number of silos that may pool what they know with an aggregator that lies, and learn the sum of the others only.
+    """Number of silos that may pool what they know with a lying aggregator, and learn the sum of the others only.
 
     An aggregator that tells two groups different things needs t answers of each; c silos on its side answer both.
     Honest silos answer once, so it gets both only with n - c + 2 c >= 2 t.
@@ -28,7 +28,7 @@ def may_pool(silos: int, threshold: int) -> int:
 
 
 def threshold_exposure(threshold: Callable[[int], int]) -> Exposure:
-    """The exposure of a sum whose silos reveal once t of them have signed one list."""
+    """Return the exposure of a sum whose silos reveal once t of them have signed one list."""
     return Exposure(
         aggregator_learns="the sum",
         silo_learns="nothing",

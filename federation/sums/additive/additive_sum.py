@@ -25,7 +25,7 @@ from siloseal.federation.sums.session import Domain, Session, Vector
 
 @dataclass(frozen=True)
 class AdditiveSum:
-    """See the module's text."""
+    """Additive sharing over Z_{2^64}. See the module's text."""
 
     name: ClassVar[str] = "additive"
     exposure: ClassVar[Exposure] = Exposure(
@@ -40,35 +40,35 @@ class AdditiveSum:
     sums_modulo: ClassVar[bool] = True
 
     def admit(self, domain: Domain, silos: int) -> None:
-        """At least two silos, and a modulus that holds their sum."""
+        """Require at least two silos, and a modulus that holds their sum."""
         self.fewest(silos)
         require_integers(domain, silos)
 
     def fewest(self, silos: int) -> int:
-        """All of them: each holds a share of every vector."""
+        """Number of all silos: each holds a share of every vector."""
         if silos < 2:
             raise DomainError("a sum of one silo hides nothing; take two silos or more, or `kind: plain`")
         return silos
 
     def grid(self, domain: Domain) -> float:
-        """Integers are exact."""
+        """Always 0: integers are exact."""
         return 0.0
 
     def statistical_distance(self, domain: Domain, silos: int) -> float:
-        """None: shares are uniform."""
+        """Always 0: shares are uniform."""
         return 0.0
 
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
-        """What a sum rests on."""
+        """Describe what a sum rests on."""
         return {
             "shares": f"{silos} of each vector over Z_2^64; a seed of 32 bytes travels for all but the silo's own, and "
             f"{shared_ring(domain, silos).bits} bits an entry for the silo's part of the sum",
         }
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
-        """The side of the silo with this identity."""
+        """Return the side of the silo with this identity."""
         return AdditiveSilo(session, me, contribution, randomness)
 
     def aggregator(self, session: Session) -> AggregatorSide:
-        """The aggregator's side."""
+        """Return the aggregator's side."""
         return AdditiveAggregator(session)

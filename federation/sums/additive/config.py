@@ -18,5 +18,5 @@ class AdditiveSumConfig(Section):
     precision_bits: PrecisionBits = 28
 
     def build(self) -> SecureSum:
-        """The scheme."""
+        """Build the scheme."""
         return FixedPointSum(AdditiveSum(), self.precision_bits)

@@ -26,12 +26,12 @@ class Round(IntEnum):
 
 
 def shared_ring(domain: Domain, silos: int) -> WordRing:
-    """Words of 64 bits, of which those travel that the sum needs: the others would tell more than the sum."""
+    """Words of 64 bits. Only the bits that the sum needs travel: the others would tell more than the sum."""
     return WordRing(domain.length, ring_for(domain, silos).bits, wide=True)
 
 
 class AdditiveSilo(MaskedSilo):
-    """One silo's part."""
+    """One silo's part in additive sharing."""
 
     def __init__(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> None:
         ring = shared_ring(session.domain, len(session.roster))

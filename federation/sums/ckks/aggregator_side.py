@@ -20,11 +20,11 @@ from siloseal.federation.transport.wire import ckks_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 
 _SIGNED_BYTES = 128
-"""More than a signature takes, and the framing of what it signs."""
+"""Number of bytes that suffice for a signature and the framing of what it signs."""
 
 
 class CkksAggregator(SecAggAggregator):
-    """See the module's text."""
+    """The aggregator's side. See the module's text."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting.session, setting.plan)
@@ -76,7 +76,7 @@ class CkksAggregator(SecAggAggregator):
             np.minimum(total, total - prime, out=total)
 
     def _unmask(self, replies: Bodies) -> Sum:
-        """The key of the sum, then the sum."""
+        """Compute the key of the sum, then the sum."""
         half, count = 2 ** (self._parameters.key_bits - 1), len(self._survivors)
         reduced = self._plan.ring.values(self._unmasked(replies))
         key = (reduced + half) % (2 * half) - half  # its entries are small, and of either sign

@@ -33,7 +33,7 @@ from siloseal.federation.sums.threshold import recovery_threshold, threshold_exp
 
 @dataclass(frozen=True)
 class CkksSum:
-    """See the module's text."""
+    """CKKS under an additively shared key. See the module's text."""
 
     precision_bits: int = 28
     threshold: int | None = None
@@ -41,39 +41,39 @@ class CkksSum:
 
     @property
     def exposure(self) -> Exposure:
-        """SecAgg's, whose masks hide the key shares: the key of the sum opens nothing else."""
+        """The exposure of SecAgg, whose masks hide the key shares: the key of the sum opens nothing else."""
         return threshold_exposure(self.fewest)
 
     @property
     def name(self) -> str:
-        """Part of the session's digest."""
+        """The scheme's name, which is part of the session's digest."""
         return f"ckks(precision_bits={self.precision_bits}, threshold={self.threshold or 'two thirds'})"
 
     def admit(self, domain: Domain, silos: int) -> None:
-        """At least two silos, a threshold above half of them, and room for their sum."""
+        """Require at least two silos, a threshold above half of them, and room for their sum."""
         self.fewest(silos)
         self.parameters(domain, silos)
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
-        """The side of the silo with this identity."""
+        """Return the side of the silo with this identity."""
         from siloseal.federation.sums.ckks.silo_side import CkksSilo  # imports SEAL
 
         return CkksSilo(self.setting(session), me, contribution, randomness)
 
     def aggregator(self, session: Session) -> AggregatorSide:
-        """The aggregator's side."""
+        """Return the aggregator's side."""
         from siloseal.federation.sums.ckks.aggregator_side import CkksAggregator  # imports SEAL
 
         return CkksAggregator(self.setting(session))
 
     def setting(self, session: Session) -> Setting:
-        """What both sides compute from the session."""
+        """Return what both sides compute from the session."""
         parameters = self.parameters(session.domain, len(session.roster))
         words = WordRing(parameters.degree, parameters.key_bits)
         return Setting(session, parameters, self.precision_bits, SecAggSum(self.threshold).plan(session, words))
 
     def parameters(self, domain: Domain, silos: int) -> Parameters:
-        """All sizes; the same for everyone who computes them."""
+        """Derive all sizes; they are the same for everyone who computes them."""
         return derive(domain, silos, precision_bits=self.precision_bits)
 
     def grid(self, domain: Domain) -> float:
@@ -81,13 +81,13 @@ class CkksSum:
         return grid_step(domain, self.precision_bits) if isinstance(domain, RealDomain) else 0.0
 
     def statistical_distance(self, domain: Domain, silos: int) -> float:
-        """The tables', over everything that is drawn, and what the theorem on hints loses from silo to silo."""
+        """Distance of the sampling tables over all draws, plus what the theorem on hints loses from silo to silo."""
         sizes = self.parameters(domain, silos)
         drawn = silos * (sizes.degree + sizes.coefficients)
         return drawn * TABLE_ERROR + (silos - 1) * 2.0 ** (1 - HINT_BITS)
 
     def describe(self, domain: Domain, silos: int) -> dict[str, str]:
-        """What the security of a sum over this domain rests on."""
+        """Describe what the security of a sum over this domain rests on."""
         sizes, threshold = self.parameters(domain, silos), self.fewest(silos)
         rounded = f"{self.precision_bits} bits: an entry is rounded to multiples of {self.grid(domain):.2g}"
         return {
@@ -103,5 +103,5 @@ class CkksSum:
         }
 
     def fewest(self, silos: int) -> int:
-        """The threshold: so many reveal what removes the masks from the key of the sum."""
+        """The threshold: the number of silos that must reveal what removes the masks from the key of the sum."""
         return recovery_threshold(silos, self.threshold)

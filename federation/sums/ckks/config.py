@@ -24,5 +24,5 @@ class CkksSumConfig(Section):
     )
 
     def build(self) -> SecureSum:
-        """The scheme."""
+        """Build the scheme."""
         return CkksSum(self.precision_bits, self.threshold)

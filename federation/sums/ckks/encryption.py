@@ -1,4 +1,4 @@
-"""From a vector to a ciphertext under one silo's key share, and from a sum of ciphertexts back to a vector.
+"""Encryption of a vector under one silo's key share, and decryption of a sum of ciphertexts.
 
 Of silo i and group g, c = a_g s_i + e + m, where a_g is public and follows from the session. (c, -a_g) is a CKKS
 ciphertext under s_i; ciphertexts added up are one under the sum of the key shares.
@@ -33,18 +33,18 @@ class KeyShare(Secret):
 
     @classmethod
     def draw(cls, parameters: Parameters, randomness: Randomness) -> "KeyShare":
-        """A fresh share."""
+        """Draw a fresh share."""
         return cls(draw_short(randomness, parameters.degree))
 
     def reduced(self, bits: int) -> NDArray[np.int64]:
-        """The entries modulo 2^bits, to be masked and added up."""
+        """Return the entries modulo 2^bits, to be masked and added up."""
         entries: NDArray[np.int64] = self._unspent() % 2**bits
         return entries
 
     def encrypt(
         self, session: Session, parameters: Parameters, values: NDArray[np.integer], randomness: Randomness
     ) -> bytes:
-        """The ciphertext of these values. The share is spent before the ciphertext exists."""
+        """Encrypt these values. The share is spent before the ciphertext exists."""
         entries, self._entries = self._unspent(), None
         return _encrypt(session, parameters, entries, values, randomness)
 
@@ -79,7 +79,7 @@ def _encrypt(
 def open_sum(
     session: Session, parameters: Parameters, total: Residues, key: NDArray[np.int64], contributors: int
 ) -> NDArray[np.int64]:
-    """The values of the sum, from its coefficients (primes, coefficients) and the sum of its contributors' keys."""
+    """Decrypt the sum, from its coefficients (primes, coefficients) and the sum of its contributors' keys."""
     ring, scale = parameters.ring, crt_scale(parameters.ring.primes)
     negated = ring.evaluate(ring.small(-key[None]))[0]
     values = np.empty((parameters.values, parameters.coefficients), dtype=np.int64)
@@ -97,13 +97,13 @@ def open_sum(
 
 
 def common_polynomials(session: Session, parameters: Parameters, groups: range) -> Residues:
-    """a_g of these groups, evaluated: public, and nobody's choice, because they follow from the session's digest."""
+    """Return a_g of these groups, evaluated. They follow from the session's digest: public, and nobody's choice."""
     seeds = [session.bind("common polynomial", group.to_bytes(8, "little")) for group in groups]
     return np.stack([expand_uniform(parameters.ring, seed) for seed in seeds])
 
 
 def _batches(parameters: Parameters) -> Iterator[tuple[range, list[slice]]]:
-    """Groups that are worked on together, and which of all coefficients are each one's."""
+    """Yield groups that are worked on together, with the coefficients of each."""
     for first in range(0, parameters.groups, _BATCH):
         groups = range(first, min(first + _BATCH, parameters.groups))
         starts = [group * parameters.degree for group in groups]

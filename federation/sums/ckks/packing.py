@@ -1,4 +1,4 @@
-"""Values into coefficients and back, in mixed radix: see parameters.py for what a coefficient looks like."""
+"""Packing of values into coefficients, in mixed radix. See parameters.py for what a coefficient looks like."""
 
 from functools import lru_cache
 
@@ -16,7 +16,7 @@ _WIDEST_DIGIT = 18  # bits of what `residues_of` multiplies; a coefficient's dig
 
 
 def pack(parameters: Parameters, values: Values) -> Residues:
-    """Values, of shape (values, columns), as coefficients: residues of shape (primes, columns)."""
+    """Pack values, of shape (values, columns), into coefficients: residues of shape (primes, columns)."""
     count, bits = _digits_of_a_value(parameters)
     if count > 1:
         mask = values.dtype.type(2**bits - 1)
@@ -25,7 +25,7 @@ def pack(parameters: Parameters, values: Values) -> Residues:
 
 
 def unpack(parameters: Parameters, scaled: Residues, contributors: int) -> Values:
-    """The values of a sum, from its coefficients' residues times `crt_scale`: (values, columns)."""
+    """Return the values of a sum, from its coefficients' residues times `crt_scale`: (values, columns)."""
     digits = digits_of(scaled, parameters.ring.primes, plus=parameters.floor // 2)
     _divide(digits, parameters.floor)  # what is left over are the summed errors
     below, values = parameters.radix**parameters.values, np.empty((parameters.values, digits.shape[1]), dtype=np.int64)
@@ -58,7 +58,7 @@ def _divide(digits: Digits, divisor: int) -> Digits:
 
 
 def _digits_of_a_value(parameters: Parameters) -> tuple[int, int]:
-    """Into how many digits one silo's value is cut, and the bits of each."""
+    """Number of digits that one silo's value is cut into, and the bits of each."""
     width = parameters.largest.bit_length()
     count = -(-width // _WIDEST_DIGIT)
     return count, -(-width // count)
@@ -66,7 +66,7 @@ def _digits_of_a_value(parameters: Parameters) -> tuple[int, int]:
 
 @lru_cache(maxsize=32)
 def _weights(parameters: Parameters) -> Weights:
-    """What each digit of each value counts in a coefficient: first the lowest digits of all values."""
+    """Weight of each digit of each value in a coefficient: first the lowest digits of all values."""
     count, bits = _digits_of_a_value(parameters)
     if not fits_residues(bits, count * parameters.values):
         raise ValueError(f"{parameters.values} values of {count} digits of {bits} bits are too many for exact products")

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from siloseal.federation.sums.seal.ring import Ring
 
 TAIL_BITS = 40
-"""A session of honest silos fails to open with probability 2^-this at most, by errors and by key shares each."""
+"""Bits b such that a session of honest silos fails with probability 2^-b at most by errors, and by key shares."""
 
 WIDEST = 62
 """Bits of the largest total that 64-bit integers carry with a sign to spare."""
 
 COLUMNS = 64
-"""The number of coefficients is a multiple of this: so they are packed into words."""
+"""Divisor of the number of coefficients, so that they can be packed into words."""
 
 _WIDEST_RADIX = 40  # bits; divided by in machine words together with a digit of 16
 _WIDEST_PRIME, _FEWEST_BITS = 60, 40
@@ -53,14 +53,14 @@ class Parameters:
 
     @cached_property
     def radices(self) -> tuple[int, ...]:
-        """What a value of the sum is below, as factors that machine words can divide by."""
+        """Factors of a number above every value of the sum, each small enough for machine words to divide by."""
         below = self.silos * self.largest + 1
         low = max(0, below.bit_length() - _WIDEST_RADIX)
         return (2**low, -(-below // 2**low)) if low else (below,)
 
     @property
     def radix(self) -> int:
-        """The product of the radices: what a value counts more than the one below it."""
+        """The product of the radices: the weight of a value relative to the one below it."""
         return math.prod(self.radices)
 
     @property
@@ -75,7 +75,7 @@ class Parameters:
 
     @cached_property
     def floor(self) -> int:
-        """Numbers that the summed errors may take."""
+        """Number of values that the summed errors may take."""
         return 2 * largest_total(self.silos, self.coefficients, tail_bits=TAIL_BITS) + 1
 
     @cached_property
@@ -99,7 +99,7 @@ class Parameters:
 
     @property
     def key_bits(self) -> int:
-        """w: entries of the summed key share are told apart modulo 2^w."""
+        """Bits w of the modulus 2^w that the entries of key shares are summed in."""
         return int(2 * largest_total(self.silos, self.degree, tail_bits=TAIL_BITS) + 1).bit_length()
 
     @property
@@ -138,7 +138,7 @@ def derive(domain: Domain, silos: int, *, precision_bits: int) -> Parameters:
 
 
 def _require_domain(domain: Domain, silos: int, precision_bits: int) -> int:
-    """The largest value of one silo, if the sum of all of them is one to carry."""
+    """Return the largest value of one silo, if the scheme can carry the sum of all of them; else `DomainError`."""
     if domain.length < 1:
         raise DomainError(f"a CKKS sum carries vectors of one entry or more, found {domain}")
     largest = largest_value(domain, precision_bits)

@@ -1,4 +1,4 @@
-"""What the scheme draws: short polynomials for keys and errors, and the public polynomials that a seed stands for."""
+"""Sampling: short polynomials for keys and errors, and the public polynomials that are expanded from a seed."""
 
 import hashlib
 
@@ -15,12 +15,12 @@ _SPARE_WORDS = 64  # a word is rejected with probability below 2^-11: each prime
 
 
 def draw_short(randomness: Randomness, count: int) -> NDArray[np.int64]:
-    """`count` entries of a key or of errors: discrete Gaussian, within 2^-120 of it in total variation."""
+    """Draw `count` entries of a key or of errors: discrete Gaussian, within 2^-120 of it in total variation."""
     return discrete_gaussian(float(VARIANCE)).draw(count, randomness)
 
 
 def expand_uniform(ring: Ring, seed: bytes) -> Residues:
-    """The public polynomial that a seed stands for, evaluated, of shape (primes, degree)."""
+    """Expand a seed into its public polynomial, evaluated, of shape (primes, degree)."""
     rows = list[Residues]()
     for index, (prime, bits) in enumerate(zip(ring.primes, ring.prime_bits, strict=True)):
         stream = hashlib.shake_256(seed + bytes([index])).digest(8 * (ring.degree + _SPARE_WORDS))

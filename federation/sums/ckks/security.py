@@ -37,7 +37,7 @@ HARDNESS_DEVIATION = math.sqrt(VARIANCE) / 2
 """sigma_0: the standard deviation of the plain ring-LWE problem that security rests on, after the hints."""
 
 HINT_BITS = 128
-"""The hints cost an advantage of at most 2 epsilon, epsilon being 2 to the minus this."""
+"""Bits b of epsilon = 2^-b; the hints cost an advantage of at most 2 epsilon."""
 
 MODULUS_BITS = {4096: 91, 8192: 200, 16384: 420}
 """Bits of the largest modulus by degree."""
@@ -49,7 +49,7 @@ def smoothing_deviation(coordinates: int) -> float:
 
 
 def largest_total(silos: int, entries: int, *, tail_bits: int) -> int:
-    """What no entry of this many silos' keys, or errors, added up exceeds, but with probability 2^-tail_bits.
+    """Return what no entry of this many silos' summed keys, or errors, exceeds but with probability 2^-tail_bits.
 
     A discrete Gaussian is sub-Gaussian with its own variance as proxy, and so is a sum with the variances added up.
     """

@@ -1,4 +1,4 @@
-"""What both sides compute from a session alone: all sizes, and who masks key shares with whom."""
+"""The values that both sides compute from a session alone: all sizes, and who masks key shares with whom."""
 
 from dataclasses import dataclass
 
@@ -15,4 +15,4 @@ class Setting:
     parameters: Parameters
     precision_bits: int
     plan: Plan
-    """SecAgg's, over the entries of key shares."""
+    """SecAgg's plan, over the entries of key shares."""

@@ -20,7 +20,7 @@ from siloseal.federation.transport.wire import ckks_pb2 as pb
 
 
 class CkksSilo(SecAggSilo):
-    """See the module's text. The key share lives until the upload: a silo that is restored before it draws another."""
+    """One silo's side. The key share lives until the upload: a silo that is restored before it draws another."""
 
     def __init__(self, setting: Setting, me: Identity, contribution: Vector, randomness: Randomness) -> None:
         session, parameters = setting.session, setting.parameters

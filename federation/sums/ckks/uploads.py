@@ -1,4 +1,4 @@
-"""What a silo uploads is its own: signed by it, for one session, and like no other silo's."""
+"""Signed uploads: each silo signs its own for one session, and no two may be alike."""
 
 import hashlib
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ Fingerprints = Mapping[str, bytes]
 
 
 def sign_upload(session: Session, me: Identity, upload: pb.CkksUpload) -> bytes:
-    """The upload with its silo's signature."""
+    """Return the upload with its silo's signature."""
     upload.signature = me.sign(_statement(session, me.name, upload))
     return upload.SerializeToString()
 
 
 def require_own(session: Session, silo: str, upload: pb.CkksUpload) -> None:
-    """`UploadCopied` unless the silo signed just this in this session."""
+    """Raise `UploadCopied` unless the silo signed just this in this session."""
     try:
         check_signature(silo, session.identity(silo), upload.signature, _statement(session, silo, upload))
     except SignatureInvalid as error:
@@ -30,13 +30,13 @@ def require_own(session: Session, silo: str, upload: pb.CkksUpload) -> None:
 
 
 def fingerprints(upload: pb.CkksUpload) -> Fingerprints:
-    """Digests of the upload's parts."""
+    """Return the digests of the upload's parts."""
     parts = {"ciphertext": upload.ciphertext, "masked key": upload.masked_key}
     return {part: hashlib.sha256(data).digest() for part, data in parts.items()}
 
 
 def require_new(silo: str, mine: Fingerprints, others: Mapping[str, Fingerprints]) -> None:
-    """`UploadCopied` where another silo has sent the same ciphertext or masked key: two honest ones never agree."""
+    """Raise `UploadCopied` if another silo has sent the same ciphertext or masked key: two honest ones never agree."""
     for other, theirs in others.items():
         if other != silo and (same := [part for part in mine if mine[part] == theirs[part]]):
             raise UploadCopied(

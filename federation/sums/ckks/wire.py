@@ -11,12 +11,12 @@ from siloseal.federation.sums.seal.seal_codec import Residues
 
 
 def to_bytes(parameters: Parameters, coefficients: Residues) -> bytes:
-    """Coefficients of shape (primes, coefficients)."""
+    """Return coefficients of shape (primes, coefficients) as bytes."""
     return b"".join(ring.pack(row) for ring, row in zip(_rings(parameters), coefficients, strict=True))
 
 
 def rows(parameters: Parameters, data: bytes) -> Iterator[Residues]:
-    """The residues modulo one prime after the other, each checked."""
+    """Yield the residues modulo one prime after the other, each checked."""
     if len(data) != parameters.ciphertext_bytes:
         raise MessageError(f"a ciphertext came with {len(data)} bytes, expected {parameters.ciphertext_bytes}")
     start = 0

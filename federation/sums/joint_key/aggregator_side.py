@@ -36,7 +36,7 @@ from siloseal.federation.transport.wire.codec import decode
 
 
 class JointKeyAggregator(AggregatorRounds):
-    """See the module's text."""
+    """The aggregator's side. See the module's text."""
 
     def __init__(self, session: Session, *, parameters: Parameters, precision_bits: int, threshold: int) -> None:
         super().__init__(session)
@@ -81,7 +81,7 @@ class JointKeyAggregator(AggregatorRounds):
                 read_pieces(body, known=self._missing, fewest=len(self._missing))
 
     def _largest(self, number: int) -> int:
-        """The polynomials of the round, and beside them digests, signatures, and something sealed for each silo."""
+        """Bytes of the round's polynomials, and of digests, signatures and one sealed share for each silo."""
         ring, parameters = ring_of(self._parameters.degree), self._parameters
         whole, divided = polynomial_bytes(ring), polynomial_bytes(ring, divided=True)
         polynomials = {
@@ -107,7 +107,7 @@ class JointKeyAggregator(AggregatorRounds):
         check_polynomials(ring_of(self._parameters.degree), data, count, divided=divided)
 
     def _needed(self, number: int) -> int:
-        """Enough silos to recover the others; and before the opening the quorum, too."""
+        """Number of silos that can recover the others; before the opening at least the quorum."""
         return self._fewest if number < OPEN else self._threshold
 
     def _key_commitments(self, number: int, replies: Bodies) -> Mapping[str, bytes]:
@@ -155,11 +155,11 @@ class JointKeyAggregator(AggregatorRounds):
         return self._ask(number + 1, dict.fromkeys(sorted(replies), silence.SerializeToString()))
 
     def _confirmed(self, number: int, replies: Bodies) -> Mapping[str, bytes]:
-        """Everyone hears who confirms the list of silent silos."""
+        """Tell everyone who confirms the list of silent silos."""
         return self._relay(number + 1, self._bodies(number, replies))
 
     def _recovered(self, number: int, replies: Bodies) -> Sum:
-        """The missing silos' partial decryptions, from their seeds."""
+        """Compute the missing silos' partial decryptions from their seeds."""
         held = {
             holder: read_pieces(body, known=self._missing, fewest=len(self._missing))
             for holder, body in self._bodies(number, replies).items()

@@ -27,5 +27,5 @@ class JointKeyConfig(Section):
     )
 
     def build(self) -> SecureSum:
-        """The scheme."""
+        """Build the scheme."""
         return JointKeySum(self.precision_bits, self.statistical_distance_bits, self.threshold)

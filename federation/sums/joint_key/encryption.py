@@ -1,4 +1,4 @@
-"""From a vector to a ciphertext, and from opened sums back to a vector.
+"""Encryption of a vector under the joint key, and decoding of opened sums.
 
 One ciphertext carries several messages: the public key is several polynomials over one common a, and all messages of
 a group share the random u, and so one c1 (the packing of Peikert, Vaikuntanathan and Waters 2008). It rests on ring-LWE
@@ -24,7 +24,7 @@ _BATCH = 8  # messages that are decoded together
 def encrypt(
     parameters: Parameters, joint_key: Residues, common: Residues, values: NDArray[np.int64], randomness: Randomness
 ) -> pb.CiphertextUpload:
-    """c1 of every group, and c0 of every message, divided. One group after the other is in memory."""
+    """Return c1 of every group, and c0 of every message, divided. One group after the other is in memory."""
     ring = ring_of(parameters.degree)
     one_time = ring.evaluate(ring.small(draw_ternary(randomness, (parameters.groups, ring.degree))))
     errors = ring.small(draw_errors(randomness, (parameters.groups, ring.degree)))
@@ -41,7 +41,7 @@ def encrypt(
 
 
 def decode_sum(parameters: Parameters, opened: Residues, largest: int) -> NDArray[np.int64]:
-    """The values of the sum, from c0 plus everyone's partial decryptions."""
+    """Return the values of the sum, from c0 plus everyone's partial decryptions."""
     ring, scale = ring_of(parameters.degree), crt_scale(parameters.degree)
     values = [
         unpack(parameters, message, largest)

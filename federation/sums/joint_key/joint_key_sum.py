@@ -36,7 +36,7 @@ from siloseal.federation.sums.threshold import recovery_threshold, threshold_exp
 
 @dataclass(frozen=True)
 class JointKeySum:
-    """See the module's text."""
+    """CKKS under a joint public key. See the module's text."""
 
     precision_bits: int = 28
     statistical_distance_bits: int = 40
@@ -45,7 +45,7 @@ class JointKeySum:
 
     @property
     def exposure(self) -> Exposure:
-        """As for the other sums with a threshold, if silos follow the protocol."""
+        """The exposure of the other sums with a threshold, if silos follow the protocol."""
         return replace(
             threshold_exposure(self.fewest),
             colluders="2t - n - 1, and n - 2 at most, if they follow the protocol",
@@ -56,17 +56,17 @@ class JointKeySum:
 
     @property
     def name(self) -> str:
-        """Part of the session's digest."""
+        """The scheme's name, which is part of the session's digest."""
         sizes = f"precision_bits={self.precision_bits}, statistical_distance_bits={self.statistical_distance_bits}"
         return f"ckks_joint_key({sizes}, threshold={self.threshold or 'two thirds'})"
 
     def admit(self, domain: Domain, silos: int) -> None:
-        """At least two silos, a threshold above half of them, and room for their sum."""
+        """Require at least two silos, a threshold above half of them, and room for their sum."""
         self.fewest(silos)
         self.parameters(domain, silos)
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
-        """The side of the silo with this identity."""
+        """Return the side of the silo with this identity."""
         from siloseal.federation.sums.joint_key.silo_side import JointKeySilo  # imports SEAL
 
         return JointKeySilo(
@@ -80,7 +80,7 @@ class JointKeySum:
         )
 
     def aggregator(self, session: Session) -> AggregatorSide:
-        """The aggregator's side."""
+        """Return the aggregator's side."""
         from siloseal.federation.sums.joint_key.aggregator_side import JointKeyAggregator  # imports SEAL
 
         return JointKeyAggregator(
@@ -91,7 +91,7 @@ class JointKeySum:
         )
 
     def parameters(self, domain: Domain, silos: int) -> Parameters:
-        """All sizes; the same for everyone who computes them."""
+        """Derive all sizes; they are the same for everyone who computes them."""
         return derive(domain, silos, precision_bits=self.precision_bits, distance_bits=self.statistical_distance_bits)
 
     def grid(self, domain: Domain) -> float:
@@ -99,11 +99,11 @@ class JointKeySum:
         return grid_step(domain, self.precision_bits) if isinstance(domain, RealDomain) else 0.0
 
     def statistical_distance(self, domain: Domain, silos: int) -> float:
-        """The flooding's, over one opening."""
+        """The statistical distance that flooding leaves, over one opening."""
         return self.parameters(domain, silos).statistical_distance
 
     def describe(self, domain: Domain, silos: int) -> dict[str, str]:
-        """What the security of a sum over this domain rests on."""
+        """Describe what the security of a sum over this domain rests on."""
         sizes, threshold = self.parameters(domain, silos), self.fewest(silos)
         noise = f"2^{math.log2(sizes.noise_bound):.1f}"
         rounded = f"{self.precision_bits} bits: an entry is rounded to multiples of {self.grid(domain):.2g}"
@@ -118,5 +118,5 @@ class JointKeySum:
         }
 
     def fewest(self, silos: int) -> int:
-        """The threshold: so many recover the key shares of the others."""
+        """The threshold: the number of silos that recover the key shares of the others."""
         return recovery_threshold(silos, self.threshold)

@@ -31,45 +31,45 @@ class SecretShare(Secret):
 
     @classmethod
     def draw(cls, randomness: Randomness) -> "SecretShare":
-        """A fresh share."""
+        """Draw a fresh share."""
         return cls(randomness.bits(SEED_BYTES))
 
     @property
     def seed(self) -> bytes:
-        """For splitting it among the peers, and for the silo's own state."""
+        """Return the seed, for splitting it among the peers and for the silo's own state."""
         if self._seed is None:
             raise ShareReused("this key share has served one sum already; a second answer would leak the key")
         return self._seed
 
     @property
     def spent(self) -> bool:
-        """Whether it has served."""
+        """Whether the share has opened a sum."""
         return self._seed is None
 
     def public_share(self, parameters: Parameters, common: Residues, randomness: Randomness) -> Residues:
-        """b_i = a s_i + e_i for each key polynomial, evaluated."""
+        """Compute b_i = a s_i + e_i for each key polynomial, evaluated."""
         ring = ring_of(parameters.degree)
         errors = ring.small(draw_errors(randomness, (parameters.keys, parameters.degree)))
         return ring.multiply_add(ring.evaluate(ring.small(_polynomials(self.seed, parameters))), common, errors)
 
     def partial_decrypt(self, parameters: Parameters, c1: Residues, randomness: Randomness) -> Residues:
-        """Flooding minus c1 s_i for each message, divided. The share is spent before the answer exists."""
+        """Compute flooding - c1 s_i for each message, divided. The share is spent before the answer exists."""
         seed, self._seed = self.seed, None
         flooding = draw_flooding(parameters, randomness, parameters.messages)
         return _minus_products(parameters, _polynomials(seed, parameters), c1, flooding)
 
     def decrypt_for_missing(self, parameters: Parameters, c1: Residues) -> Residues:
-        """The same without flooding, by whoever recovered the seed: there is nothing to hide from who knows it."""
+        """Compute -c1 s_i without flooding, for whoever recovered the seed: nothing is left to hide from them."""
         return _minus_products(parameters, _polynomials(self.seed, parameters), c1, None)
 
 
 def seed_digest(seed: bytes) -> bytes:
-    """Tells a recovered seed from another, and nothing about it: it has 512 random bits."""
+    """Digest that tells a recovered seed from another, and nothing about it: a seed has 512 random bits."""
     return hashlib.sha256(b"siloseal seed" + seed).digest()
 
 
 def common_polynomial(session: Session, parameters: Parameters) -> Residues:
-    """a: public, and nobody's choice, because it follows from the session's digest."""
+    """The polynomial a, which follows from the session's digest: public, and nobody's choice."""
     return expand_uniform(ring_of(parameters.degree), session.bind("common polynomial"))
 
 
@@ -82,7 +82,7 @@ def _polynomials(seed: bytes, parameters: Parameters) -> NDArray[np.int64]:
 def _minus_products(
     parameters: Parameters, secrets: NDArray[np.int64], c1: Residues, flooding: Residues | None
 ) -> Residues:
-    """flooding - c1 s for each message, divided. Message `group * keys + key` has that group's c1 and that key's s."""
+    """Compute flooding - c1 s, divided. Message `group * keys + key` has that group's c1 and that key's s."""
     ring = ring_of(parameters.degree)
     negated = ring.evaluate(ring.small(-secrets))
     opened = np.empty((parameters.messages, len(ring.primes) - 1, ring.degree), dtype=np.uint64)

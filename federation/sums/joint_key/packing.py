@@ -1,4 +1,4 @@
-"""Values into coefficients and back, several in each; and the flooding of what is opened."""
+"""Packing of several values into each coefficient, and the flooding of what is opened."""
 
 from functools import cache
 
@@ -19,7 +19,7 @@ _DIGITS_IN_A_WORD = 64 // DIGIT_BITS
 
 
 def pack(parameters: Parameters, values: Values) -> Residues:
-    """One message's values, at most degree * values of them, as a polynomial times the last prime.
+    """Pack one message's values, at most degree * values of them, into a polynomial times the last prime.
 
     Times that prime, because what travels is divided by it.
     """
@@ -36,7 +36,7 @@ def pack(parameters: Parameters, values: Values) -> Residues:
 
 
 def unpack(parameters: Parameters, scaled: Residues, largest: int) -> Values:
-    """All values of one message of the sum, from its residues (primes, degree) times `crt_scale`.
+    """Return all values of one message of the sum, from its residues (primes, degree) times `crt_scale`.
 
     A value above `largest` cannot come from true openings.
     """
@@ -54,12 +54,12 @@ def unpack(parameters: Parameters, scaled: Residues, largest: int) -> Values:
 
 @cache
 def crt_scale(degree: int) -> Residues:
-    """What `unpack` wants residues multiplied by, over the primes that stay after the division."""
+    """Factors that `unpack` wants residues multiplied by, over the primes that stay after the division."""
     return wide.crt_scale(ring_of(degree).primes[:-1])
 
 
 def draw_flooding(parameters: Parameters, randomness: Randomness, count: int) -> Residues:
-    """`count` polynomials with coefficients uniform in [-2^f, 2^f)."""
+    """Draw `count` polynomials with coefficients uniform in [-2^f, 2^f)."""
     ring, bits = ring_of(parameters.degree), parameters.flooding_bits + 1
     words = -(-bits // 64)
     offset = ring.primes - np.array([pow(2, bits - 1, int(prime)) for prime in ring.primes], dtype=np.uint64)
@@ -76,7 +76,7 @@ def _words(parameters: Parameters) -> int:
 
 
 def _digits(words: Residues) -> NDArray[np.uint16]:
-    """(words, degree) to (digits, degree), least first."""
+    """Split words (words, degree) into digits (digits, degree), least first."""
     columns = words.astype("<u8").view("<u2").reshape(*words.shape, _DIGITS_IN_A_WORD)
     return columns.transpose(0, 2, 1).reshape(-1, words.shape[1])
 
@@ -91,7 +91,7 @@ def _joined(digits: NDArray[np.int64]) -> Residues:
 
 @cache
 def _weights(words: int, factor: int) -> tuple[int, ...]:
-    """What each digit of this many words counts, times the factor."""
+    """Weight of each digit of this many words, times the factor."""
     return tuple(factor << (DIGIT_BITS * digit) for digit in range(_DIGITS_IN_A_WORD * words))
 
 
@@ -105,7 +105,7 @@ def _field(words: Residues, parameters: Parameters, index: int) -> Values:
 
 
 def _above(words: Residues, bits: int) -> Residues:
-    """What lies at this bit and above."""
+    """Return the part of the words at this bit and above."""
     word, shift = divmod(bits, 64)
     rest = np.concatenate([words[word : word + 1] >> np.uint64(shift), words[word + 1 :]])
     above: Residues = np.bitwise_or.reduce(rest, axis=0)

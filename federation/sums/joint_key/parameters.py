@@ -54,23 +54,23 @@ class Parameters:
     values: int
     """Number of values in each coefficient."""
     flooding_bits: int
-    """f: flooding is uniform in [-2^f, 2^f)."""
+    """Bits f of the flooding, which is uniform in [-2^f, 2^f)."""
     keys: int
-    """Polynomials of the joint key: so many messages share one c1."""
+    """Number of polynomials of the joint key, and of messages that share one c1."""
 
     @property
     def messages(self) -> int:
-        """Polynomials that carry the vector."""
+        """Number of polynomials that carry the vector."""
         return -(-self.length // (self.degree * self.values))
 
     @property
     def groups(self) -> int:
-        """Ciphertexts: each is one c1 and up to `keys` c0."""
+        """Number of ciphertexts. Each is one c1 and up to `keys` c0."""
         return -(-self.messages // self.keys)
 
     @property
     def floor_bits(self) -> int:
-        """Below the lowest value: twice what flooding, noise and rounding can reach together after the division."""
+        """Bits below the lowest value: twice what flooding, noise and rounding reach together after the division."""
         reach = self.silos * 2**self.flooding_bits + math.ceil(self.noise_bound)
         rounding = self.silos  # c0 and the opening of each silo become integers, each by half at most
         return (2 * math.ceil(Fraction(reach, DIVISORS[self.degree]) + rounding)).bit_length()
@@ -83,7 +83,7 @@ class Parameters:
 
     @property
     def noise_bound(self) -> float:
-        """No coefficient of the whole opening has more noise, but with probability 2^-40."""
+        """Largest noise of a coefficient of the whole opening, but with probability 2^-40."""
         # The squared norms of s and e exceed their means by less than 16 %: ten deviations, from degree 8192 on.
         return self.noise_deviation * math.sqrt(1.16 * 2 * math.log(2 * self.coefficients * 2.0**TAIL_BITS))
 
@@ -94,12 +94,12 @@ class Parameters:
 
     @property
     def statistical_distance(self) -> float:
-        """Between what a silo opens and what tells nothing but the sum, over the whole opening."""
+        """Distance between what a silo opens and what tells nothing but the sum, over the whole opening."""
         return self.coefficients * self.noise_deviation / 2.0 ** (self.flooding_bits + 1)
 
     @property
     def statistical_distance_log2(self) -> float:
-        """As a power of two."""
+        """Logarithm of the statistical distance to base 2."""
         return math.log2(self.statistical_distance)
 
     @property
@@ -109,7 +109,7 @@ class Parameters:
 
     @property
     def polynomials(self) -> int:
-        """Residue rows that a silo sends and receives in all: key shares, ciphertext, opening, and what it checks."""
+        """Number of residue rows that a silo sends and gets: key shares, ciphertext, opening, and what it checks."""
         primes = PRIMES[self.degree]
         sent = (self.keys + self.groups) * primes + 2 * self.messages * (primes - 1)
         return sent + self.silos * (self.keys + self.groups) * primes
@@ -147,7 +147,7 @@ def value_width(domain: Domain, silos: int, precision_bits: int) -> int:
 
 
 def _fullest(length: int, silos: int, degree: int, width: int, distance_bits: int) -> Parameters | None:
-    """As many values a coefficient as fit; then as much flooding as the bits that are left allow."""
+    """Parameters with as many values a coefficient as fit, then as much flooding as the bits that are left allow."""
     wanted = 2.0**-distance_bits
     for values in range(PRIME_BITS * PRIMES[degree] // max(width, 1), 0, -1):
         messages = -(-length // (degree * values))

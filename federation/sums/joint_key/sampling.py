@@ -1,4 +1,4 @@
-"""What the scheme draws: secrets and errors as SEAL draws them. (Flooding is in packing.py.)
+"""Sampling of secrets and errors, as SEAL draws them. (Flooding is in packing.py.)
 
 Secrets are uniform over {-1, 0, 1}. Errors are centred binomials of 21 coin pairs, variance 10.5, SEAL's own default.
 """
@@ -18,7 +18,7 @@ _SPARE_BYTES = 2048  # a byte is rejected with probability 1/64: 16,384 kept one
 
 
 def ternary(stream: bytes, count: int) -> NDArray[np.int64]:
-    """`count` uniform values of {-1, 0, 1} from uniform bytes: those below 252 = 84 * 3, the rest is rejected."""
+    """Return `count` uniform values of {-1, 0, 1}, from uniform bytes below 252 = 84 * 3; other bytes are rejected."""
     drawn = np.frombuffer(stream, dtype=np.uint8)
     kept = drawn[drawn < 252][:count]
     if len(kept) < count:
@@ -32,18 +32,18 @@ def stream_length(count: int) -> int:
 
 
 def draw_ternary(randomness: Randomness, shape: tuple[int, int]) -> NDArray[np.int64]:
-    """Fresh secrets."""
+    """Draw fresh secrets."""
     count = shape[0] * shape[1]
     return ternary(randomness.bits(stream_length(count)), count).reshape(shape)
 
 
 def expand_ternary(seed: bytes, label: bytes, count: int) -> NDArray[np.int64]:
-    """The secret that a seed stands for."""
+    """Expand a seed into its secret."""
     return ternary(hashlib.shake_256(seed + label).digest(stream_length(count)), count)
 
 
 def draw_errors(randomness: Randomness, shape: tuple[int, int]) -> NDArray[np.int64]:
-    """Fresh errors: heads minus heads of 21 coins each."""
+    """Draw fresh errors: heads minus heads of 21 coins each."""
     words = np.frombuffer(randomness.bits(8 * shape[0] * shape[1]), dtype="<u8").reshape(shape)
     coins = np.uint64(2**COIN_PAIRS - 1)
     heads, others = np.bitwise_count(words & coins), np.bitwise_count((words >> np.uint64(32)) & coins)

@@ -48,7 +48,7 @@ def unseal_share(
 
 
 def join_shares(session: Session, silo: str, held: Mapping[str, bytes], threshold: int, digest: bytes) -> bytes:
-    """The seed of a silent silo, from t shares; one false share among more than t does no harm."""
+    """Recover the seed of a silent silo from t shares; one false share among more than t does no harm."""
     if len(held) < threshold:
         raise QuorumLost(f"{len(held)} shares of {silo}'s seed came together, {threshold} are needed")
     shares = {session.roster.index(holder) + 1: int.from_bytes(share, "little") for holder, share in held.items()}

@@ -40,7 +40,7 @@ from siloseal.federation.transport.wire.codec import decode
 
 
 class JointKeySilo(SiloRounds):
-    """See the module's text."""
+    """One silo's side. See the module's text."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class JointKeySilo(SiloRounds):
         self._memory = pb.JointKeySiloState()
 
     def state(self) -> bytes:
-        """What the silo must keep to go on after a crash: its key until the opening, shares of its peers' after it."""
+        """Return what the silo keeps for after a crash: its key until the opening, then shares of its peers' keys."""
         memory = pb.JointKeySiloState()
         memory.CopyFrom(self._memory)
         memory.round = self._answered

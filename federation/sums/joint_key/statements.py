@@ -1,4 +1,4 @@
-"""What the silos of a session sign, and the checks that every silo makes on what the others said."""
+"""Statements that the silos of a session sign, and the checks that every silo makes on the others' statements."""
 
 from collections.abc import Iterable, Mapping
 
@@ -10,23 +10,23 @@ from siloseal.federation.transport.wire import joint_key_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 
 COMMIT_KEY, REVEAL_KEY, COMMIT_CIPHERTEXT, UPLOAD, OPEN, CONFIRM, RECOVER = range(7)
-"""The rounds."""
+"""The rounds, in order."""
 
 
 def commitment_to(session: Session, silo: str, share: pb.KeyShare) -> bytes:
-    """To a public key share, before it is revealed."""
+    """Commit to a public key share, before it is revealed."""
     return session.bind("key share", silo.encode(), share.polynomials, share.seed_digest)
 
 
 def sign_key_commitment(session: Session, me: Identity, channel_key: bytes, share: pb.KeyShare) -> pb.KeyCommitment:
-    """Round 1."""
+    """Sign the commitment to a key share: round 1."""
     committed = pb.KeyCommitment(channel_key=channel_key, commitment=commitment_to(session, me.name, share))
     committed.signature = me.sign(_key_commitment(session, me.name, committed))
     return committed
 
 
 def check_key_commitments(session: Session, said: Mapping[str, bytes]) -> dict[str, pb.KeyCommitment]:
-    """Every commitment signed by its silo, and no channel key twice."""
+    """Check that every commitment is signed by its silo, and that no channel key comes twice."""
     commitments = {silo: decode(pb.KeyCommitment, data) for silo, data in said.items()}
     for silo, committed in commitments.items():
         check_signature(silo, session.identity(silo), committed.signature, _key_commitment(session, silo, committed))
@@ -36,13 +36,13 @@ def check_key_commitments(session: Session, said: Mapping[str, bytes]) -> dict[s
 
 
 def sign_key_share(session: Session, me: Identity, commitments: Mapping[str, bytes], share: pb.KeyShare) -> None:
-    """Round 2. The signature covers all commitments seen, so that silos that were told different ones notice."""
+    """Sign the key share: round 2. The signature covers all commitments seen: silos that saw different ones notice."""
     commitment = commitment_to(session, me.name, share)
     share.signature = me.sign(_key_share(session, me.name, pieces(commitments), commitment))
 
 
 def check_key_shares(session: Session, commitments: Mapping[str, bytes], shares: Mapping[str, pb.KeyShare]) -> bytes:
-    """Every share is the one that its silo had committed to, before it could know the others', and is signed.
+    """Check that each share is signed, and is what its silo had committed to before it could know the others'.
 
     Returns a digest that names the joint key.
     """
@@ -62,7 +62,7 @@ def check_key_shares(session: Session, commitments: Mapping[str, bytes], shares:
 def sign_ciphertext(
     session: Session, me: Identity, key_digest: bytes, ciphertext: pb.CiphertextUpload
 ) -> pb.CiphertextCommitment:
-    """Round 3."""
+    """Sign the digests of a ciphertext: round 3."""
     committed = pb.CiphertextCommitment(
         c0_digest=half_digest(session, me.name, ciphertext.c0), c1_digest=half_digest(session, me.name, ciphertext.c1)
     )
@@ -73,7 +73,7 @@ def sign_ciphertext(
 def check_ciphertext_commitments(
     session: Session, key_digest: bytes, said: Mapping[str, bytes]
 ) -> dict[str, pb.CiphertextCommitment]:
-    """Every commitment signed by its silo, under the same joint key as ours."""
+    """Check that every commitment is signed by its silo, under the same joint key as ours."""
     commitments = {silo: decode(pb.CiphertextCommitment, data) for silo, data in said.items()}
     for silo, committed in commitments.items():
         statement = _ciphertext(session, silo, key_digest, committed)
@@ -90,31 +90,31 @@ def half_digest(session: Session, silo: str, half: bytes) -> bytes:
 
 
 def require_half(session: Session, silo: str, half: bytes, digest: bytes) -> bytes:
-    """The half, if it is the one that its silo had committed to."""
+    """Return the half, if it is the one that its silo had committed to."""
     if half_digest(session, silo, half) != digest:
         raise CommitmentBroken(f"a ciphertext came as {silo}'s that is not the one {silo} had signed; it was replaced")
     return half
 
 
 def sign_contributors(session: Session, me: Identity, contributors: Mapping[str, bytes]) -> bytes:
-    """Round 5: whose ciphertexts, by their commitments, the sum is of that this silo opens."""
+    """Sign whose ciphertexts, by their commitments, are in the sum that this silo opens: round 5."""
     return me.sign(_contributors(session, me.name, contributors))
 
 
 def check_opening(session: Session, silo: str, opening: pb.JointKeyOpening, contributors: Mapping[str, bytes]) -> None:
-    """It opens the sum over just these, and says so."""
+    """Check that the silo signed that it opens the sum over just these contributors."""
     check_signature(silo, session.identity(silo), opening.signature, _contributors(session, silo, contributors))
 
 
 def sign_silence(session: Session, me: Identity, missing: Iterable[str]) -> bytes:
-    """Round 6: who is said to have gone silent."""
+    """Sign who is said to have gone silent: round 6."""
     return me.sign(_silence(session, me.name, missing))
 
 
 def check_silence(
     session: Session, silence: pb.JointKeySilence, contributors: Mapping[str, bytes], holders: set[str], threshold: int
 ) -> list[str]:
-    """Who is missing: all holders of a key share but those, t at least, who opened the same sum as we."""
+    """Return who is missing: all holders of a key share but those, t at least, who opened the same sum as we."""
     opened = named(silence.opened, known=holders, fewest=threshold)
     for silo, signature in opened.items():
         check_signature(silo, session.identity(silo), signature, _contributors(session, silo, contributors))
@@ -125,7 +125,7 @@ def check_silence(
 
 
 def check_silence_signatures(session: Session, said: Mapping[str, bytes], missing: Iterable[str]) -> None:
-    """Everyone named confirms the same list of missing silos as we did."""
+    """Check that everyone named confirms the same list of missing silos as we did."""
     for silo, signature in said.items():
         check_signature(silo, session.identity(silo), signature, _silence(session, silo, missing))
 

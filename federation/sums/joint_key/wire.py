@@ -17,7 +17,7 @@ def polynomial_bytes(ring: Ring, *, divided: bool = False) -> int:
 
 
 def to_bytes(polynomials: Residues) -> bytes:
-    """Any number of polynomials as bytes."""
+    """Return any number of polynomials as bytes."""
     pairs = polynomials.reshape(-1, 2)
     packed = np.empty((len(pairs), _PAIR_BYTES), dtype=np.uint8)
     low = pairs[:, 0] | (pairs[:, 1] << np.uint64(PRIME_BITS))
@@ -28,7 +28,7 @@ def to_bytes(polynomials: Residues) -> bytes:
 
 
 def from_bytes(ring: Ring, data: bytes | memoryview, *, divided: bool = False) -> Residues:
-    """As many polynomials as these bytes are, which is checked before by `require_polynomials`."""
+    """Return the polynomials in these bytes, whose length `require_polynomials` has checked."""
     packed = np.frombuffer(data, dtype=np.uint8).reshape(-1, _PAIR_BYTES)
     low = np.ascontiguousarray(packed[:, :8]).view("<u8")[:, 0]
     high = np.zeros((len(packed), 8), dtype=np.uint8)
@@ -44,7 +44,7 @@ def from_bytes(ring: Ring, data: bytes | memoryview, *, divided: bool = False) -
 
 
 def require_polynomials(ring: Ring, data: bytes, count: int, *, divided: bool = False) -> bytes:
-    """The bytes, if they have the length of just this many polynomials."""
+    """Return the bytes, if they have the length of just this many polynomials."""
     expected = count * polynomial_bytes(ring, divided=divided)
     if len(data) != expected:
         raise MessageError(f"{len(data)} bytes came for {count} polynomials, expected {expected}: cut off or too long")
@@ -52,7 +52,7 @@ def require_polynomials(ring: Ring, data: bytes, count: int, *, divided: bool = 
 
 
 def check_polynomials(ring: Ring, data: bytes, count: int, *, divided: bool = False) -> None:
-    """`MessageError` unless these are just this many polynomials, every residue below its prime."""
+    """Raise `MessageError` unless these are just this many polynomials, every residue below its prime."""
     view = memoryview(require_polynomials(ring, data, count, divided=divided))
     size = polynomial_bytes(ring, divided=divided)
     for start in range(0, len(data), size):

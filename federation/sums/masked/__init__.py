@@ -1,1 +1,1 @@
-"""What all masked sums share: arithmetic in Z_{2^b}, masks, and signed keys."""
+"""Parts that all masked sums share: arithmetic in Z_{2^b}, masks, and signed keys."""

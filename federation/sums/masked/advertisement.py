@@ -10,17 +10,17 @@ from siloseal.federation.transport.wire.codec import decode
 
 KEY_BYTES = 32
 ADVERTISEMENT_BYTES = 2 * (KEY_BYTES + 2) + 66
-"""At most, of two keys and a signature."""
+"""Number of bytes that two keys and a signature take at most."""
 
 
 def advertise(session: Session, me: Identity, keys: Sequence[bytes]) -> bytes:
-    """What the silo says of itself first."""
+    """Return the silo's advertisement: its public keys for the session, signed."""
     signature = me.sign(_statement(session, me.name, keys))
     return pb.Advertisement(keys=keys, signature=signature).SerializeToString()
 
 
 def check_advertisements(session: Session, said: Mapping[str, bytes], *, keys: int) -> dict[str, tuple[bytes, ...]]:
-    """Each silo's keys: so many of each, signed by it, and no key twice among all of them."""
+    """Return each silo's keys: `keys` of each, signed by it, and no key twice among all of them."""
     advertised = dict[str, tuple[bytes, ...]]()
     for silo, data in said.items():
         advertisement = decode(pb.Advertisement, data)

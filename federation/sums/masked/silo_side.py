@@ -1,4 +1,4 @@
-"""What a silo does alike in every masked sum: it advertises keys, seals messages, and remembers where it stands.
+"""The silo's part that all masked sums share: it advertises keys, seals messages, and remembers where it stands.
 
 The state between rounds is one message, `MaskedSiloState`, so that a silo that was killed takes the session up where
 its last reply left it.
@@ -82,7 +82,7 @@ class MaskedSilo(SiloRounds):
         self._memory = pb.MaskedSiloState()
 
     def _advertise(self, body: bytes) -> bytes:
-        """The first step of every masked sum."""
+        """Draw the session's keys and advertise them: the first step of every masked sum."""
         require_empty(body)
         self._channel = ChannelKey.draw(self._randomness)
         keys = [self._channel.public]
@@ -93,7 +93,7 @@ class MaskedSilo(SiloRounds):
         return said
 
     def _hear_keys(self, body: bytes, *, known: Iterable[str], fewest: int, keys: int) -> dict[str, tuple[bytes, ...]]:
-        """The others' keys, and ours as we sent them; they are remembered."""
+        """Return the others' keys, and ours as we sent them; they are remembered."""
         said = read_pieces(body, known=known, fewest=fewest)
         require_mine(said, self._me.name, self._memory.advertised[0].data)
         advertised = check_advertisements(self._session, said, keys=keys)

@@ -32,11 +32,11 @@ class WordRing:
     length: int
     bits: int
     wide: bool = False
-    """Whether to count in words of 64 bits where 32 were enough, and a mask would cost half."""
+    """Whether to count in words of 64 bits even where 32 are enough, though a mask then costs twice as much."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The word."""
+        """Type of a machine word."""
         return np.dtype("<u8") if self.wide or self.bits > 32 else np.dtype("<u4")
 
     @property
@@ -45,19 +45,19 @@ class WordRing:
         return 8 * self.bits * self._columns
 
     def zeros(self) -> Words:
-        """The empty sum."""
+        """Return the empty sum."""
         return np.zeros(self.length, dtype=self.dtype)
 
     def none(self) -> Words:
-        """What is left of a vector that was dropped; no view of it, which would keep it."""
+        """Return an empty vector, in the place of one that was dropped. It is no view, which would keep that one."""
         return np.zeros(0, dtype=self.dtype)
 
     def words(self, values: NDArray[np.int64]) -> Words:
-        """Integers, reduced."""
+        """Return the integers as words, reduced."""
         return values.astype(self.dtype)
 
     def values(self, words: Words) -> NDArray[np.int64]:
-        """The integers from 0 to 2^bits - 1 that the words stand for."""
+        """Return the integers from 0 to 2^bits - 1 that the words stand for."""
         values: NDArray[np.int64] = (words & self._lowest).astype(np.int64)
         return values
 
@@ -84,7 +84,7 @@ class WordRing:
                 change(part, drawn, out=part)
 
     def pack(self, words: Words) -> bytes:
-        """The lowest b bits of each entry, 64 entries in b words of 64 bits.
+        """Pack the lowest b bits of each entry, 64 entries in b words of 64 bits.
 
         Entries stand in 64 rows, one below the other, so that each row is shifted into place at once.
         """
@@ -98,7 +98,7 @@ class WordRing:
         return packed.tobytes()
 
     def unpack(self, data: bytes) -> Words:
-        """The words that `pack` took, without what stood above their b bits."""
+        """Return the words that `pack` took, without what stood above their b bits."""
         self.require_packed(data)
         packed = np.frombuffer(data, dtype="<u8").reshape(self.bits, self._columns)
         rows = np.empty((_ROWS, self._columns), dtype="<u8")
@@ -110,7 +110,7 @@ class WordRing:
         return rows.reshape(-1)[: self.length].astype(self.dtype)
 
     def require_packed(self, data: bytes) -> None:
-        """Any bytes of the right number are a vector; `MessageError` for another number."""
+        """Raise `MessageError` unless the number of bytes is right; any bytes of that number are a vector."""
         if len(data) != self.packed_bytes:
             raise MessageError(
                 f"a vector of {self.length} entries of {self.bits} bits came with {len(data)} bytes, "
@@ -119,7 +119,7 @@ class WordRing:
 
     @property
     def _lowest(self) -> Any:
-        """The bits that count, as a word."""
+        """Mask of the bits that count, as a word."""
         return self.dtype.type(2**self.bits - 1)
 
     @property
@@ -132,7 +132,7 @@ class WordRing:
 
 
 def ring_for(domain: Domain, silos: int) -> WordRing:
-    """The domain's own modulus if it is a power of two, for sums wrap around in it; else one that no sum reaches.
+    """Return the ring of the domain's own modulus if that is a power of two; else a ring that no sum wraps around in.
 
     Under another modulus whoever adds the uploads therefore sees the sum before it is reduced.
     """
@@ -144,18 +144,18 @@ def ring_for(domain: Domain, silos: int) -> WordRing:
 
 
 def to_total(domain: Domain, ring: WordRing, words: Words, contributors: tuple[str, ...]) -> Sum:
-    """The sum that unmasked words stand for."""
+    """Return the sum that unmasked words stand for."""
     modulus = require_integers(domain, len(contributors)).modulus
     return Sum(ring.values(words) % modulus, contributors, 0.0)
 
 
 def checked_integers(session: Session, contribution: Vector) -> NDArray[np.int64]:
-    """A silo's contribution, if it is one of the session's domain."""
+    """Return a silo's contribution, if it is one of the session's domain."""
     return require_integers(session.domain, len(session.roster)).check(contribution)
 
 
 def require_integers(domain: Domain, silos: int) -> IntegerDomain:
-    """A domain whose sums fit 64 bits before they are reduced; `DomainError` for any other."""
+    """Return the domain, if its sums fit 64 bits before they are reduced; `DomainError` for any other."""
     if not isinstance(domain, IntegerDomain):
         raise DomainError(
             f"masked sums carry integers, but the domain is {domain}; for reals wrap the scheme in "

@@ -23,7 +23,7 @@ _DIGEST_BYTES = 32
 
 
 class OneKeyAggregator(AggregatorRounds):
-    """See the module's text."""
+    """The aggregator's side. See the module's text."""
 
     def __init__(self, session: Session, cipher: Cipher) -> None:
         super().__init__(session)
@@ -58,7 +58,7 @@ class OneKeyAggregator(AggregatorRounds):
             case Round.OPEN:
                 self._opening(silo, body)
             case Round.TELL:
-                self._told(silo, body)
+                self._checked_total(silo, body)
 
     def _advance(self, number: int, replies: Bodies) -> Mapping[str, bytes] | Sum:
         said = self._bodies(number, replies)
@@ -77,7 +77,7 @@ class OneKeyAggregator(AggregatorRounds):
             case _:
                 ((silo, body),) = said.items()
                 bound = self._cipher.error_bound(len(self._contributors))
-                return Sum(self._told(silo, body), self._contributors, bound)
+                return Sum(self._checked_total(silo, body), self._contributors, bound)
 
     def _ask_for_a_key(self, said: Bodies) -> Mapping[str, bytes]:
         check_advertisements(self._session, said, keys=1)  # all together: no key twice
@@ -102,7 +102,7 @@ class OneKeyAggregator(AggregatorRounds):
         return self._ask(Round.UPLOAD, {first: b"", **keys})
 
     def _opening(self, silo: str, body: bytes) -> bytes:
-        """The digest of what the silo opened, which it signed together with what it was given."""
+        """Return the digest of what the silo opened, which it signed together with what it was given."""
         opening, session = decode(pb.OneKeyOpening, body), self._session
         if len(opening.digest) != _DIGEST_BYTES:
             raise MessageError(f"{silo} sent a digest of {len(opening.digest)} bytes, expected {_DIGEST_BYTES}")
@@ -111,7 +111,7 @@ class OneKeyAggregator(AggregatorRounds):
         return opening.digest
 
     def _compare(self, digests: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """One key opens one ciphertext in one way. Any of those who did tells what it found, so one may go silent."""
+        """Check that all opened the same, as one key does with one ciphertext. Any of them may tell what it found."""
         if len(set(digests.values())) > 1:
             raise OpeningFailed(
                 f"{', '.join(sorted(digests))} opened one ciphertext and do not agree on what is in it: one of them is "
@@ -121,7 +121,7 @@ class OneKeyAggregator(AggregatorRounds):
         self._digest = digests[teller]
         return self._ask(Round.TELL, {teller: b""})
 
-    def _told(self, silo: str, body: bytes) -> Vector:
+    def _checked_total(self, silo: str, body: bytes) -> Vector:
         domain, array = self._session.domain, decode(sums_pb2.Array, body)
         if digest_of(array.data) != self._digest:
             raise CommitmentBroken(f"{silo} tells another sum than the one that the silos opened and signed")

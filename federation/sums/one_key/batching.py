@@ -16,13 +16,13 @@ _WORD_BITS = 64
 
 @dataclass(frozen=True)
 class Batching:
-    """How vectors of `length` integers up to `largest`, and sums of `addends` of them, lie in plaintexts."""
+    """Layout of vectors of `length` integers up to `largest`, and of sums of `addends` of them, in plaintexts."""
 
     length: int
     largest: int
     addends: int
     plaintext_bits: int
-    """Integers of so many bits fit a plaintext."""
+    """Bits of the integers that fit a plaintext."""
 
     def __post_init__(self) -> None:
         if self.length < 1 or self.largest < 1 or self.addends < 1 or self.lane_bits >= _WORD_BITS:
@@ -37,28 +37,28 @@ class Batching:
 
     @property
     def lane_bits(self) -> int:
-        """Just enough for the largest sum."""
+        """Bits of a lane, just enough for the largest sum."""
         return (self.addends * self.largest).bit_length()
 
     @property
     def lanes(self) -> int:
-        """Of a plaintext."""
+        """Number of lanes in a plaintext."""
         return self.plaintext_bits // self.lane_bits
 
     @property
     def plaintexts(self) -> int:
-        """Of a vector."""
+        """Number of plaintexts of a vector."""
         return -(-self.length // self.lanes)
 
     def pack(self, values: NDArray[np.int64]) -> list[int]:
-        """The plaintexts of a vector."""
+        """Return the plaintexts of a vector."""
         if values.shape != (self.length,) or values.min() < 0 or values.max() > self.largest:
             raise DomainError(f"a vector to batch must have {self.length} integers from 0 to {self.largest}")
         words = values.astype("<u8")
         return [self._pack(words[start : start + self.lanes]) for start in range(0, self.length, self.lanes)]
 
     def unpack(self, plaintexts: Sequence[int]) -> NDArray[np.int64]:
-        """The sums that plaintexts hold; `OpeningFailed` for plaintexts that no such vectors add up to."""
+        """Return the sums that plaintexts hold; `OpeningFailed` for plaintexts that no such vectors add up to."""
         reach = 1 << (self.lanes * self.lane_bits)
         if len(plaintexts) != self.plaintexts or not all(0 <= plaintext < reach for plaintext in plaintexts):
             raise OpeningFailed(
@@ -74,12 +74,12 @@ class Batching:
         return sums[: self.length].astype(np.int64)
 
     def require_addends(self, count: int) -> None:
-        """`DomainError` for more vectors than the lanes were made for: their sum would run into the next lane."""
+        """Raise `DomainError` for more vectors than the lanes were made for: their sum would run into the next lane."""
         if count > self.addends:
             raise DomainError(f"{count} vectors are to be added, but the lanes were made for {self.addends}")
 
     def _pack(self, words: NDArray[np.uint64]) -> int:
-        """By bits: the lowest `lane_bits` of each word, one after the other."""
+        """Join the lowest `lane_bits` bits of each word, one after the other."""
         octets = words.view(np.uint8).reshape(-1, 8)
         bits = np.unpackbits(octets, axis=1, count=self.lane_bits, bitorder="little")
         return int.from_bytes(np.packbits(bits.reshape(-1), bitorder="little").tobytes(), "little")

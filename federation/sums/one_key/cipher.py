@@ -1,4 +1,4 @@
-"""What a cipher must offer so that sums under one key run over it: keys, and ciphertexts that add up.
+"""The interface of a cipher for sums under one key: keys, and ciphertexts that add up.
 
 A cipher is made for one domain and one number of silos. Bytes that come from others are checked wherever they come in.
 """
@@ -20,7 +20,7 @@ class Key(Secret):
     @property
     @abstractmethod
     def public(self) -> bytes:
-        """What the aggregator needs to add ciphertexts; it is no secret."""
+        """The public key, which the aggregator needs to add ciphertexts; it is no secret."""
 
     @abstractmethod
     def private_bytes(self) -> bytes:
@@ -28,42 +28,42 @@ class Key(Secret):
 
     @abstractmethod
     def encrypt(self, vector: Vector, randomness: Randomness) -> bytes:
-        """A contribution that its domain has checked."""
+        """Encrypt a contribution that its domain has checked."""
 
     @abstractmethod
     def decrypt(self, ciphertext: bytes) -> Vector:
-        """The total that a ciphertext holds; or one silo's vector, which looks the same."""
+        """Return the total that a ciphertext holds; or one silo's vector, which looks the same."""
 
 
 class Adder(Protocol):
-    """What the aggregator does with ciphertexts, without a key."""
+    """The aggregator's operations on ciphertexts, without a secret key."""
 
     def check(self, ciphertext: bytes) -> None:
-        """`MessageError` unless this can be one silo's."""
+        """Raise `MessageError` unless this can be one silo's ciphertext."""
 
     def add(self, ciphertexts: Iterable[bytes]) -> bytes:
-        """The ciphertext of the sum of ciphertexts that passed `check`."""
+        """Return the ciphertext of the sum of ciphertexts that passed `check`."""
 
 
 class Cipher(Protocol):
-    """A scheme with its sizes."""
+    """A cipher with its sizes."""
 
     @property
     def key_bytes(self) -> int:
-        """Of the largest secret key."""
+        """Number of bytes of the largest secret key."""
 
     @property
     def ciphertext_bytes(self) -> int:
-        """Of the largest ciphertext of a vector."""
+        """Number of bytes of the largest ciphertext of a vector."""
 
     def draw_key(self) -> Key:
-        """A fresh pair, from the library's own generator, which the operating system seeds."""
+        """Draw a fresh pair, from the library's own generator, which the operating system seeds."""
 
     def read_key(self, private: bytes) -> Key:
-        """The pair that another silo drew; `MessageError` for anything else."""
+        """Return the pair that another silo drew; `MessageError` for anything else."""
 
     def adder(self, public: bytes) -> Adder:
-        """For ciphertexts under this key; `MessageError` where it is none."""
+        """Return the adder for ciphertexts under this public key; `MessageError` if it is no key."""
 
     def error_bound(self, contributors: int) -> float:
-        """The largest error of an entry of a sum of so many; 0 where sums are exact."""
+        """Return the largest error of an entry of a sum of this many vectors; 0 where sums are exact."""

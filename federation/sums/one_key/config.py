@@ -22,7 +22,7 @@ class PaillierSumConfig(Section):
     key_bits: Literal[2048, 3072] = Field(default=2048, description="of the modulus: 112 or 128 bits of security")
 
     def build(self) -> SecureSum:
-        """The scheme."""
+        """Build the scheme."""
         return FixedPointPaillier(PaillierSum(self.key_bits), self.precision_bits)
 
 
@@ -34,5 +34,5 @@ class StockCkksConfig(Section):
     )
 
     def build(self) -> SecureSum:
-        """The scheme."""
+        """Build the scheme."""
         return StockCkksSum()

@@ -70,63 +70,63 @@ _EXPOSURE = Exposure(
 
 
 class OneKeySum(ABC):
-    """What both have in common. See the module's text."""
+    """The part that both sums under one key have in common. See the module's text."""
 
     exposure: ClassVar[Exposure]
-    """What each of the two shows differs, but not what colluding silos learn, nor what a silent one does."""
+    """Exposure of the sum. The two differ in what they show, not in what colluding silos learn or a silent one does."""
 
     sums_modulo: ClassVar[bool] = False
-    """Silos decrypt totals that are not reduced yet."""
+    """Always False: silos decrypt totals that are not reduced yet."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """Part of the session's digest."""
+        """The scheme's name, which is part of the session's digest."""
 
     @abstractmethod
     def sizes(self, domain: Domain, silos: int) -> PaillierSizes | StockSizes:
-        """The cipher's sizes for these sums; `DomainError` where it cannot carry them."""
+        """Return the cipher's sizes for these sums; `DomainError` where it cannot carry them."""
 
     @abstractmethod
     def cipher(self, domain: Domain, silos: int) -> Cipher:
-        """The cipher for these sums. It imports the library that encrypts, which nothing else here needs."""
+        """Return the cipher for these sums. It imports the library that encrypts, which nothing else here needs."""
 
     @abstractmethod
     def grid(self, domain: Domain) -> float:
-        """What an entry is uncertain by, at twice."""
+        """The distance of two grid points: twice the error of an entry."""
 
     @abstractmethod
     def _sizes_in_words(self, domain: Domain, silos: int) -> Mapping[str, str]:
         """The cipher's sizes in words, for the report."""
 
     def admit(self, domain: Domain, silos: int) -> None:
-        """At least two silos, and room for their sum."""
+        """Require at least two silos, and room for their sum."""
         self.fewest(silos)
         self.sizes(domain, silos)
 
     def fewest(self, silos: int) -> int:
-        """Any silo opens the sum; but the sum of one would hide nothing."""
+        """Always two: any silo opens the sum, but the sum of one would hide nothing."""
         if silos < 2:
             raise DomainError("a sum of one silo hides nothing; take two silos or more, or `kind: plain`")
         return 2
 
     def statistical_distance(self, domain: Domain, silos: int) -> float:
-        """None: what an opening tells beyond the sum is no accident."""
+        """Always 0: what an opening tells beyond the sum is no accident."""
         return 0.0
 
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
-        """What a sum rests on, and what it does not."""
+        """Describe what a sum rests on, and what it does not."""
         return {
             **self._sizes_in_words(domain, silos),
             "key": "one, drawn by the first silo on the roster; every silo holds all of it",
         }
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
-        """The side of the silo with this identity."""
+        """Return the side of the silo with this identity."""
         return OneKeySilo(session, me, contribution, randomness, self.cipher(session.domain, len(session.roster)))
 
     def aggregator(self, session: Session) -> AggregatorSide:
-        """The aggregator's side."""
+        """Return the aggregator's side."""
         return OneKeyAggregator(session, self.cipher(session.domain, len(session.roster)))
 
 
@@ -135,7 +135,7 @@ class PaillierSum(OneKeySum):
     """Integers, which are exact, in lanes of Paillier plaintexts."""
 
     exposure: ClassVar[Exposure] = _EXPOSURE
-    """What is told is the sum, without any noise that would show the key."""
+    """Exposure of Paillier: decryption gives the exact sum, without any noise that would show the key."""
 
     key_bits: int = 2048
     largest: int | None = None
@@ -154,7 +154,7 @@ class PaillierSum(OneKeySum):
         return PaillierCipher(self.key_bits, require_integers(domain, silos), silos, self.largest)
 
     def grid(self, domain: Domain) -> float:
-        """Integers are exact."""
+        """Always 0: integers are exact."""
         return 0.0
 
     def _sizes_in_words(self, domain: Domain, silos: int) -> Mapping[str, str]:
@@ -191,7 +191,7 @@ class StockCkksSum(OneKeySum):
         if_more_collude="no more than the aggregator alone",
         hides_contributions=False,
     )
-    """Shown for sums of 8,192 reals and more. See the module's text."""
+    """Exposure of stock CKKS, shown for sums of 8,192 reals and more. See the module's text."""
     name: ClassVar[str] = "ckks_one_key"
 
     def sizes(self, domain: Domain, silos: int) -> StockSizes:

@@ -47,7 +47,7 @@ class PaillierCipher(PaillierSizes):
         return 0.0
 
     def read(self, ciphertext: bytes, modulus: int) -> list[int]:
-        """The units modulo n^2 of a vector; anything else, of which a factor of n is the worst, is refused."""
+        """Return the units modulo n^2 of a vector; anything else, of which a factor of n is the worst, is refused."""
         if len(ciphertext) != self.ciphertext_bytes:
             raise MessageError(f"a ciphertext has {len(ciphertext)} bytes, expected {self.ciphertext_bytes}")
         size, square = self.key_bits // 4, modulus**2
@@ -57,12 +57,12 @@ class PaillierCipher(PaillierSizes):
         return units
 
     def write(self, units: Iterable[int]) -> bytes:
-        """The way back."""
+        """Return the ciphertexts as bytes, the inverse of `read`."""
         return b"".join(int(unit).to_bytes(self.key_bits // 4, "big") for unit in units)
 
 
 class PaillierKey(Key):
-    """The two primes."""
+    """A Paillier key pair, held as its two primes."""
 
     __slots__ = ("_cipher", "_modulus", "_p", "_q")
 
@@ -86,7 +86,7 @@ class PaillierKey(Key):
         return sums % self._cipher.domain.modulus
 
     def encrypt_one(self, plaintext: int, randomness: Randomness) -> int:
-        """(1 + m n) r^n mod n^2, the power modulo the square of each prime."""
+        """Compute (1 + m n) r^n mod n^2, the power modulo the square of each prime."""
         p, q, n = self._p, self._q, self._modulus
         unit = self._draw_unit(randomness)
         modulo_p, modulo_q = _power_modulo(unit, p, q), _power_modulo(unit, q, p)
@@ -94,13 +94,13 @@ class PaillierKey(Key):
         return int((1 + plaintext * n) * power % n**2)
 
     def decrypt_one(self, unit: int) -> int:
-        """By the Chinese remainder theorem: modulo each prime, whose square is half as long as n^2."""
+        """Decrypt by the Chinese remainder theorem: modulo each prime, whose square is half as long as n^2."""
         p, q = self._p, self._q
         modulo_p, modulo_q = _decrypt_modulo(unit, p, q), _decrypt_modulo(unit, q, p)
         return int(modulo_q + q * ((modulo_p - modulo_q) * gmpy2.invert(q, p) % p))
 
     def _draw_unit(self, randomness: Randomness) -> int:
-        """Uniform modulo n: what is too large is drawn anew. A factor of n never comes."""
+        """Draw uniformly modulo n: what is too large is drawn anew. A factor of n never comes."""
         while True:
             drawn = int.from_bytes(randomness.bits(self._cipher.key_bits // 8), "big")
             if 0 < drawn < self._modulus and gmpy2.gcd(drawn, self._modulus) == 1:
@@ -108,7 +108,7 @@ class PaillierKey(Key):
 
 
 class PaillierAdder:
-    """The modulus."""
+    """Addition of Paillier ciphertexts, for which the modulus is enough."""
 
     def __init__(self, cipher: PaillierCipher, modulus: int) -> None:
         self._cipher, self._modulus = cipher, modulus
@@ -126,7 +126,7 @@ class PaillierAdder:
 
 
 def _power_modulo(unit: int, prime: int, other: int) -> int:
-    """r^(p q) mod p^2: a p-th power modulo p^2 depends on its base modulo p only, and there q counts modulo p - 1."""
+    """r^(p q) mod p^2. A p-th power modulo p^2 depends on its base modulo p only, and there q counts modulo p - 1."""
     return int(gmpy2.powmod(gmpy2.powmod(unit, other % (prime - 1), prime), prime, prime**2))
 
 

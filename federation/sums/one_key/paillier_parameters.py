@@ -26,10 +26,10 @@ class PaillierSizes:
 
     @property
     def key_bytes(self) -> int:
-        """Two primes of half the length."""
+        """Number of bytes of the secret key: two primes of half the modulus's length."""
         return self.key_bits // 8
 
     @property
     def ciphertext_bytes(self) -> int:
-        """Ciphertexts are below n^2."""
+        """Number of bytes of a vector's ciphertexts, which are below n^2."""
         return self.batching.plaintexts * self.key_bits // 4

@@ -37,7 +37,7 @@ class OneKeySilo(SiloRounds):
 
     @property
     def _steps(self) -> Mapping[int, Step]:
-        """Only the leader draws a key, and one silo at most is asked to tell."""
+        """Steps of the rounds. Only the leader draws a key, and one silo at most is asked to tell."""
         everyone: dict[int, Step] = {Round.UPLOAD: self._upload, Round.OPEN: self._open, Round.TELL: self._tell}
         if self._me.name == leader(self._session):
             return {Round.ADVERTISE: self._advertise, Round.DRAW_KEY: self._draw_key, **everyone}

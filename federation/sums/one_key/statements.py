@@ -32,5 +32,5 @@ def opening_statement(session: Session, ciphertext: bytes, digest: bytes) -> byt
 
 
 def digest_of(data: bytes) -> bytes:
-    """SHA-256."""
+    """Return the SHA-256 digest."""
     return hashlib.sha256(data).digest()

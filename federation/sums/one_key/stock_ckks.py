@@ -34,7 +34,7 @@ class StockCipher(StockSizes):
         return StockKey(self, _new_context())
 
     def read_key(self, private: bytes) -> Key:
-        """The context that another silo drew: it must have both keys, and these parameters."""
+        """Return the context that another silo drew: it must have both keys, and these parameters."""
         try:
             context = ts.context_from(private, n_threads=1)
         except (ValueError, RuntimeError) as error:
@@ -45,13 +45,13 @@ class StockCipher(StockSizes):
         return StockKey(self, context)
 
     def adder(self, public: bytes) -> Adder:
-        """The parameters, which everyone knows, are enough."""
+        """Return the adder. The parameters, which everyone knows, are enough for it."""
         if public:
             raise MessageError(f"stock CKKS adds without a key, but one of {len(public)} bytes came")
         return StockAdder(self)
 
     def read(self, context: ts.Context, ciphertext: bytes) -> list[ts.CKKSVector]:
-        """The stretches of a vector, each with the parameters and the scale of a sum, under whatever key."""
+        """Return the stretches of a vector, each with the parameters and the scale of a sum, under whatever key."""
         parts = decode(pb.StockCiphertexts, ciphertext).parts
         if len(parts) != len(self.stretches) or any(len(part) > PART_BYTES for part in parts):
             raise MessageError(
@@ -61,7 +61,7 @@ class StockCipher(StockSizes):
         return [_read_part(context, part, size) for part, size in zip(parts, self.stretches, strict=True)]
 
     def write(self, parts: Iterable[ts.CKKSVector]) -> bytes:
-        """The way back."""
+        """Return the ciphertexts as bytes, the inverse of `read`."""
         return pb.StockCiphertexts(parts=[part.serialize() for part in parts]).SerializeToString()
 
 
@@ -84,7 +84,7 @@ class StockKey(Key):
         return self._private
 
     def encrypt(self, vector: Vector, randomness: Randomness) -> bytes:
-        """SEAL draws by itself; `randomness` is not used."""
+        """Encrypt the vector. SEAL draws by itself; `randomness` is not used."""
         starts = range(0, len(vector), SLOTS)
         return self._cipher.write(ts.ckks_vector(self._context, vector[at : at + SLOTS].tolist()) for at in starts)
 
@@ -103,7 +103,7 @@ class StockKey(Key):
 
 
 class StockAdder:
-    """It knows the parameters only."""
+    """Addition of stock CKKS ciphertexts, for which the parameters are enough."""
 
     def __init__(self, cipher: StockCipher) -> None:
         self._cipher = cipher
@@ -143,7 +143,7 @@ def _new_context() -> ts.Context:
 
 @cache
 def public_context() -> ts.Context:
-    """The parameters. TenSEAL draws keys with every context; these are dropped and were never used."""
+    """Return a context with the parameters only. TenSEAL draws keys with every context; these are dropped unused."""
     context = _new_context()
     context.make_context_public()
     return context

@@ -18,10 +18,10 @@ DEGREE = 8192
 PRIME_BITS = (60, 40, 40)
 SCALE_BITS = 40
 SLOTS = DEGREE // 2
-"""Entries of a ciphertext."""
+"""Number of entries of a ciphertext."""
 
 LARGEST_TOTAL_BITS = sum(PRIME_BITS[:-1]) - SCALE_BITS - 2
-"""A coefficient is at most the largest entry times the scale, and must stay below half of the modulus."""
+"""Bits of the largest total. A coefficient is at most this times the scale, and must stay below half of the modulus."""
 
 FAILURE_BITS = 40
 
@@ -32,12 +32,13 @@ _CONTEXT_BYTES = 3 * len(PRIME_BITS) * 8 * DEGREE + 2**12
 
 _LARGEST_ERROR = 21  # SEAL draws errors from a centred binomial distribution
 _DOUBLES = 2.0**-38
-"""Of the largest total. Two transforms of N points in double precision, each off by at most 7 log2(N) 2^-53 in L2
-(Higham 2002, theorem 24.2), all of which may fall on one entry of N: 2^-40 each, and a few roundings beside them."""
+"""Error of double precision, in parts of the largest total. Two transforms of N points are each off by at most
+7 log2(N) 2^-53 in L2 (Higham 2002, theorem 24.2), all of which may fall on one entry of N: 2^-40 each, and a few
+roundings beside them."""
 
 
 def noise_bound(*, ciphertexts: int, contributors: int, largest: float) -> float:
-    """The largest error of an entry of a sum of vectors of so many ciphertexts, with entries up to `largest`."""
+    """Return the largest error of an entry of a sum of vectors of so many ciphertexts, with entries up to `largest`."""
     # Both parts of s, t0 and t1 at each slot: six events, on two sides each.
     likely = math.log(12 * SLOTS * ciphertexts) + FAILURE_BITS * math.log(2)
     rounded = math.sqrt(contributors) * (DEGREE * likely + math.sqrt(DEGREE * likely) / 2)
@@ -69,17 +70,17 @@ class StockSizes:
 
     @property
     def key_bytes(self) -> int:
-        """A context: its parameters, the public and the secret key."""
+        """Number of bytes of a context: its parameters, the public and the secret key."""
         return _CONTEXT_BYTES
 
     @property
     def ciphertext_bytes(self) -> int:
-        """Two polynomials for each stretch."""
+        """Number of bytes of a vector's ciphertexts: two polynomials for each stretch."""
         return len(self.stretches) * (PART_BYTES + 8)
 
     @property
     def stretches(self) -> list[int]:
-        """Entries of each ciphertext of a vector."""
+        """Number of entries in each ciphertext of a vector."""
         return [min(SLOTS, self.domain.length - start) for start in range(0, self.domain.length, SLOTS)]
 
     @property
@@ -88,9 +89,9 @@ class StockSizes:
         return self.domain.bound if isinstance(self.domain, RealDomain) else float(self.domain.modulus - 1)
 
     def error_bound(self, contributors: int) -> float:
-        """The largest error of an entry of a sum that is told."""
+        """Return the largest error of an entry of a sum, as the silos report it."""
         return self.noise(contributors) if isinstance(self.domain, RealDomain) else 0.0
 
     def noise(self, contributors: int) -> float:
-        """The largest error of an entry of a sum, before integers are rounded."""
+        """Return the largest error of an entry of a sum, before integers are rounded."""
         return noise_bound(ciphertexts=len(self.stretches), contributors=contributors, largest=self.largest)

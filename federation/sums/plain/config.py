@@ -15,5 +15,5 @@ class PlainSumConfig(Section):
     kind: Literal["plain"] = Field(description="every silo sends its vector in clear")
 
     def build(self) -> SecureSum:
-        """The scheme."""
+        """Build the scheme."""
         return PlainSum()

@@ -24,7 +24,7 @@ _FRAMING_BYTES = 256
 
 @dataclass(frozen=True)
 class PlainSum:
-    """See the module's text."""
+    """The plain sum. See the module's text."""
 
     name: ClassVar[str] = "plain"
     exposure: ClassVar[Exposure] = Exposure(
@@ -39,7 +39,7 @@ class PlainSum:
     sums_modulo: ClassVar[bool] = False
 
     def admit(self, domain: Domain, silos: int) -> None:
-        """Real sums must stay finite; integer sums must fit 64 bits before they are reduced."""
+        """Require that real sums stay finite, and that integer sums fit 64 bits before they are reduced."""
         match domain:
             case RealDomain(bound=bound):
                 fits = bound > 0 and np.isfinite(bound * silos)
@@ -49,27 +49,27 @@ class PlainSum:
             raise DomainError(f"the plain sum of {silos} silos cannot carry {domain}; lower its bound or modulus")
 
     def fewest(self, silos: int) -> int:
-        """Whoever sends is added."""
+        """Always one: whoever sends is added."""
         return 1
 
     def grid(self, domain: Domain) -> float:
-        """Single precision, relative to the entry."""
+        """Always 0: single precision rounds relative to the entry."""
         return 0.0
 
     def statistical_distance(self, domain: Domain, silos: int) -> float:
-        """None: nothing is promised that could fail."""
+        """Always 0: the sum hides nothing, so nothing can fail."""
         return 0.0
 
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
-        """Nothing protects it."""
+        """Describe the protection of the sum: there is none."""
         return {}
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
-        """The side of silo `me`. Nothing here is random."""
+        """Return the side of silo `me`. Nothing here is random."""
         return _PlainSilo(session, me.name, contribution)
 
     def aggregator(self, session: Session) -> AggregatorSide:
-        """The aggregator's side."""
+        """Return the aggregator's side."""
         return _PlainAggregator(session)
 
 

@@ -18,5 +18,5 @@ class RingSumConfig(Section):
     precision_bits: PrecisionBits = 28
 
     def build(self) -> SecureSum:
-        """The scheme."""
+        """Build the scheme."""
         return FixedPointSum(RingSum(), self.precision_bits)

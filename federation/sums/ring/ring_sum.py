@@ -25,7 +25,7 @@ from siloseal.federation.sums.session import Domain, Session, Vector
 
 @dataclass(frozen=True)
 class RingSum:
-    """See the module's text."""
+    """The secure-sum game. See the module's text."""
 
     name: ClassVar[str] = "ring"
     exposure: ClassVar[Exposure] = Exposure(
@@ -41,31 +41,31 @@ class RingSum:
     sums_modulo: ClassVar[bool] = True
 
     def admit(self, domain: Domain, silos: int) -> None:
-        """At least three silos, and a modulus that holds their sum."""
+        """Require at least three silos, and a modulus that holds their sum."""
         self.fewest(silos)
         require_integers(domain, silos)
 
     def fewest(self, silos: int) -> int:
-        """All of them: each passes the total on."""
+        """Number of all silos: each passes the total on."""
         require_ring(silos)
         return silos
 
     def grid(self, domain: Domain) -> float:
-        """Integers are exact."""
+        """Always 0: integers are exact."""
         return 0.0
 
     def statistical_distance(self, domain: Domain, silos: int) -> float:
-        """None: masks are uniform."""
+        """Always 0: masks are uniform."""
         return 0.0
 
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
-        """Nothing but what its exposure says."""
+        """Describe what a sum rests on: nothing but what its exposure says."""
         return {}
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
-        """The side of the silo with this identity."""
+        """Return the side of the silo with this identity."""
         return RingSilo(session, me, contribution, randomness)
 
     def aggregator(self, session: Session) -> AggregatorSide:
-        """The aggregator's side."""
+        """Return the aggregator's side."""
         return RingAggregator(session)

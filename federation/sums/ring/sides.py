@@ -19,7 +19,7 @@ _FRAMING_BYTES = 256
 
 
 class RingSilo(MaskedSilo):
-    """One silo's part."""
+    """One silo's part in the secure-sum game."""
 
     def __init__(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> None:
         require_ring(len(session.roster))
@@ -119,7 +119,7 @@ class RingAggregator(AggregatorRounds):
 
 
 def require_ring(silos: int) -> None:
-    """`DomainError` below three: each silo would stand on both sides of the other."""
+    """Raise `DomainError` below three silos: each would stand on both sides of the other."""
     if silos < 3:
         raise DomainError(
             f"a ring of {silos} hides nothing: a silo's neighbours on both sides are the same; take three silos or more"
@@ -127,5 +127,5 @@ def require_ring(silos: int) -> None:
 
 
 def neighbour(session: Session, silo: str, distance: int) -> str:
-    """The silo so many places further on the roster, which is the ring."""
+    """Return the silo that stands `distance` places further on the roster, which is the ring."""
     return session.roster[(session.places[silo] + distance) % len(session.roster)]

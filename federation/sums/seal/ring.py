@@ -59,17 +59,17 @@ class Ring:
         return np.where(signed < 0, signed + self.primes.view(np.int64)[:, None], signed).astype(np.uint64)
 
     def evaluate(self, polynomials: Residues) -> Residues:
-        """The forward transform."""
+        """Evaluate polynomials by the forward transform."""
         return np.concatenate([
             self._read(self._evaluated(part), len(self.primes))[:count] for part, count in _portions(polynomials)
         ])  # fmt: skip
 
     def multiply(self, factors: Residues, by: Residues) -> Residues:
-        """The coefficients of `factors` times `by`, both evaluated."""
+        """Return the coefficients of `factors` times `by`, both evaluated."""
         return self._multiply_and_interpolate(self._whole_id, factors, by)
 
     def multiply_add(self, factors: Residues, by: Residues, plus: Residues | None, *, divide: bool = False) -> Residues:
-        """`factors` times `by`, both evaluated, plus the polynomials `plus`, if any, which are not; evaluated.
+        """Return `factors` times `by`, both evaluated, plus the polynomials `plus`, if any, which are not; evaluated.
 
         With `divide`, the result is divided by the last prime, rounded, and has that prime no more.
         """
@@ -89,7 +89,7 @@ class Ring:
         return np.concatenate(results)
 
     def interpolate(self, polynomials: Residues, scale: Residues, *, divided: bool = False) -> Residues:
-        """The coefficients of evaluated polynomials, each residue times its prime's entry of `scale`."""
+        """Return the coefficients of evaluated polynomials, each residue times its prime's entry of `scale`."""
         constant = np.repeat(scale[:, None], self.degree, axis=1)  # a constant is the same at every evaluation point
         return self._multiply_and_interpolate(self._divided_id if divided else self._whole_id, polynomials, constant)
 
@@ -123,7 +123,7 @@ class Ring:
 
 @lru_cache(maxsize=32)
 def ring_of(degree: int, prime_bits: tuple[int, ...], *, divides: bool = False) -> Ring:
-    """The ring of this degree with primes of these sizes; its tables are made once in a process.
+    """Return the ring of this degree with primes of these sizes; its tables are made once in a process.
 
     With `divides`, also the tables for polynomials that are divided by the last prime, which take longer.
     """

@@ -33,19 +33,19 @@ class _Saved(Protocol):
 
 
 def ciphertext(context: Any, parms_id: bytes, polynomials: Residues, *, ntt: bool) -> Any:
-    """A SEAL ciphertext with these polynomials, of shape (polynomials, primes, degree)."""
+    """Return a SEAL ciphertext with these polynomials, of shape (polynomials, primes, degree)."""
     size, primes, degree = polynomials.shape
     fields = _CIPHERTEXT.pack(parms_id, ntt, size, degree, primes, 1.0, 1)
     return _load(sealapi.Ciphertext(), context, fields, polynomials)
 
 
 def plaintext(context: Any, parms_id: bytes, polynomial: Residues) -> Any:
-    """A SEAL plaintext in NTT form, of shape (primes, degree)."""
+    """Return a SEAL plaintext in NTT form, of shape (primes, degree)."""
     return _load(sealapi.Plaintext(), context, _PLAINTEXT.pack(parms_id, polynomial.size, 1.0), polynomial)
 
 
 def polynomials_of(ciphertext: Any, *, primes: int, degree: int) -> Residues:
-    """What a SEAL ciphertext holds, of shape (polynomials, primes, degree)."""
+    """Return the polynomials of a SEAL ciphertext, of shape (polynomials, primes, degree)."""
     shape = (ciphertext.size(), primes, degree)
     most = 2**10 + 8 * shape[0] * primes * degree
     start = _CIPHERTEXT.size + _HEADER.size + _COUNT.size

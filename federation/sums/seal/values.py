@@ -8,7 +8,7 @@ from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, 
 
 
 def to_values(domain: Domain, vector: Vector, precision_bits: int) -> NDArray[np.int64]:
-    """Points of the fixed-point grid for reals; integers as they are."""
+    """Return points of the fixed-point grid for reals; integers as they are."""
     match domain:
         case RealDomain():
             return to_points(domain, vector, precision_bits)
@@ -22,7 +22,7 @@ def largest_value(domain: Domain, precision_bits: int) -> int:
 
 
 def to_total(domain: Domain, values: NDArray[np.int64], contributors: int, precision_bits: int) -> tuple[Vector, float]:
-    """The total that a sum of values stands for, and the largest error of an entry."""
+    """Return the total that a sum of values stands for, and the largest error of an entry."""
     match domain:
         case RealDomain():
             return from_points(domain, values, contributors, precision_bits)

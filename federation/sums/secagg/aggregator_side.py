@@ -23,11 +23,11 @@ from siloseal.federation.transport.wire.codec import decode
 
 _SEALED_BYTES = 2 * SECRET_BYTES + SEAL_BYTES
 _FRAMING_BYTES = 256
-"""Around everything, and around a piece with its silo's name: more than either takes."""
+"""Number of bytes that suffice for framing a whole message, or a piece with its silo's name."""
 
 
 class SecAggAggregator(AggregatorRounds):
-    """See the module's text."""
+    """The aggregator's side. See the module's text."""
 
     def __init__(self, session: Session, plan: Plan) -> None:
         super().__init__(session)
@@ -77,7 +77,7 @@ class SecAggAggregator(AggregatorRounds):
         return self._tell_near(Round.SHARE, self._advertised)
 
     def _relay_shares(self, replies: Bodies) -> Mapping[str, bytes]:
-        """Each silo gets what its neighbours sealed for it."""
+        """Give each silo the shares that its neighbours sealed for it."""
         sealed = defaultdict[str, dict[str, bytes]](dict)
         for silo, reply in replies.items():
             shares = self._sealed_shares(silo, self._body(Round.SHARE, reply))
@@ -104,7 +104,7 @@ class SecAggAggregator(AggregatorRounds):
         return to_total(self._session.domain, self._plan.ring, words, self._survivors)
 
     def _unmasked(self, replies: Bodies) -> Words:
-        """The sum of the survivors' words, from the shares that they revealed."""
+        """Return the sum of the survivors' words, from the shares that they revealed."""
         held = defaultdict[str, dict[str, bytes]](dict)
         for holder, reply in replies.items():
             for silo, share in self._shares(holder, self._body(Round.REVEAL, reply)).items():
@@ -119,7 +119,7 @@ class SecAggAggregator(AggregatorRounds):
         return [(join_seed(self._session, silo, held, self._plan.threshold, self._seed_digests[silo]), -1)]
 
     def _masks_with(self, silo: str, held: Mapping[str, bytes]) -> list[tuple[bytes, Sign]]:
-        """Survivors have added masks with the silo that never came to cancel them: it is done in its place."""
+        """Return the survivors' masks with a silo that never came to cancel them, to be removed in its place."""
         session, public = self._session, self._mask_keys
         key = join_key(session, silo, held, self._plan.threshold, public[silo])
         others = set(self._plan.neighbours[silo]) & set(self._survivors)
@@ -138,7 +138,7 @@ class SecAggAggregator(AggregatorRounds):
         return shares
 
     def _shares(self, holder: str, body: bytes) -> dict[str, bytes]:
-        """A share of one secret of each neighbour that had sent it shares."""
+        """Return the holder's share of one secret of each neighbour that had sent it shares."""
         owners = [silo for silo in self._plan.near(holder) if silo in self._seed_digests]
         if not self._plan.complete:
             owners.remove(holder)
@@ -148,11 +148,11 @@ class SecAggAggregator(AggregatorRounds):
         return revealed
 
     def _tell_near(self, number: int, said: Bodies) -> Mapping[str, bytes]:
-        """Each silo hears what it and its neighbours said. On the complete graph that is the same for all."""
-        bodies, told = dict[str, bytes](), dict[tuple[str, ...], bytes]()
+        """Tell each silo what it and its neighbours said. On the complete graph that is the same for all."""
+        bodies, shared = dict[str, bytes](), dict[tuple[str, ...], bytes]()
         for silo in said:
             near = tuple(other for other in self._plan.near(silo) if other in said)
-            if near not in told:
-                told[near] = pieces({other: said[other] for other in near})
-            bodies[silo] = told[near]
+            if near not in shared:
+                shared[near] = pieces({other: said[other] for other in near})
+            bodies[silo] = shared[near]
         return self._ask(number, bodies)

@@ -23,7 +23,7 @@ class SecAggConfig(Section):
     )
 
     def build(self) -> SecureSum:
-        """The scheme."""
+        """Build the scheme."""
         return FixedPointSum(SecAggSum(self.threshold), self.precision_bits)
 
 
@@ -40,6 +40,6 @@ class SecAggPlusConfig(Section):
     dropout: float = Field(default=0.05, ge=0, lt=1 / 2, description="delta: the share of silos that may drop out")
 
     def build(self) -> SecureSum:
-        """The scheme."""
+        """Build the scheme."""
         ring = RandomRing(self.security_bits, self.correctness_bits, self.corrupt, self.dropout)
         return FixedPointSum(SecAggSum(ring=ring), self.precision_bits)

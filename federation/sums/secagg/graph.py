@@ -1,4 +1,4 @@
-"""Who masks with whom: the graph of neighbours, and the threshold within it.
+"""The graph of neighbours, who mask with each other, and the threshold within it.
 
 A silo agrees on masks with its neighbours only, and gives only them shares of its two secrets: the seed of its own
 mask, and the key of its masks with others. In SecAgg (Bonawitz et al. 2017) everyone else is a neighbour. In SecAgg+
@@ -66,7 +66,7 @@ _FINEST_FRACTION = 10**6
 
 @dataclass(frozen=True)
 class Shape:
-    """How many neighbours a silo has (k), and how many of their shares open one of its secrets (t).
+    """Degree and threshold of the graph: a silo has k neighbours, and t of their shares open one of its secrets.
 
     Fewer than t neighbours of any honest silo are corrupted, so its secrets stay closed to them. The honest silos that
     survive are connected through each other, so their masks cancel in no sum but the sum of all of them. At least t
@@ -87,7 +87,7 @@ def find_shape(
     lying: bool,
     one_list: bool = False,
 ) -> Shape:
-    """The smallest degree that serves, with its least threshold, or `DomainError` where none does.
+    """Return the smallest degree that serves, with its least threshold, or `DomainError` where none does.
 
     Of n silos, up to a fraction `corrupt` (gamma) works for the aggregator and up to `dropout` (delta) falls silent.
     Secrecy then fails with probability 2^-`security_bits` (sigma) at most, and the sum cannot be opened with
@@ -126,7 +126,7 @@ def find_shape(
 
 
 def whole_silos(fraction: float, silos: int) -> int:
-    """The fraction that was meant, rounded down to whole silos: 0.29 of 100 are 29, though floats say 28.999."""
+    """Return the fraction of the silos, rounded down to whole ones: 0.29 of 100 are 29, though floats say 28.999."""
     return math.floor(Fraction(fraction).limit_denominator(_FINEST_FRACTION) * silos)
 
 
@@ -134,7 +134,7 @@ def whole_silos(fraction: float, silos: int) -> int:
 def _search(
     silos: int, corrupted: int, dropped: int, security_bits: int, correctness_bits: int, lying: bool, one_list: bool
 ) -> Shape | None:
-    """Degrees upwards, those left out that cannot serve. Each kind of secrecy failure gets half of 2^-sigma."""
+    """Search degrees upwards, without those that cannot serve. Each kind of secrecy failure gets half of 2^-sigma."""
     degree = 2
     while degree <= silos - 2:
         if not _stays_connected(silos, corrupted + dropped, degree, security_bits + 1):
@@ -169,7 +169,7 @@ def _stays_connected(silos: int, removed: int, degree: int, bits: int) -> bool:
 
 
 def _most_marked(silos: int, marked: int, degree: int, probability: float) -> int:
-    """The least m that a silo's number of marked neighbours exceeds with at most this probability.
+    """Return the least m that a silo's number of marked neighbours exceeds with at most this probability.
 
     Over the ring's order, the k places around any one place hold a random k of all n silos.
     """
@@ -182,7 +182,7 @@ def _most_marked(silos: int, marked: int, degree: int, probability: float) -> in
 
 
 def _log_choose(all_of: int, some: NDArray[np.int64]) -> NDArray[np.float64]:
-    """ln of the binomial coefficient; minus infinity where there are too few to choose from."""
+    """Return ln of the binomial coefficient; minus infinity where there are too few to choose from."""
     log_factorial = _log_factorials(all_of)
     possible = some <= all_of
     drawn = np.where(possible, some, 0)
@@ -191,17 +191,17 @@ def _log_choose(all_of: int, some: NDArray[np.int64]) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=8)
 def _log_factorials(most: int) -> NDArray[np.float64]:
-    """ln n! for every n from 0 to `most`."""
+    """Return ln n! for every n from 0 to `most`."""
     return np.array([math.lgamma(number + 1) for number in range(most + 1)])
 
 
 def complete(roster: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """Everyone is everyone else's neighbour."""
+    """Return the complete graph: everyone is everyone else's neighbour."""
     return {silo: roster[:place] + roster[place + 1 :] for place, silo in enumerate(roster)}
 
 
 def harary(roster: tuple[str, ...], degree: int, seed: bytes) -> dict[str, tuple[str, ...]]:
-    """Each silo's neighbours, in the roster's order, on a ring whose order is a random function of the seed."""
+    """Return each silo's neighbours, in the roster's order, on a ring whose order is a random function of the seed."""
     if degree % 2 or not 2 <= degree < len(roster):
         raise DomainError(
             f"{len(roster)} silos cannot have {degree} neighbours each on a ring; the degree must be even, 2 or more, "

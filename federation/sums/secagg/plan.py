@@ -1,4 +1,4 @@
-"""What both sides compute from a session alone: who masks with whom, how many open a secret, where sums wrap around."""
+"""The plan that both sides compute from a session: who masks with whom, how many open a secret, where sums wrap."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Round(IntEnum):
 
 @dataclass(frozen=True)
 class Plan:
-    """One session's sizes."""
+    """The graph, threshold and word ring of one session."""
 
     neighbours: Mapping[str, tuple[str, ...]]
     complete: bool
@@ -29,18 +29,18 @@ class Plan:
     """Number of shares that recover a silo's secret."""
     ring: WordRing
     fewest: int
-    """Silos that must upload: as many as the session demands, and as the graph needs."""
+    """Number of silos that must upload: as many as the session demands, and as the graph needs."""
     fewest_openers: int
-    """Silos that must answer after the uploads: as many as the graph needs."""
+    """Number of silos that must answer after the uploads: as many as the graph needs."""
 
     @cached_property
     def most_near(self) -> int:
-        """Silos of the largest neighbourhood, its centre included."""
+        """Number of silos of the largest neighbourhood, its centre included."""
         return max(len(near) for near in self.neighbours.values()) + 1
 
     @property
     def fewest_near(self) -> int:
-        """Silos of a neighbourhood, its centre included, that must be there for the sum to open.
+        """Number of silos of a neighbourhood, its centre included, that must be there for the sum to open.
 
         On the complete graph a silo holds a share of its own seed as well, so that t of n open it. On a ring it does
         not: the bound on an aggregator that lies, 2 t > k + corrupted, is for shares that only the k neighbours have.
@@ -48,9 +48,9 @@ class Plan:
         return self.threshold if self.complete else self.threshold + 1
 
     def near(self, silo: str) -> tuple[str, ...]:
-        """The silo and its neighbours."""
+        """Return the silo and its neighbours."""
         return tuple(sorted((silo, *self.neighbours[silo])))
 
     def holders(self, silo: str) -> tuple[str, ...]:
-        """Who holds a share of the silo's seed."""
+        """Return the silos that hold a share of the silo's seed."""
         return self.near(silo) if self.complete else self.neighbours[silo]

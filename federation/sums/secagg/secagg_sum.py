@@ -30,12 +30,12 @@ from siloseal.federation.sums.session import Domain, Session, Vector
 from siloseal.federation.sums.threshold import may_pool, recovery_threshold, threshold_exposure
 
 FEWEST_FOR_A_RING = 100
-"""Below so many silos the ring's degree would be close to all of them, and its statistics mean little."""
+"""Fewest silos for a ring. Below it the degree would be close to all of them, and its statistics mean little."""
 
 
 @dataclass(frozen=True)
 class RandomRing:
-    """What the degree of the ring and its threshold are found for."""
+    """The assumptions for which the ring's degree and threshold are found."""
 
     security_bits: int = 40
     correctness_bits: int = 30
@@ -43,7 +43,7 @@ class RandomRing:
     dropout: float = 0.05
 
     def shape(self, silos: int) -> Shape:
-        """For an aggregator that may lie about who dropped out."""
+        """Return degree and threshold for an aggregator that may lie about who dropped out."""
         return find_shape(
             silos,
             security_bits=self.security_bits,
@@ -57,7 +57,7 @@ class RandomRing:
 
 @dataclass(frozen=True)
 class SecAggSum:
-    """See the module's text."""
+    """SecAgg, or SecAgg+ on a ring. See the module's text."""
 
     threshold: int | None = None
     ring: RandomRing | None = None
@@ -65,7 +65,7 @@ class SecAggSum:
 
     @property
     def exposure(self) -> Exposure:
-        """On the complete graph as the threshold has it; on a ring, what its statistics keep."""
+        """The exposure: on the complete graph by the threshold, on a ring by its statistics."""
         complete, ring = threshold_exposure(self._threshold_among), self.ring
         if ring is None:
             return complete
@@ -82,7 +82,7 @@ class SecAggSum:
 
     @property
     def name(self) -> str:
-        """Part of the session's digest."""
+        """The scheme's name, which is part of the session's digest."""
         if self.ring is None:
             return f"secagg(threshold={self.threshold or 'two thirds'})"
         ring = self.ring
@@ -92,7 +92,7 @@ class SecAggSum:
         )
 
     def admit(self, domain: Domain, silos: int) -> None:
-        """At least two silos, a graph for so many, and a modulus that holds their sum."""
+        """Require at least two silos, a graph for this many, and a modulus that holds their sum."""
         self.fewest(silos)
         if self._on_ring(silos) is not None:
             self._shape(silos)
@@ -105,16 +105,16 @@ class SecAggSum:
         return self._threshold_among(silos)
 
     def grid(self, domain: Domain) -> float:
-        """Integers are exact."""
+        """Always 0: integers are exact."""
         return 0.0
 
     def statistical_distance(self, domain: Domain, silos: int) -> float:
-        """On a ring, the probability that its order surrounds a silo by corrupted ones."""
+        """The probability that a ring's order surrounds a silo by corrupted ones; 0 on the complete graph."""
         ring = self._on_ring(silos)
         return 0.0 if ring is None else 2.0**-ring.security_bits
 
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
-        """What a sum rests on, and what it costs a silo on the wire."""
+        """Describe what a sum rests on, and what it costs a silo on the wire."""
         ring, shape, words = self._on_ring(silos), self._shape(silos), ring_for(domain, silos)
         around = "its neighbours on a random ring" if ring else "everyone else"
         return {
@@ -124,15 +124,15 @@ class SecAggSum:
         }
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
-        """The side of the silo with this identity."""
+        """Return the side of the silo with this identity."""
         return SecAggSilo(session, me, checked_integers(session, contribution), randomness, self.plan(session))
 
     def aggregator(self, session: Session) -> AggregatorSide:
-        """The aggregator's side."""
+        """Return the aggregator's side."""
         return SecAggAggregator(session, self.plan(session))
 
     def plan(self, session: Session, ring: WordRing | None = None) -> Plan:
-        """The same for everyone who computes it; over the session's domain, or over other words that it adds up."""
+        """Return the plan, the same for everyone; over the session's domain, or over other words that it adds up."""
         return _plan(self, session, ring or ring_for(session.domain, len(session.roster)))
 
     def _may_collude(self, silos: int) -> int:
@@ -153,7 +153,7 @@ class SecAggSum:
 
 @lru_cache(maxsize=8)
 def _plan(scheme: SecAggSum, session: Session, ring: WordRing) -> Plan:
-    """Kept, so that a thousand silos in one process draw their graph once."""
+    """Return the plan. It is kept, so that a thousand silos in one process draw their graph once."""
     silos = len(session.roster)
     shape, on_ring = scheme._shape(silos), scheme._on_ring(silos) is not None
     return Plan(

@@ -16,19 +16,19 @@ SECRET_BYTES = 32
 
 
 def draw_secret(randomness: Randomness) -> bytes:
-    """Uniform below the prime, little-endian."""
+    """Draw a secret, uniform below the prime, little-endian."""
     return to_bytes(shamir.uniform(randomness, shamir.KEY_FIELD))
 
 
 def to_bytes(secret: int) -> bytes:
-    """A secret, or a share of one."""
+    """Return a secret, or a share of one, as bytes."""
     return secret.to_bytes(SECRET_BYTES, "little")
 
 
 def split_secret(
     session: Session, secret: bytes, holders: list[str], threshold: int, randomness: Randomness
 ) -> dict[str, bytes]:
-    """Each holder's share."""
+    """Return each holder's share."""
     points = {silo: point_of(session, silo) for silo in holders}
     number = int.from_bytes(secret, "little")
     shares = shamir.split(number, list(points.values()), threshold, randomness, prime=shamir.KEY_FIELD)
@@ -36,34 +36,34 @@ def split_secret(
 
 
 def seed_digest(session: Session, silo: str, seed: bytes) -> bytes:
-    """By which the aggregator knows the right seed; it tells nothing about 255 random bits."""
+    """Digest by which the aggregator knows the right seed; it tells nothing about 255 random bits."""
     return session.bind("seed", silo.encode(), seed)
 
 
 def join_seed(session: Session, silo: str, held: Mapping[str, bytes], threshold: int, digest: bytes) -> bytes:
-    """The seed of a silo whose upload is in the sum."""
+    """Recover the seed of a silo whose upload is in the sum."""
     return _join(session, silo, held, threshold, lambda seed: seed_digest(session, silo, seed) == digest, "seed")
 
 
 def join_key(session: Session, silo: str, held: Mapping[str, bytes], threshold: int, public: bytes) -> AgreementKey:
-    """The masking key of a silo whose upload never came."""
+    """Recover the masking key of a silo whose upload never came."""
     key = _join(session, silo, held, threshold, lambda secret: AgreementKey(secret).public == public, "masking key")
     return AgreementKey(key)
 
 
 def mask_between(session: Session, mine: AgreementKey, me: str, other: str, key: bytes) -> bytes:
-    """The key of the mask between two silos: the same for both."""
+    """Return the key of the mask between two silos: the same for both."""
     first, second = sorted((me, other))
     return mine.agree(key, session.bind("mask", first.encode(), second.encode()))
 
 
 def mask_sign(me: str, other: str) -> Sign:
-    """One of the two adds the mask, the other subtracts it."""
+    """Return the sign of a mask: one of the two silos adds it, the other subtracts it."""
     return 1 if other < me else -1
 
 
 def point_of(session: Session, silo: str) -> int:
-    """Where the polynomials of the silo's shares are evaluated."""
+    """Return the point at which polynomials are evaluated for this silo's shares."""
     return session.places[silo] + 1
 
 

@@ -30,7 +30,7 @@ from siloseal.federation.transport.wire import sums_pb2
 
 
 class SecAggSilo(MaskedSilo):
-    """See the module's text."""
+    """One silo's side. See the module's text."""
 
     def __init__(
         self, session: Session, me: Identity, values: NDArray[np.int64], randomness: Randomness, plan: Plan
@@ -102,7 +102,7 @@ class SecAggSilo(MaskedSilo):
         return sign_survivors(self._session, self._me, body)
 
     def _reveal(self, body: bytes) -> bytes:
-        """A share of the seed of each neighbour in the sum, and of the key of each that dropped out: never of both.
+        """Reveal shares of the seeds of neighbours in the sum, and of the keys of those that dropped out: never both.
 
         Only once t of those around this silo have signed the same survivors: what is a survivor to one of them and a
         drop-out to another would have both its secrets opened, or be left with nobody whose masks cover it.

@@ -1,4 +1,4 @@
-"""Whose uploads are in the sum, as one bit a silo: survivors and dropouts cannot overlap, and together are everyone."""
+"""The list of survivors, as one bit a silo: survivors and dropouts cannot overlap, and together are everyone."""
 
 from collections.abc import Iterable
 
@@ -10,13 +10,13 @@ from siloseal.federation.sums.session import Session
 
 
 def to_bits(session: Session, survivors: Iterable[str]) -> bytes:
-    """In the roster's order."""
+    """Return one bit for each silo, in the roster's order."""
     alive = set(survivors)
     return np.packbits([silo in alive for silo in session.roster], bitorder="little").tobytes()
 
 
 def from_bits(session: Session, bits: bytes) -> tuple[str, ...]:
-    """The silos whose bit is set."""
+    """Return the silos whose bit is set."""
     silos = len(session.roster)
     if len(bits) != -(-silos // 8):
         raise MessageError(f"{len(bits)} bytes came as one bit for each of {silos} silos, expected {-(-silos // 8)}")
@@ -27,12 +27,12 @@ def from_bits(session: Session, bits: bytes) -> tuple[str, ...]:
 
 
 def sign_survivors(session: Session, me: Identity, bits: bytes) -> bytes:
-    """Each silo signs one list in a session."""
+    """Sign the list of survivors. Each silo signs one list in a session."""
     return me.sign(session.bind("survivors", bits))
 
 
 def check_survivors(session: Session, silo: str, bits: bytes, signature: bytes) -> None:
-    """`SignatureInvalid` unless the silo signed the same list."""
+    """Raise `SignatureInvalid` unless the silo signed the same list."""
     try:
         check_signature(silo, session.identity(silo), signature, session.bind("survivors", bits))
     except SignatureInvalid as error:
