@@ -8,6 +8,7 @@ import yaml
 
 from siloseal.aggregator.deployed import DeployedAggregator
 from siloseal.federation.errors import ConfigError
+from siloseal.federation.run_events.stream import unheard
 from siloseal.runs.deployment import run_aggregator
 
 from .conftest import Consortium
@@ -23,7 +24,7 @@ def test_one_without_a_silo_of_the_job_or_none_at_all_ends_the_aggregator_before
     roster["keys_made_by_authority"].remove("east")
     (kit / "roster.yaml").write_text(yaml.safe_dump(roster))
     with pytest.raises(ConfigError, match="no key of east, whom the job names"):
-        run_aggregator(kit / "aggregator.yaml", json_lines=False, quiet=True)
+        run_aggregator(kit / "aggregator.yaml", unheard)
     (kit / "roster.yaml").unlink()
     with pytest.raises(ConfigError, match=r"roster\.yaml is not there"):
-        run_aggregator(kit / "aggregator.yaml", json_lines=False, quiet=True)
+        run_aggregator(kit / "aggregator.yaml", unheard)
