@@ -1,4 +1,4 @@
-"""Random check-ins: a simulated way to take part, and what hiding in the crowd is worth (Balle et al. 2020).
+"""Random check-ins: a simulated way to take part, and how much hiding among participants gains (Balle et al. 2020).
 
 A window has m slots. Each client takes part with probability p0, in a slot that it chooses uniformly and tells nobody.
 In each slot one of those who checked in is picked, and sends its contribution through its own local randomiser; in an
@@ -31,7 +31,7 @@ ABSENT = -1
 """The slot of a client that stays away, and the client of a slot that nobody checked in to."""
 
 _LARGEST_EPSILON = 100.0
-"""Beyond this the theorems say nothing that is finite in practice."""
+"""Largest epsilon. Beyond it the theorems say nothing that is finite in practice."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class Guarantee:
 
 @dataclass(frozen=True)
 class CheckIns:
-    """A fixed window: so many slots, so many clients, and each client's chance to take part."""
+    """A fixed window: numbers of slots and of clients, and each client's chance to take part."""
 
     slots: int
     clients: int
     participation: float
-    """p0."""
+    """Probability p0 that a client takes part."""
 
     def __post_init__(self) -> None:
         if self.slots < 1 or self.clients < 1 or not 0 < self.participation <= 1:
@@ -63,14 +63,14 @@ class CheckIns:
             )
 
     def check_in(self, randomness: Randomness) -> NDArray[np.int64]:
-        """The slot of each client, `ABSENT` for those who stay away."""
+        """Draw the slot of each client, `ABSENT` for those who stay away."""
         joins = randomness.uniforms(self.clients) < self.participation
         # Uniform values are multiples of 2^-53, so no slot's chance is off by more than that.
         slots = np.floor(randomness.uniforms(self.clients) * self.slots).astype(np.int64)
         return np.where(joins, slots, ABSENT)
 
     def pick(self, checked_in: NDArray[np.int64], randomness: Randomness) -> NDArray[np.int64]:
-        """The client of each slot, uniform among those who checked in to it; `ABSENT` where nobody did.
+        """Draw the client of each slot, uniform among those who checked in to it; `ABSENT` where nobody did.
 
         Every client holds a random ticket, and in each slot the lowest one wins.
         """
@@ -99,12 +99,12 @@ class CheckIns:
 
     @property
     def expected_dummies(self) -> float:
-        """Empty slots, in the mean: a client is in a given slot with probability p0 / m."""
+        """Mean number of empty slots: a client is in a given slot with probability p0 / m."""
         return self.slots * (1 - self.participation / self.slots) ** self.clients
 
 
 def reported_epsilon(local_epsilon: float, *, participation: float, slots: int, delta: float) -> float:
-    """What may be claimed of a window: the theorem's epsilon, or the randomiser's own where that is smaller.
+    """Return what may be claimed of a window: the theorem's epsilon, or the randomiser's own where that is smaller.
 
     The latter holds at any number of slots, because a client is picked at most once.
     """
@@ -113,7 +113,7 @@ def reported_epsilon(local_epsilon: float, *, participation: float, slots: int, 
 
 
 def fixed_window_epsilon(local_epsilon: float, *, participation: float, slots: int, delta: float) -> float:
-    """The theorem for a fixed window and a randomiser of (local_epsilon, 0); at this delta.
+    """Return the theorem's epsilon for a fixed window and a randomiser of (local_epsilon, 0), at this delta.
 
     p0 (e^eps0 - 1) sqrt(2 e^eps0 ln(1/delta) / m) + p0^2 e^eps0 (e^eps0 - 1)^2 / (2 m)
     """
@@ -131,7 +131,7 @@ def fixed_window_epsilon(local_epsilon: float, *, participation: float, slots: i
 
 
 def largest_local_delta(local_epsilon: float, slot_delta: float) -> float:
-    """The condition of the clause for randomisers that have a delta: theirs may be at most this.
+    """Return the largest delta that a randomiser may have, by the condition of the theorem's clause for these.
 
     (1 - e^-eps0) delta1 / (4 e^eps0 (2 + ln(2 / delta1) / ln(1 / (1 - e^(-5 eps0)))))
     """
@@ -146,7 +146,7 @@ def largest_local_delta(local_epsilon: float, slot_delta: float) -> float:
 def fixed_window_guarantee(
     local: Guarantee, *, participation: float, slots: int, delta: float, slot_delta: float
 ) -> Guarantee:
-    """The clause for a randomiser of (eps0, delta0): the bound at 8 eps0, and a delta that grows with the slots.
+    """Return the guarantee for a randomiser of (eps0, delta0): the bound at 8 eps0; its delta grows with the slots.
 
     `slot_delta` is the theorem's delta1, what each slot may fail by: delta' = delta + m (e^eps' + 1) delta1. Where the
     clause gives no better epsilon, the randomiser's own guarantee is returned.
@@ -169,18 +169,18 @@ def fixed_window_guarantee(
 
 
 def shuffled_epsilon(local_epsilon: float, *, clients: int, delta: float) -> float:
-    """For comparison, a real shuffler of all clients' reports (Feldman, McMillan and Talwar 2021, closed form).
+    """Return, for comparison, the epsilon of a real shuffler (Feldman, McMillan and Talwar 2021, closed form).
 
     ln(1 + (e^eps0 - 1) / (e^eps0 + 1) (8 sqrt(e^eps0 ln(4/delta) / n) + 8 e^eps0 / n)), while
     eps0 <= ln(n / (16 ln(2/delta)))
     """
     _require_epsilon(local_epsilon)
     _require_delta(delta)
-    crowd = clients / (16 * math.log(2 / delta))
-    if not (crowd > 1 and local_epsilon <= math.log(crowd)):
+    limit = clients / (16 * math.log(2 / delta))
+    if not (limit > 1 and local_epsilon <= math.log(limit)):
         raise UncountableEvent(
             f"the shuffling of {clients} reports of local epsilon {local_epsilon:g} cannot be counted at delta "
-            f"{delta:g}: the theorem needs e^epsilon to be at most {crowd:.3g}; use the local epsilon"
+            f"{delta:g}: the theorem needs e^epsilon to be at most {limit:.3g}; use the local epsilon"
         )
     ratio = math.exp(local_epsilon)
     spread = 8 * math.sqrt(ratio * math.log(4 / delta) / clients) + 8 * ratio / clients

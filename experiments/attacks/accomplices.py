@@ -24,12 +24,12 @@ ACCOMPLICE = ROSTER[-1]
 
 
 def enlist(attacked: AttackedSum) -> None:
-    """From here on the accomplice is one, in every session that follows."""
+    """Have the accomplice play with the aggregator, in every session from here on."""
     attacked.accomplices = frozenset({ACCOMPLICE})
 
 
 def memory_of(attacked: AttackedSum, kind: type[M]) -> M:
-    """What the accomplice's side keeps between rounds."""
+    """Return what the accomplice's side keeps between rounds."""
     return decode(kind, attacked.silos[ACCOMPLICE].state())
 
 
@@ -39,12 +39,12 @@ def remember(attacked: AttackedSum, memory: Message) -> None:
 
 
 def bodies(attacked: AttackedSum, number: int, replies: dict[str, bytes]) -> dict[str, bytes]:
-    """What the silos said in a round, without the session's wrapping."""
+    """Return what the silos said in a round, without the session's wrapping."""
     return {silo: unwrap(attacked.session, round=2 * number + 1, data=reply) for silo, reply in replies.items()}
 
 
 def saying(attacked: AttackedSum, number: int, replies: dict[str, bytes], body: bytes) -> dict[str, bytes]:
-    """The replies of a round, with this as the accomplice's."""
+    """Return the replies of a round, with this as the accomplice's."""
     return {**replies, ACCOMPLICE: wrap(attacked.session, round=2 * number + 1, body=body)}
 
 
@@ -57,7 +57,7 @@ def make_credulous(side: SiloSide) -> None:
 
 
 def read_with_its_key(attacked: AttackedSum, scheme: OneKeySum) -> list[Vector]:
-    """Sums under one key: the accomplice holds the key, and opens the victim's upload without telling any lie."""
+    """Open the victim's upload in a sum under one key: the accomplice holds the key, and need not lie."""
     found = list[Vector]()
 
     def carry(number: int, replies: dict[str, bytes]) -> dict[str, bytes]:

@@ -24,9 +24,9 @@ INTEGERS, REALS = IntegerDomain(50, 2**20), RealDomain(50, 8.0)
 Messages = Mapping[str, bytes]
 Refusals = Mapping[str, ProtocolError]
 Carry = Callable[[int, dict[str, bytes]], dict[str, bytes]]
-"""What becomes of a round's replies on their way to the aggregator's side."""
+"""Function that changes a round's replies on their way to the aggregator's side."""
 Round = tuple[Messages, Messages]
-"""What was asked, and what came back."""
+"""Requests of a round, and the replies to them."""
 
 
 class Refused(Exception):
@@ -48,7 +48,7 @@ class AttackedSum:
         self.asked = 0
         """Messages that silos were sent."""
         self.refusals = list[Refusals]()
-        """Of every time that some silo refused."""
+        """Reason of every refusal, by silo."""
         self.accomplices = frozenset[str]()
         """Silos that play with the aggregator. What they refuse protects nobody, and does not count."""
         self.vectors = {name: self._draw() for name in ROSTER}
@@ -72,30 +72,30 @@ class AttackedSum:
 
     @property
     def secret(self) -> Vector:
-        """What the aggregator wants."""
+        """The vector that the aggregator wants: the victim's."""
         return self.vectors[VICTIM]
 
     @property
     def change(self) -> Vector | None:
-        """By how much the victim's vector has changed, which is nobody's business either."""
+        """The change of the victim's vector, which is nobody's business either."""
         return None if self.earlier is None else self.difference(self.secret, self.earlier)
 
     @property
     def tolerance(self) -> float:
-        """Within which a vector counts as the victim's; two unrelated ones are a million times further apart."""
+        """Distance within which a vector counts as the victim's; unrelated ones are a million times further apart."""
         return 0.0 if isinstance(self.domain, IntegerDomain) else 1e-4
 
     def difference(self, one: Vector, other: Vector) -> Vector:
-        """Of two totals."""
+        """Return the difference of two totals."""
         difference = one - other
         return difference % self.domain.modulus if isinstance(self.domain, IntegerDomain) else difference
 
     def silo(self, session: Session, me: Identity, vector: Vector) -> SiloSide:
-        """A real side."""
+        """Return a real side of this silo."""
         return self.scheme.silo(session, me, vector, SecureRandomness())
 
     def ask(self, messages: Messages) -> dict[str, bytes]:
-        """What the silos answer; those that refuse are left out, and `Refused` if all honest ones do."""
+        """Return what the silos answer. Those that refuse are left out; `Refused` if all honest ones do."""
         replies, refusals = dict[str, bytes](), dict[str, ProtocolError]()
         self.asked += len(messages)
         for name, message in messages.items():
@@ -112,7 +112,7 @@ class AttackedSum:
         return replies
 
     def drive(self, side: AggregatorSide, step: Messages | Sum | None = None, carry: Carry | None = None) -> Sum:
-        """From these messages, or from the first, to the sum. No reply is checked: whoever cheats need not."""
+        """Drive the session from these messages, or from the first, to the sum. A cheat need not check replies."""
         step = side.open() if step is None else step
         while not isinstance(step, Sum):
             number, replies = _round_of(step), self.ask(step)
@@ -120,7 +120,7 @@ class AttackedSum:
         return step
 
     def record(self) -> tuple[list[Round], Sum]:
-        """A session without a lie: all that is said in it, and its sum."""
+        """Run a session without a lie, and return all that is said in it, and its sum."""
         side, rounds = self.scheme.aggregator(self.session), list[Round]()
         step: Messages | Sum = side.open()
         while not isinstance(step, Sum):
@@ -129,7 +129,7 @@ class AttackedSum:
         return rounds, step
 
     def forged(self, **changes: object) -> Session:
-        """The session with something changed, as the aggregator keeps it; its messages look like the real one's."""
+        """Return the session with something changed; its messages look like the real one's."""
         forged = replace(self.session, **changes)  # type: ignore[arg-type]  # whatever the cheat changes
         forged.__dict__["digest"] = self.session.digest  # where `cached_property` keeps it
         return forged
@@ -139,7 +139,7 @@ class AttackedSum:
         return stands_in(message, self.domain, len(ROSTER), self.secret, tolerance=self.tolerance)
 
     def packed_words(self, message: bytes) -> Vector | None:
-        """A vector of the masked sums as it travels."""
+        """Return a vector of the masked sums as it travels."""
         return packed_words(message, self.domain, len(ROSTER))
 
     def _draw(self) -> Vector:
@@ -154,19 +154,19 @@ Way = Callable[[], list[Vector]]
 
 
 def said(refusals: Refusals) -> str:
-    """Who refused, and the reasons, one of each kind."""
+    """Return who refused, and the reasons, one of each kind."""
     first = {type(error).__name__: str(error) for error in reversed(list(refusals.values()))}
     reasons = "; ".join(f"{kind}: {words}" for kind, words in sorted(first.items()))
     return f"{', '.join(refusals)} refused. {reasons}"
 
 
 def _round_of(asked: Messages) -> int:
-    """Of messages of one round."""
+    """Return the number of the round that these messages belong to."""
     return decode(pb.SumMessage, next(iter(asked.values()))).round // 2
 
 
 def _domain(scheme: SecureSum) -> Domain:
-    """Integers where the scheme carries them, which are exact; else reals."""
+    """Return a domain of integers, which are exact, where the scheme carries them; else one of reals."""
     try:
         scheme.admit(INTEGERS, len(ROSTER))
     except DomainError:

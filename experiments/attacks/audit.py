@@ -32,9 +32,9 @@ class Audit:
 
     trials: int
     chosen: Guesses
-    """On the half of the trials that did not choose the threshold."""
+    """Guesses on the half of the trials that did not choose the threshold."""
     central: Guesses
-    """On all trials, at the score of 0, where both cases are as likely: it was set before the first trial."""
+    """Guesses on all trials at the score of 0, where both cases are as likely: it was set before the first trial."""
     delta: float
     confidence: float
     ledger_epsilon: float
@@ -58,7 +58,7 @@ class Audit:
 
     @property
     def alarm(self) -> bool:
-        """Whether the ledger promises more than the code keeps: falsely with probability 1 - `confidence` at most."""
+        """Whether the ledger claims more than the code keeps: falsely with at most probability 1 - `confidence`."""
         return self.epsilon > self.ledger_epsilon
 
 
@@ -106,20 +106,20 @@ def _require_trials(trials: int) -> None:
 
 
 def _guesses(with_it: Scores, without: Scores, delta: float, confidence: float) -> tuple[Guesses, Guesses]:
-    """At the threshold that promises most, and at 0."""
+    """Return the guesses at the threshold that proves most, and at 0."""
     chosen = cross_guess(with_it, without, lambda made: made.epsilon(delta, (1 + confidence) / 2))
     return chosen, guess(with_it, without, 0.0)
 
 
 def cross_guess(with_it: Scores, without: Scores, proves: Callable[[Guesses], float]) -> Guesses:
-    """Guesses on the second halves of the scores, at the threshold that proves most on the first."""
+    """Return guesses on the second halves of the scores, at the threshold that proves most on the first."""
     half, other = len(with_it) // 2, len(without) // 2
     threshold = best_threshold(with_it[:half], without[:other], proves)
     return guess(with_it[half:], without[other:], threshold)
 
 
 def _scores(training: Training, ledger: Ledger, canary: bool, trials: int) -> Scores:
-    """Of trials that book what the ledger on disk has booked, each for itself."""
+    """Return the scores of trials, each of which books what the ledger on disk has booked."""
     scores, expected = list[float](), [charge.event for charge in ledger.charges]
     for _ in range(trials):
         booked = Booked()

@@ -27,26 +27,28 @@ from siloseal.silo.ledger import Budget, Ledger
 from siloseal.silo.training.trainer import Chargeable, Privacy, PrivateTrainer
 
 CLIP_NORM = 0.1
-"""Far below the canary's gradient, whose norm is near 1: what one unit may do, the canary does."""
+"""Clip norm, far below the canary's gradient of norm near 1: the canary does all that one unit may do."""
 
 OTHERS = 15
-"""Digits beside the canary."""
+"""Number of digits beside the canary."""
 
 CORNER = 0
 """A pixel that is black in all digits, and white in the canary: so nobody else's gradient moves its weights."""
 
 LABEL = 0
-"""Of the canary."""
+"""Label of the canary."""
 
 Flaw = Literal["none", "noise_off", "noise_halved", "clip_too_wide", "sampling_ignored"]
-"""`noise_off`: the silo's generator yields zeros; `noise_halved`: half of what it should. `clip_too_wide`: gradients
+"""Flaws of a silo.
+
+`noise_off`: the silo's generator yields zeros; `noise_halved`: half of what it should. `clip_too_wide`: gradients
 may be ten times as long as the noise and the ledger are made for. `sampling_ignored`: every unit is in every batch,
 whatever the sampling rate. In all of them the ledger books what it believes."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """What the ledger is told, and what is wrong with the silo."""
+    """The training that the ledger books, and the flaw of the silo."""
 
     epsilon: float
     delta: float
@@ -56,7 +58,7 @@ class Training:
 
     @cached_property
     def noise_multiplier(self) -> float:
-        """The least with which the training stays within its budget."""
+        """Least noise multiplier with which the training stays within its budget."""
 
         def events(noise: float) -> list[Event]:
             return [SampledGaussianSteps(self.sampling_rate, noise, self.steps)]
@@ -64,13 +66,13 @@ class Training:
         return smallest_noise(events, epsilon=self.epsilon, delta=self.delta)
 
     def privacy(self, ledger: Chargeable) -> Privacy:
-        """As the trainer takes it."""
+        """The privacy settings, as the trainer takes them."""
         if self.flaw != "clip_too_wide":
             return Privacy(CLIP_NORM, self.noise_multiplier, ledger)
         return Privacy(10 * CLIP_NORM, self.noise_multiplier / 10, _Deceived(ledger, self.noise_multiplier))
 
     def randomness(self) -> Randomness:
-        """Of the silo."""
+        """Return the randomness of the silo."""
         match self.flaw:
             case "noise_off":
                 return _LessNoise(0.0)
@@ -86,7 +88,7 @@ class Training:
 
 @dataclass(frozen=True)
 class _LessNoise(SecureRandomness):
-    """A broken generator: samples are drawn as they should, but all noise is so many times too small."""
+    """A broken generator: samples are drawn as they should be, but all noise is too small by a factor."""
 
     factor: float
 
@@ -103,7 +105,7 @@ class _EveryUnit(SecureRandomness):
 
 @dataclass(frozen=True)
 class _Deceived:
-    """A ledger that is told of more noise than there is."""
+    """A ledger that is charged for more noise than there is."""
 
     ledger: Chargeable
     noise_multiplier: float
@@ -121,12 +123,12 @@ class Booked:
     events: list[Event] = field(default_factory=list)
 
     def charge(self, event: Event, *, phase: str) -> None:
-        """Keep it."""
+        """Keep the charge."""
         self.events.append(event)
 
 
 def book_on_disk(training: Training) -> Ledger:
-    """The charges of one training, in a real ledger with just this budget; it is closed, and its file is gone."""
+    """Book one training in a real ledger with just this budget. It is returned closed, and its file is gone."""
     with TemporaryDirectory() as folder:
         budget = Budget(training.epsilon, training.delta)
         with Ledger(Path(folder) / "ledger.jsonl", silo="audited", budget=budget) as ledger:
@@ -151,7 +153,7 @@ def run_trial(training: Training, ledger: Chargeable, *, canary: bool) -> float:
 
 
 def _score(released: Sequence[Tensor], expected_batch: float, training: Training) -> float:
-    """The logarithm of how much likelier the released steps are with the canary than without, by Neyman and Pearson.
+    """Log likelihood ratio of the released steps with and without the canary (Neyman and Pearson).
 
     Without it, a step has noise of deviation sigma in the direction of the canary's gradient, in clip norms; with it,
     1 more where the canary was sampled.
@@ -168,7 +170,7 @@ def _score(released: Sequence[Tensor], expected_batch: float, training: Training
 
 @cache
 def _data(canary: bool) -> LabelledImages:
-    """The digits, and the canary or a black image, whose gradient is zero: a contribution is there, or is nothing."""
+    """Return the digits, and the canary or a black image, whose gradient is zero."""
     others = digits().select(torch.arange(OTHERS))
     last = torch.zeros(1, *others.image_shape)
     last.view(-1)[CORNER] = float(canary)

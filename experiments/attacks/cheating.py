@@ -10,7 +10,7 @@ silo is its accomplice: see `accomplices`. What comes of a cheat is observed and
 - `does not apply`: there is nothing to send, or nothing to compute from.
 
 A cheat may be played in several ways, and one that works is enough. These are sums alone, without a silo's runtime
-around them: what that refuses before it joins one is told in `cheats`, under `two_sessions`.
+around them: what that refuses before it joins one is described in `cheats`, under `two_sessions`.
 """
 
 from collections import Counter
@@ -53,16 +53,16 @@ class Attempt:
     cheat: Cheat
     outcome: Outcome
     words: str
-    """Who refused and why; or how the vector was found; or why there was nothing to try."""
+    """Words on who refused and why, on how the vector was found, or on why there was nothing to try."""
 
 
 def play_all(sums: Iterable[SumKind] = SUMS, cheats: Sequence[Cheat] = CHEATS) -> list[Attempt]:
-    """Every cheat against every secure sum that a job may choose."""
+    """Play every cheat against every secure sum that a job may choose."""
     return [play(kind, cheat) for kind in sums for cheat in cheats]
 
 
 def play(secure_sum: SumKind, cheat: Cheat) -> Attempt:
-    """One cheat, with fresh keys and vectors."""
+    """Play one cheat, with fresh keys and vectors."""
     scheme = _CONFIG.validate_python({"kind": secure_sum}).build()
     attacked = AttackedSum(scheme, longer_domain(scheme) if cheat == "solves_for_key" else None)
     try:
@@ -73,25 +73,25 @@ def play(secure_sum: SumKind, cheat: Cheat) -> Attempt:
         if end.outcome == "learnt":
             held = cheat in WITH_A_SILO and isinstance(attacked.integers, OneKeySum)
             return Attempt(secure_sum, cheat, "learnt", end.words + (_HELD if held else _WHO_MUST.get(cheat, "")))
-    told = [end for end in ends if end.asked]
-    tried = {end.outcome for end in told} - {"does not apply"}
+    asked = [end for end in ends if end.asked]
+    tried = {end.outcome for end in asked} - {"does not apply"}
     if not tried:
         return Attempt(secure_sum, cheat, "does not apply", "there is nothing to send that would be another sum")
-    return Attempt(secure_sum, cheat, "refused" if tried == {"refused"} else "harmless", _together(told))
+    return Attempt(secure_sum, cheat, "refused" if tried == {"refused"} else "harmless", _together(asked))
 
 
 @dataclass(frozen=True)
 class _End:
-    """Of one way."""
+    """The end of one way to play a cheat."""
 
     outcome: Outcome
     words: str
     asked: bool
-    """Whether any silo was; else the aggregator only computed from what it had."""
+    """Whether any silo was asked; else the aggregator only computed from what it had."""
 
 
 def _end(attacked: AttackedSum, way: Way) -> _End:
-    """Play it, and look at what the aggregator computed and at all that it heard."""
+    """Play one way of a cheat, and look at what the aggregator computed and at all that it heard."""
     asked, before = attacked.asked, len(attacked.refusals)
     found, words = list[Vector](), ""
     outcome: Outcome = "harmless"
@@ -111,7 +111,7 @@ def _end(attacked: AttackedSum, way: Way) -> _End:
 
 
 def _learnt(attacked: AttackedSum, found: Sequence[Vector]) -> str:
-    """What the aggregator has of the victim; empty if it has nothing."""
+    """Return in words what the aggregator has of the victim; empty if it has nothing."""
     if _among(found, attacked.secret, attacked.tolerance):
         return "what the aggregator computed is the victim's vector"
     if attacked.change is not None and _among(found, attacked.change, attacked.tolerance):
@@ -127,7 +127,7 @@ def _among(found: Sequence[Vector], target: Vector, tolerance: float) -> bool:
 
 
 def _together(ends: Sequence[_End]) -> str:
-    """The words of all ways, the same ones once."""
+    """Return the words of all ways, the same ones once."""
     counts = Counter(end.words for end in ends)
     if len(counts) == 1:
         return ends[0].words

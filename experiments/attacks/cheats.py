@@ -101,7 +101,7 @@ def two_sessions(attacked: AttackedSum) -> Iterator[Way]:
 
 
 def _one_by_one(attacked: AttackedSum, side: AggregatorSide) -> Sum:
-    """If the victim, who is asked first, refuses, it is over, whatever the false silos answer."""
+    """Play the session round by round. If the victim, who is asked first, refuses, it is over."""
     step: Messages | Sum = side.open()
     while not isinstance(step, Sum):
         replies = [attacked.ask({name: message}) for name, message in step.items()]
@@ -130,7 +130,7 @@ def _renewed(attacked: AttackedSum, message: bytes) -> bytes:
 
 
 def _changes(attacked: AttackedSum, first: list[Round], second: list[Round]) -> list[Vector]:
-    """By how much the victim's words differ, wherever it sent some in both sessions."""
+    """Return the differences of the victim's words, wherever it sent some in both sessions."""
     found = list[Vector]()
     for (_, before), (_, after) in zip(first, second, strict=True):
         if VICTIM in before and VICTIM in after:

@@ -1,4 +1,4 @@
-"""What counted guesses prove about epsilon: bounds that hold with a stated confidence, whatever the truth is."""
+"""Bounds on epsilon from counted guesses, which hold with a stated confidence, whatever the truth is."""
 
 import math
 from collections.abc import Callable
@@ -13,7 +13,7 @@ Scores = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Guesses:
-    """How often an attacker said "it was there", over trials in which it was, and in which it was not."""
+    """Counts of an attacker's "it was there", over trials in which it was, and in which it was not."""
 
     hits: int
     trials_with: int
@@ -22,16 +22,16 @@ class Guesses:
 
     @property
     def true_positive_rate(self) -> float:
-        """Of the trials with the canary."""
+        """Fraction of the trials with the canary in which the attacker said so."""
         return self.hits / self.trials_with
 
     @property
     def false_positive_rate(self) -> float:
-        """Of the trials without."""
+        """Fraction of the trials without the canary in which the attacker said that it was there."""
         return self.false_alarms / self.trials_without
 
     def error_bounds(self, confidence: float) -> tuple[float, float]:
-        """What neither the false positive nor the false negative rate exceeds: together with this confidence."""
+        """Bounds on the false positive and the false negative rate, which hold together with this confidence."""
         each = (1 + confidence) / 2
         misses = self.trials_with - self.hits
         return upper_rate(self.false_alarms, self.trials_without, each), upper_rate(misses, self.trials_with, each)
@@ -55,7 +55,7 @@ class Guesses:
 
 
 def upper_rate(events: int, trials: int, confidence: float) -> float:
-    """Clopper and Pearson 1934: no rate above this gives so few events, but with probability 1 - confidence."""
+    """Rate above which so few events have probability 1 - confidence at most (Clopper and Pearson 1934)."""
     return 1.0 if events == trials else float(stats.beta.ppf(confidence, events + 1, trials - events))
 
 
@@ -72,7 +72,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 
 def guess(with_it: Scores, without: Scores, threshold: float) -> Guesses:
-    """Who scores above the threshold is said to have had the canary."""
+    """Count guesses: a trial that scores above the threshold is said to have had the canary."""
     return Guesses(int((with_it > threshold).sum()), len(with_it), int((without > threshold).sum()), len(without))
 
 

@@ -53,7 +53,7 @@ class Inversion:
 
     @property
     def guess_psnr(self) -> float:
-        """Of the guess. PSNR measures likeness, not knowledge: what is no closer may still tell something."""
+        """PSNR of a guess. PSNR measures likeness, not knowledge: what is no closer may still tell something."""
         return _psnr(self.originals, self.guess[None])
 
 
@@ -101,7 +101,7 @@ class _Attack:
         return self._images.detach().squeeze(1)
 
     def _gradient(self) -> Tensor:
-        """Of the discriminator's loss, as the silos compute it, but in a way that can itself be differentiated."""
+        """Gradient of the discriminator's loss, as the silos compute it, but itself differentiable."""
         fakes = self._generator(self._latents, self._labels)
         real, fake = (self._discriminator(rows, self._labels) for rows in (self._images, fakes))
         losses = torch.cat([functional.softplus(-real), functional.softplus(fake)])
@@ -138,7 +138,7 @@ def _batch(private: LabelledImages, first: int, images: int) -> LabelledImages:
 
 
 def _learner(private: LabelledImages, batch: LabelledImages, seed: int) -> GanLearner:
-    """Every silo's has the same weights; its fakes are its own."""
+    """Return a silo's learner. All silos' have the same weights; its fakes are its own."""
     return build_gan(
         GAN,
         private.image_shape,

@@ -1,4 +1,4 @@
-"""What an accomplice does in the joint-key sum, where it must commit to its key share and ciphertext beforehand."""
+"""Cheats of an accomplice in the joint-key sum, where it must commit to its key share and ciphertext beforehand."""
 
 from collections.abc import Callable
 
@@ -31,7 +31,7 @@ class JointKeyReading(JointKeyWatching):
         key = -joint_key_recovery.read_multiples(self._parameters, self._c0[0])
         c0, c1 = self._of_the_victim()
         values = joint_key_recovery.decrypt(self._parameters, c0, c1, key, self._largest_value())
-        return self._told(values)
+        return self._sum_of(values)
 
     def _of_the_victim(self) -> tuple[Residues, Residues]:
         ring, upload = ring_of(self._parameters.degree), decode(pb.CiphertextUpload, self.uploads[VICTIM])
@@ -40,7 +40,7 @@ class JointKeyReading(JointKeyWatching):
     def _largest_value(self) -> int:
         return largest_value(self._session.domain, self._precision_bits)
 
-    def _told(self, values: Vector) -> Sum:
+    def _sum_of(self, values: Vector) -> Sum:
         total, error_bound = to_total(self._session.domain, values.astype(np.int64), 1, self._precision_bits)
         return Sum(total, (VICTIM,), error_bound)
 
@@ -58,16 +58,16 @@ class JointKeyOfUs(JointKeyReading):
         return super()._key_shares(number, replies)
 
     def _sum(self) -> Sum:
-        """Of the victim, c0 = b u + e0 + m, so that c0 - b u would be its message."""
+        """Try u on the victim's upload: c0 = b u + e0 + m, so that c0 - b u would be its message."""
         ring = ring_of(self._parameters.degree)
         minus = ring.evaluate(ring.small(-joint_key_recovery.read_multiples(self._parameters, self._c0[0])[None]))
         opened = ring.multiply_add(self._joint_key[:1], minus[0], None, divide=True)
         ring.add(opened, self._of_the_victim()[0][None])
-        return self._told(decode_sum(self._parameters, opened, self._largest_value()))
+        return self._sum_of(decode_sum(self._parameters, opened, self._largest_value()))
 
 
 def reading(side: type[JointKeyReading], attacked: AttackedSum, scheme: JointKeySum) -> JointKeyReading:
-    """An aggregator's side that reads."""
+    """Return an aggregator's side that reads."""
     parameters, threshold = scheme.parameters(attacked.domain, len(ROSTER)), scheme.fewest(len(ROSTER))
     return side(attacked.session, parameters=parameters, precision_bits=scheme.precision_bits, threshold=threshold)
 

@@ -59,7 +59,7 @@ def decrypt(
 
 
 def reading_step(parameters: Parameters) -> int:
-    """D: above all values that a vector of this length fills a coefficient with, and below q' by what a key reaches."""
+    """The step D: above all values that fill a coefficient for this length, and below q' by what a key reaches."""
     filled = -(-parameters.length // parameters.degree)
     step = 4 << (parameters.floor_bits + filled * parameters.width)
     if parameters.messages > 1 or 4 * parameters.silos * step > _divided_modulus(parameters):
@@ -79,5 +79,5 @@ def read_multiples(parameters: Parameters, opened: Residues) -> NDArray[np.int64
 
 
 def _divided_modulus(parameters: Parameters) -> int:
-    """q', which c0 and openings are told apart by once they are divided."""
+    """The modulus q' of c0 and openings, once they are divided by the last prime."""
     return prod(int(prime) for prime in ring_of(parameters.degree).primes[:-1])

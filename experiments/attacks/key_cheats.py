@@ -27,16 +27,16 @@ from siloseal.federation.transport.wire import ckks_pb2, joint_key_pb2
 from siloseal.federation.transport.wire.codec import decode
 
 LONG = RealDomain(key_recovery.EQUATIONS * SLOTS, 8.0)
-"""A vector of as many entries as the equations need."""
+"""Domain of vectors with as many entries as the equations need."""
 
 
 def longer_domain(scheme: SecureSum) -> RealDomain | None:
-    """What the silos sum where there is something to compute."""
+    """Return the domain of longer vectors, for sums from which there is something to compute."""
     return LONG if isinstance(scheme, StockCkksSum | JointKeySum) else None
 
 
 def solves_for_key(attacked: AttackedSum) -> Iterator[Way]:
-    """From the summed ciphertext and from what it was opened to, compute the secret key; then read the victim's upload.
+    """Compute the secret key from the summed ciphertext and from what it was opened to; then read the victim's upload.
 
     Li and Micciancio (2021). Against the joint key the aggregator tries the same with the sum of all openings. In the
     key-additive sum it is given a key, that of the sum, and tries it on the victim's upload.
@@ -66,7 +66,7 @@ class OneKeyWatching(OneKeyAggregator):
 
     @property
     def summed(self) -> bytes:
-        """Under the key."""
+        """Ciphertext of the sum."""
         return self._ciphertext
 
 
@@ -82,7 +82,7 @@ class JointKeyWatching(JointKeyAggregator):
         return asked
 
     def first_key(self) -> NDArray[np.int64]:
-        """What the first polynomial of the joint key would be."""
+        """The first polynomial of the joint key, as solved for."""
         primes = ring_of(self._parameters.degree).primes[:-1, None]
         openings = (self._c0[0] + (primes - self._summed[0])) % primes
         return joint_key_recovery.solve_for_joint_key(self._parameters, self._c1[0], openings)
@@ -110,8 +110,8 @@ def _under_the_key_of_the_sum(attacked: AttackedSum, scheme: CkksSum) -> Vector:
 
 def _under_one_key(attacked: AttackedSum, scheme: StockCkksSum) -> Vector:
     cipher = scheme.cipher(attacked.domain, len(ROSTER))
-    told = attacked.drive(side := OneKeyWatching(attacked.session, cipher)).total
-    return key_recovery.decrypt(cipher, side.uploads[VICTIM], key_recovery.recover_key(cipher, side.summed, told))
+    total = attacked.drive(side := OneKeyWatching(attacked.session, cipher)).total
+    return key_recovery.decrypt(cipher, side.uploads[VICTIM], key_recovery.recover_key(cipher, side.summed, total))
 
 
 def _under_a_joint_key(attacked: AttackedSum, scheme: JointKeySum) -> Vector:

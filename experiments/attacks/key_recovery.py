@@ -22,21 +22,21 @@ from siloseal.federation.sums.seal.seal_codec import ciphertext, polynomials_of
 from siloseal.federation.sums.session import Vector
 
 Residues = NDArray[np.object_]
-"""Integers of Python's: a product of two has 120 bits. An evaluated polynomial reads backwards at conjugate points."""
+"""Integers of Python: a product of two has 120 bits. An evaluated polynomial reads backwards at conjugate points."""
 
 EQUATIONS = 2
-"""Ciphertexts that are needed, each of as many entries as it has slots."""
+"""Number of ciphertexts that are needed, each of as many entries as it has slots."""
 
 _PRIMES = len(PRIME_BITS) - 1
 _POINTS = np.array([pow(3, slot, 2 * DEGREE) for slot in range(SLOTS)])  # the roots of unity that SEAL's slots stand at
 _NEAR = 0.25  # from an integer
 
 
-def recover_key(cipher: StockCipher, summed: bytes, told: Vector) -> Residues:
-    """The key, evaluated, from the ciphertext of a sum and what it decrypts to; `OpeningFailed` if it is none."""
+def recover_key(cipher: StockCipher, summed: bytes, decrypted: Vector) -> Residues:
+    """Return the key, evaluated, from a sum's ciphertext and its decryption; `OpeningFailed` if that is none."""
     modulus, sides = _modulus(), list[tuple[Residues, Residues]]()
     for number, (c0, c1) in enumerate(_polynomials(cipher, summed)[:EQUATIONS]):
-        part = told[number * SLOTS : (number + 1) * SLOTS]
+        part = decrypted[number * SLOTS : (number + 1) * SLOTS]
         sides.append((c1, _transformed(_twice_real(part) % modulus, forward=True) - c0 - c0[::-1]))
     (first, one), (second, other) = sides
     determinant = (first * second[::-1] - first[::-1] * second) % modulus
@@ -47,15 +47,15 @@ def recover_key(cipher: StockCipher, summed: bytes, told: Vector) -> Residues:
 
 
 def decrypt(cipher: StockCipher, upload: bytes, key: Residues) -> Vector:
-    """What a silo encrypted."""
+    """Return the vector that a silo encrypted."""
     opened = [_coefficients((c0 + c1 * key) % _modulus()) for c0, c1 in _polynomials(cipher, upload)]
     return np.concatenate([_entries(part) for part in opened])[: cipher.domain.length]
 
 
-def _twice_real(told: Vector) -> Residues:
-    """The coefficients of p + p' for the p whose slots have these real parts."""
+def _twice_real(decrypted: Vector) -> Residues:
+    """Return the coefficients of p + p' for the p whose slots have these real parts."""
     spectrum = np.zeros(2 * DEGREE)
-    spectrum[_POINTS] = spectrum[-_POINTS] = told
+    spectrum[_POINTS] = spectrum[-_POINTS] = decrypted
     found = np.fft.fft(spectrum)[:DEGREE].real * (2.0 ** (SCALE_BITS + 1) / DEGREE)
     if np.abs(found - np.rint(found)).max() > _NEAR:
         raise OpeningFailed("what was told is no decryption to the last bit: it was rounded, or noise was added to it")
@@ -63,7 +63,7 @@ def _twice_real(told: Vector) -> Residues:
 
 
 def _entries(coefficients: NDArray[np.int64]) -> Vector:
-    """The real parts of the slots."""
+    """Return the real parts of the slots."""
     values = np.fft.fft(coefficients.astype(np.float64), 2 * DEGREE).real[_POINTS]
     return np.asarray(values / 2.0**SCALE_BITS, dtype=np.float64)
 
@@ -74,21 +74,21 @@ def _require_ternary(coefficients: NDArray[np.int64]) -> None:
 
 
 def _coefficients(evaluated: Residues) -> NDArray[np.int64]:
-    """Around zero."""
+    """Return the coefficients, centred around zero."""
     modulus = _modulus()
     residues = _transformed(evaluated, forward=False)
     return np.where(residues > modulus // 2, residues - modulus, residues).astype(np.int64)
 
 
 def _polynomials(cipher: StockCipher, data: bytes) -> list[tuple[Residues, Residues]]:
-    """c0 and c1 of every stretch, evaluated, modulo the first prime, which is large enough for any total."""
+    """Return c0 and c1 of every stretch, evaluated, modulo the first prime, which is large enough for any total."""
     parts: list[ts.CKKSVector] = cipher.read(public_context(), data)
     read = [polynomials_of(part.ciphertext()[0], primes=_PRIMES, degree=DEGREE)[:, 0] for part in parts]
     return [(c0.astype(object), c1.astype(object)) for c0, c1 in read]
 
 
 def _transformed(polynomial: Residues, *, forward: bool) -> Residues:
-    """By SEAL, which takes two polynomials at least."""
+    """Transform polynomials by SEAL, which takes two of them at least."""
     context = public_context().seal_context().data
     parms_id = np.array(context.first_parms_id(), dtype="<u8").tobytes()
     stacked = np.zeros((2, _PRIMES, DEGREE), dtype=np.uint64)

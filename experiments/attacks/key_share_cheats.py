@@ -74,7 +74,7 @@ def _joint_key_share(attacked: AttackedSum, scheme: JointKeySum) -> list[Vector]
 
 
 def _low_order(attacked: AttackedSum, place: int) -> list[Vector]:
-    """One of the keys that are advertised in the first round; the accomplice's side believes that it said so."""
+    """Advertise a point of low order in the first round; the accomplice's side believes that it said so."""
 
     def carry(number: int, replies: dict[str, bytes]) -> dict[str, bytes]:
         if number != Round.ADVERTISE:

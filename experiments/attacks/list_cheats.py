@@ -15,7 +15,7 @@ from siloseal.federation.sums.ring.ring_sum import RingSum
 from siloseal.federation.sums.session import Vector
 
 AGAIN = "{} again"
-"""How an accomplice is called that answers the second half."""
+"""Pattern of the name under which an accomplice answers the second half."""
 
 
 def two_lists_with_a_silo(attacked: AttackedSum) -> Iterator[Way]:
@@ -56,7 +56,7 @@ def _on_both_sides(attacked: AttackedSum, side: TwoLists, deceived: Sequence[str
 
 
 def _fork(attacked: AttackedSum, silo: str, again: str) -> None:
-    """Two sides of one silo, with the same memory up to here."""
+    """Add a second side of one silo, with the same memory up to here."""
     second = attacked.silo(attacked.session, attacked.identities[silo], attacked.vectors[silo])
     second.restore(attacked.silos[silo].state())
     attacked.silos[again] = second
@@ -65,7 +65,7 @@ def _fork(attacked: AttackedSum, silo: str, again: str) -> None:
 
 
 def _in_the_ring(attacked: AttackedSum, deceived: Sequence[str]) -> list[Vector]:
-    """Who stands beside the victim would notice, were it not the accomplice."""
+    """Tell two lists in the ring: the victim's neighbour would notice, were it not the accomplice."""
     side = unchecked(RingTwoLists(attacked.session))
     side.deceived = deceived
     return [attacked.drive(side).total]

@@ -25,34 +25,34 @@ from siloseal.federation.transport.wire.codec import decode
 A = TypeVar("A", bound=AggregatorSide)
 
 DECEIVED = OTHERS[1:]
-"""Half of the silos."""
+"""Half of the silos, who are told the lie."""
 
 
 def unchecked(side: A) -> A:
-    """The side without the quorum that an honest aggregator keeps to: any reply is enough to go on."""
+    """Return the side without the quorum that an honest aggregator keeps to: any reply is enough to go on."""
     side.__dict__["_needed"] = lambda number: 1
     return side
 
 
 class SecAggOfOne(SecAggAggregator):
-    """Says that only the victim uploaded. The others hold shares of its seed, and are asked for them."""
+    """A side that says that only the victim uploaded. The others hold shares of its seed, and are asked for them."""
 
     def _uploads(self, replies: Bodies) -> Messages:
         super()._uploads({VICTIM: replies[VICTIM]})
         return self._ask(SecAggRound.CONFIRM, dict.fromkeys(replies, self._bits))
 
     def _shares(self, holder: str, body: bytes) -> dict[str, bytes]:
-        """A silo that takes itself for a drop-out has no share of its own key: the others' are enough."""
+        """Return a holder's shares. A silo that is told that it dropped out has no share of its own key."""
         revealed = {piece.silo: piece.data for piece in decode(sums_pb2.Pieces, body).pieces}
         return {silo: share for silo, share in revealed.items() if silo != holder or silo == VICTIM}
 
 
 class CkksOfOne(SecAggOfOne, CkksAggregator):
-    """The same, over key shares: what opens is the victim's ciphertext alone."""
+    """The lie of `SecAggOfOne` over key shares: what opens is the victim's ciphertext alone."""
 
 
 class JointKeyOfOne(JointKeyAggregator):
-    """Hands out the victim's ciphertext as the sum, to everyone."""
+    """A side that hands out the victim's ciphertext as the sum, to everyone."""
 
     def _uploads(self, number: int, replies: Bodies) -> Messages:
         super()._uploads(number, {VICTIM: replies[VICTIM]})
@@ -61,16 +61,16 @@ class JointKeyOfOne(JointKeyAggregator):
 
 
 class TwoLists(AggregatorRounds):
-    """From the fork on two sums at once: half of the silos hear that the victim is not there, and open theirs."""
+    """Two sums at once from the fork on: half of the silos hear that the victim is not there, and open theirs."""
 
     fork: int
-    """The round whose replies say who is there."""
+    """Number of the round whose replies say who is there."""
     deceived: Sequence[str] = DECEIVED
     """Silos that hear that the victim is not there."""
     twins: Mapping[str, str] = {}
-    """Accomplices, who hear both; as whom each answers the second half."""
+    """Accomplices, who hear both lists, with the name under which each answers the second half."""
     totals: Sequence[Vector] = ()
-    """Of both sums, if both come out."""
+    """Totals of both sums, if both come out."""
     _sums: Sequence[Sum] = ()
 
     def _advance(self, number: int, replies: Bodies) -> Messages | Sum:
@@ -89,7 +89,7 @@ class TwoLists(AggregatorRounds):
         return self._both(number + 1, steps, failed)
 
     def _parts(self, number: int, replies: Bodies) -> tuple[Bodies, Bodies]:
-        """What goes into each of the sums. A half that says nothing any more is out."""
+        """Return the replies that go into each of the sums. A half that says nothing any more is out."""
         if number == self.fork:
             return replies, _only(OTHERS, replies)
         second = {name: replies[twin] for name, twin in self.twins.items() if twin in replies}

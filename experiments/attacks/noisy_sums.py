@@ -37,22 +37,22 @@ class NoisySums:
 
     @cached_property
     def mechanism(self) -> Mechanism:
-        """For one release, and three honest silos."""
+        """The mechanism for one release and three honest silos."""
         demand = Demand(self.epsilon, self.delta, releases=1, silos=SILOS, honest=SILOS, length=DOMAIN.length)
         return calibrated_lattice(self.noise, demand, bits=None, sensitivity=CLIP_NORM)
 
     @cached_property
     def booked_epsilon(self) -> float:
-        """What a ledger counts for it."""
+        """The epsilon that a ledger counts for one release."""
         return epsilon_of([self.mechanism.event(DOMAIN, SILOS)], self.delta)
 
     def run_trial(self, *, canary: bool) -> float:
-        """One whole session; the part of its total that points along the canary, half its length taken off."""
+        """Run one session and score it: the part of its total along the canary, less half the canary's length."""
         vectors = [self._canary * canary, *[0 * self._canary] * (SILOS - 1)]
         total = sum_in_process(NoisySum(self.mechanism, PlainSum()), vectors, domain=DOMAIN).total
         return float(np.dot(total, self._canary)) / CLIP_NORM**2 - 0.5
 
     @cached_property
     def _canary(self) -> NDArray[np.float64]:
-        """As long as the clip norm allows, the same in every entry."""
+        """Return the canary: as long as the clip norm allows, the same in every entry."""
         return np.full(DOMAIN.length, CLIP_NORM / np.sqrt(DOMAIN.length)) * (1 - 1e-9)

@@ -38,7 +38,7 @@ from siloseal.federation.transport.wire.codec import unwrap, wrap
 
 
 class _Sizes(TypedDict):
-    """What an aggregator's side of the joint-key sum takes."""
+    """Arguments of an aggregator's side of the joint-key sum."""
 
     parameters: Parameters
     precision_bits: int
@@ -89,7 +89,7 @@ def two_lists(attacked: AttackedSum) -> Iterator[Way]:
 
 
 def forked(attacked: AttackedSum) -> TwoLists:
-    """An aggregator's side that tells two lists."""
+    """Return an aggregator's side that tells two lists."""
     session = attacked.session
     match scheme := attacked.integers:
         case SecAggSum():
@@ -107,13 +107,13 @@ def forked(attacked: AttackedSum) -> TwoLists:
 
 
 def two_sums(attacked: AttackedSum, side: TwoLists, carry: Carry | None = None) -> list[Vector]:
-    """The first sum, and the difference if both come out."""
+    """Return the first sum, and the difference if both come out."""
     total = attacked.drive(unchecked(side), carry=carry).total
     return [total, *([attacked.difference(*side.totals)] if len(side.totals) == 2 else [])]
 
 
 def _lonely_share(attacked: AttackedSum) -> Vector:
-    """Additive sharing: the victim hears that nobody else is there, so that it would share its vector with nobody."""
+    """Tell the victim, in additive sharing, that nobody else is there, so that it would share with nobody."""
     session = attacked.session
     said = attacked.ask({VICTIM: wrap(session, round=2 * AdditiveRound.ADVERTISE, body=b"")})[VICTIM]
     alone = pieces({VICTIM: unwrap(session, round=2 * AdditiveRound.ADVERTISE + 1, data=said)})
@@ -124,7 +124,7 @@ def _lonely_share(attacked: AttackedSum) -> Vector:
 
 
 def _short_ring(attacked: AttackedSum) -> Vector:
-    """The ring: what its first silo passes on, its vector under its mask, comes straight back as the total of all."""
+    """Return to the first silo of the ring its own masked vector, as if it were the total of all."""
     session, side = attacked.session, attacked.scheme.aggregator(attacked.session)
     step = side.advance(attacked.ask(side.open()))
     if isinstance(step, Sum):
@@ -138,7 +138,7 @@ def _short_ring(attacked: AttackedSum) -> Vector:
 
 
 def _left_out(attacked: AttackedSum, number: int) -> list[Vector]:
-    """Any other scheme: the sum of the victim alone from this round on, without any quorum."""
+    """Sum the victim's vector alone from this round on, without any quorum, in any other scheme."""
     side = unchecked(attacked.scheme.aggregator(attacked.forged(quorum=1)))
     replies = attacked.ask(side.open())
     for _ in range(number):

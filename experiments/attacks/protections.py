@@ -1,4 +1,4 @@
-"""What an aggregator sees of one training step, under each protection. All of it is made by the code that protects.
+"""The aggregator's view of one training step, under each protection, made by the code that protects.
 
 The networks' weights, the clip norm, the number of rows and the class that each silo declares are public: an attacker
 knows them under every protection. Noise, masks and keys come from the operating system's generator, as in a real run.
@@ -27,7 +27,7 @@ from siloseal.silo.training.gradients import UnitGradients
 from siloseal.silo.training.noising import add_noise, scale
 
 LARGEST_ENTRY = 100.0
-"""Of an unclipped gradient, as the session of a sum agrees on it beforehand."""
+"""Largest entry of an unclipped gradient, on which the session of a sum agrees beforehand."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class ExampleNoise:
 
     @classmethod
     def at_epsilon(cls, epsilon: float, *, delta: float, sampling_rate: float, steps: int) -> Self:
-        """The least noise with which so many steps stay within the budget."""
+        """Return the least noise with which this many steps stay within the budget."""
         return cls(
             smallest_noise(lambda z: [SampledGaussianSteps(sampling_rate, z, steps)], epsilon=epsilon, delta=delta)
         )
@@ -67,7 +67,7 @@ class LocalNoise:
 
 @dataclass(frozen=True)
 class SumOf:
-    """The exact sum of so many silos' gradients, and nothing of one alone: what SecAgg lets the aggregator see."""
+    """The exact sum of several silos' gradients, and nothing of one alone: what SecAgg lets the aggregator see."""
 
     silos: int
 
@@ -83,17 +83,17 @@ Protection = Plain | Clipped | ExampleNoise | LocalNoise | SumOf | Upload
 
 
 def silos_of(protection: Protection) -> int:
-    """How many silos' steps are in what the aggregator sees."""
+    """Return how many silos' steps are in what the aggregator sees."""
     return protection.silos if isinstance(protection, SumOf) else 1
 
 
 def row_clip_norm(protection: Protection) -> float | None:
-    """To which each row's gradient is clipped in what the aggregator sees; None where rows are not clipped."""
+    """Norm to which each row's gradient is clipped in what the aggregator sees; None where rows are not clipped."""
     return protection.clip_norm if isinstance(protection, Clipped | ExampleNoise) else None
 
 
 def seen(protection: Protection, steps: Sequence[UnitGradients], *, rows: int) -> Tensor:
-    """The flat vector that the aggregator holds after one step on so many examples of each of the silos."""
+    """Return the flat vector that the aggregator holds after one step on this many examples of each silo."""
     gradients = [step.sum(torch.arange(rows), clip_norm=row_clip_norm(protection)) for step in steps]
     first, randomness = gradients[0], SecureRandomness()
     match protection:
@@ -113,7 +113,7 @@ def seen(protection: Protection, steps: Sequence[UnitGradients], *, rows: int) -
 
 
 def _summed(scheme: SecureSum, vectors: Sequence[Tensor]) -> Tensor:
-    """One whole session between silos that contribute these."""
+    """Return the total of one whole session between silos that contribute these."""
     domain = RealDomain(len(vectors[0]), LARGEST_ENTRY)
     total = sum_in_process(scheme, [_reals(vector) for vector in vectors], domain=domain).total
     return torch.from_numpy(total.astype(np.float32))

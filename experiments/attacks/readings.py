@@ -1,4 +1,4 @@
-"""What can be read off a message of a secure sum without any key: numbers, and packed words under their masks.
+"""Readings of a message of a secure sum without any key: numbers, and packed words under their masks.
 
 Ciphertexts are not decoded here as if they hid nothing; `uploads.read_upload` does so for CKKS.
 """
@@ -23,7 +23,7 @@ def stands_in(message: bytes, domain: Domain, silos: int, vector: Vector, *, tol
 
 
 def packed_words(message: bytes, domain: Domain, silos: int) -> Vector | None:
-    """A vector of the masked sums as it travels; of a sealed one, what stands inside the seal. Else None."""
+    """Return a vector of the masked sums as it travels; of a sealed one, what stands inside the seal; else None."""
     body = decode(pb.SumMessage, message).body
     if not isinstance(domain, IntegerDomain):
         return None

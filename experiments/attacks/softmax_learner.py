@@ -21,38 +21,38 @@ class SoftmaxLearner:
 
     @property
     def private_module(self) -> nn.Module:
-        """All of it."""
+        """The whole network."""
         return self._network
 
     @property
     def shared_model(self) -> nn.Module:
-        """All of it."""
+        """The whole network."""
         return self._network
 
     def row_losses(self, units: LabelledRows) -> Tensor:
-        """Cross entropy."""
+        """Return the cross entropy of each row."""
         return functional.cross_entropy(self._network(units.images.flatten(1)), units.labels, reduction="none")
 
     def public_step(self) -> None:
-        """What a white-box attacker sees of a step."""
+        """Keep the weights: what a white-box attacker sees of a step."""
         self.released.append(self._network.weight.detach().clone())
 
     def public_metrics(self) -> Mapping[str, float]:
-        """None."""
+        """Return no metrics: none are public."""
         return {}
 
     def vector(self) -> Tensor:
-        """The weights, flat."""
+        """Return the weights, flat."""
         return flatten([self._network])
 
     def load(self, vector: Tensor) -> None:
-        """Take them over."""
+        """Take over these weights."""
         load_flat([self._network], vector)
 
     def state(self) -> State:
-        """The weights."""
+        """Return the weights."""
         return dict(self._network.state_dict())
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """The inverse of `state`."""
+        """Load the weights that `state` returned."""
         self._network.load_state_dict(dict(state))

@@ -45,16 +45,16 @@ from siloseal.federation.transport.wire import ckks_pb2, masked_pb2
 from siloseal.federation.transport.wire.codec import decode
 
 Choice = Callable[[UploadFormat, Numbers, Mapping[str, Numbers]], Numbers]
-"""What the accomplice uploads, from what its own side would upload and from everyone's uploads."""
+"""Function that chooses the accomplice's upload, from what its own side would upload and from everyone's uploads."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """What the accomplice changes about its upload."""
+    """A change that the accomplice makes to its upload."""
 
     choose: Choice
     blind: bool
-    """Whether it can choose before it has seen any other upload, and so commit to it."""
+    """Whether the accomplice can choose before it has seen any other upload, and so commit to it."""
 
 
 MALFORMED = Change(lambda form, mine, uploads: (mine + form.constant) % form.moduli, blind=True)
@@ -73,7 +73,7 @@ CANCELLING = Change(_cancelling, blind=False)
 
 
 class CkksAccepting(CkksAggregator):
-    """Adds what comes, copies and all."""
+    """An aggregator's side that adds whatever comes, copies included."""
 
     def _own_upload(self, silo: str, body: bytes) -> ckks_pb2.CkksUpload:
         return decode(ckks_pb2.CkksUpload, body)
@@ -83,7 +83,7 @@ class CkksAccepting(CkksAggregator):
 
 
 class CkksTryingKey(CkksAccepting, CkksWatching):
-    """Then tries the key that comes out on the victim's upload."""
+    """An aggregator's side that tries the key that comes out on the victim's upload."""
 
 
 def malformed_c1(attacked: AttackedSum) -> Iterator[Way]:
@@ -122,7 +122,7 @@ def constant_upload(attacked: AttackedSum) -> Iterator[Way]:
 
 
 def uploads_instead(attacked: AttackedSum, change: Change) -> Iterator[Way]:
-    """The ways to have a changed upload opened, with all that the scheme's aggregator can do about it."""
+    """Yield the ways to have a changed upload opened, with all that the scheme's aggregator can do about it."""
     enlist(attacked)
     match scheme := attacked.integers:
         case OneKeySum():
@@ -157,7 +157,7 @@ def _play(attacked: AttackedSum, side: AggregatorSide, change: Change) -> list[V
 
 
 def format_of(attacked: AttackedSum, scheme: SecureSum) -> UploadFormat:
-    """How uploads of the session are read and written."""
+    """Return the format by which uploads of the session are read and written."""
     silos = len(ROSTER)
     match scheme:
         case PlainSum():

@@ -1,4 +1,4 @@
-"""What a silo uploads, as numbers: words under masks, residues of ciphertexts. So cheats are written once for all sums.
+"""Uploads as numbers: words under masks, residues of ciphertexts. So cheats are written once for all sums.
 
 All numbers of an upload stand in one row, each with its modulus. Adding uploads up is adding these.
 """
@@ -29,7 +29,7 @@ Numbers = NDArray[np.uint64]
 
 
 class UploadFormat(Protocol):
-    """How the uploads of one session are read and written."""
+    """Format by which the uploads of one session are read and written."""
 
     @property
     def number(self) -> int:
@@ -44,10 +44,10 @@ class UploadFormat(Protocol):
         """An upload that is a constant: as large as it is useful to whoever looks for it in what is opened."""
 
     def read(self, body: bytes) -> Numbers:
-        """The numbers of an upload."""
+        """Return the numbers of an upload."""
 
     def write(self, numbers: Numbers) -> bytes:
-        """The accomplice's upload of these numbers, signed by it where uploads are."""
+        """Return the accomplice's upload of these numbers, signed by it where uploads are."""
 
 
 @dataclass(frozen=True)
@@ -112,14 +112,14 @@ class CkksFormat:
 
     @property
     def constant(self) -> Numbers:
-        """Half of q on every coefficient, and nothing as the key."""
+        """A constant upload: half of q on every coefficient, and nothing as the key."""
         numbers: Numbers = self.moduli // np.uint64(2)
         numbers[-self.setting.parameters.degree :] = 0
         return numbers
 
     @property
     def long_key(self) -> Numbers:
-        """Half of 2^w on every entry of the key share, which should be short."""
+        """An upload with half of 2^w on every entry of the key share, which should be short."""
         numbers: Numbers = self.moduli // np.uint64(2)
         numbers[: -self.setting.parameters.degree] = 0
         return numbers
@@ -152,7 +152,7 @@ class JointKeyFormat:
 
     @cached_property
     def constant(self) -> Numbers:
-        """c0 = 0, c1 = Delta: a constant polynomial is the same at every point. See `joint_key_recovery`."""
+        """A constant upload: c0 = 0, c1 = Delta, which is the same at every point. See `joint_key_recovery`."""
         delta = reading_step(self.parameters) * ring_of(self.parameters.degree).divisor
         numbers = np.array([delta % int(modulus) for modulus in self.moduli], dtype=np.uint64)
         numbers[: self._c0_numbers] = 0

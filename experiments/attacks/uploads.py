@@ -1,4 +1,4 @@
-"""What one silo's upload in a secure sum says to whoever takes it for the numbers themselves.
+"""One silo's upload in a secure sum, read as if it were the numbers themselves.
 
 Each upload is decoded as its scheme would decode it if it did not hide: masked words as points of the grid, a sealed
 total as if there were no seal, a ciphertext as if it were the message. So the vector comes out where masks,
@@ -43,7 +43,7 @@ NONCE_BYTES, TAG_BYTES = 12, 16
 
 
 def read_upload(config: ReadableSum, vector: Reals, *, bound: float) -> Reals:
-    """The numbers that the first silo's upload decodes to in a sum of four; the others contribute zeros."""
+    """Return the numbers that the first silo's upload decodes to in a sum of four; the others contribute zeros."""
     domain, said = RealDomain(len(vector), bound), list[bytes]()
 
     def listen(number: int, silo: str, reply: bytes) -> bytes:
@@ -81,7 +81,7 @@ def _points(
 
 
 def _unpacked(parameters: Parameters, ciphertext: bytes) -> NDArray[np.int64]:
-    """As `federation.sums.ckks.packing.unpack` does it, in Python integers and for any coefficient, sensible or not."""
+    """Unpack as `federation.sums.ckks.packing.unpack` does, in Python integers and for any coefficient."""
     primes, scales = parameters.ring.primes.astype(object), crt_scale(parameters.ring.primes).astype(object)
     product = int(np.prod(primes))
     parts = [

@@ -20,7 +20,7 @@ from siloseal.federation.records.storage import write_atomically
 
 SETTINGS, PROGRAM, ROWS = "cell.json", "program.txt", "rows.jsonl"
 LAST = "process_bytes"
-"""The measure of the last row: a file that does not end with it is damaged."""
+"""Name of the last row's measure: a file that does not end with it is damaged."""
 _MEASUREMENT: TypeAdapter[Measurement] = TypeAdapter(Measurement)
 
 

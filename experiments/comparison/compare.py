@@ -27,33 +27,33 @@ from siloseal.report.page import write_page
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call of `compare` did, and where it left it."""
+    """The outcome of a call of `compare`: what it did, and where its files are."""
 
     report: str
     table: str
     cells: int
     ran: int
     found: int
-    """Cells that were there already."""
+    """Number of cells that were there already."""
     failed: dict[str, str]
-    """The title of a cell that failed, and its last words."""
+    """Title of each cell that failed, and its last words."""
 
 
 def list_cells(files: Sequence[Path], out: Path) -> list[tuple[Cell, bool]]:
-    """Every cell, and whether it is finished."""
+    """Return every cell, and whether it is finished."""
     require_folder(out)
     cells = [cell for _, cells in load_comparisons(files) for cell in cells]
     return [(cell, read_rows(out, cell.digest) is not None) for cell in cells]
 
 
 def require_folder(out: Path) -> None:
-    """`RunError` where a file is in the way."""
+    """Raise `RunError` where a file is in the way."""
     if files := [path for path in (out, *out.parents) if path.exists() and not path.is_dir()]:
         raise RunError(f"{files[0]} is a file, expected a folder for the comparison; choose another with --out")
 
 
 def require_data(cells: Sequence[Cell]) -> None:
-    """`DataError` before the first cell runs, and not after hours, where the data of a later one are not there."""
+    """Raise `DataError` before the first cell runs, and not after hours, if the data of a later one are not there."""
     from siloseal.silo.data.loading import place  # here, for it imports torch
 
     jobs = [cell.measurement.job for cell in cells if isinstance(cell.measurement, JobMeasurement)]
@@ -67,7 +67,7 @@ def require_data(cells: Sequence[Cell]) -> None:
 
 
 def compare(files: Sequence[Path], out: Path, *, workers: int, watcher: Watcher) -> Outcome:
-    """All of it. A cell that fails does not stop the others; the same call again tries it anew."""
+    """Run all cells and write the report. A cell that fails does not stop the others; the next call tries it anew."""
     comparisons = load_comparisons(files)
     cells = [cell for _, cells in comparisons for cell in cells]
     require_folder(out)
@@ -113,14 +113,14 @@ def compare(files: Sequence[Path], out: Path, *, workers: int, watcher: Watcher)
 
 
 def _drop_others(folder: Path, chapters: Sequence[Chapter]) -> None:
-    """Pictures of an earlier command: the folder shows what the report does."""
+    """Remove pictures of an earlier command: the folder shows what the report does."""
     shown = {figure.name for chapter in chapters for figure in chapter.figures}
     for path in [path for kind in ("png", "svg") for path in folder.glob(f"*.{kind}") if path.stem not in shown]:
         path.unlink()
 
 
 def _with_failures(chapter: Chapter, cells: Sequence[Cell], finished: Finished) -> Chapter:
-    """What is not in the pictures is said below them."""
+    """Add a note on each cell that failed, and so is not in the pictures."""
     failed = {cell.title: finished.failed[cell.digest] for cell in cells if cell.digest in finished.failed}
     return with_notes(chapter, before=[f"Not measured: {title} failed ({words})." for title, words in failed.items()])
 
@@ -138,7 +138,7 @@ def _outcome(cells: Sequence[Cell], finished: Finished, report: Path, table: Pat
 
 
 def require_complete(outcome: Outcome) -> None:
-    """`RunError` with every cell that failed."""
+    """Raise `RunError` with every cell that failed."""
     if outcome.failed:
         words = "\n".join(f"{title}: {last}" for title, last in outcome.failed.items())
         raise RunError(

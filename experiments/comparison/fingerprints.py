@@ -1,4 +1,4 @@
-"""What numbers depend on besides their settings: the data, and the program."""
+"""Fingerprints of what numbers depend on besides their settings: the data, and the program."""
 
 import hashlib
 from functools import cache
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def fingerprint(source: DataSource) -> str:
-    """Of the files that a job reads; empty for data that come with a package, and for data that are not there."""
+    """Digest of the files that a job reads; empty for data that come with a package or are not there."""
     path = getattr(source, "folder", None) or getattr(source, "path", None)
     try:
         return "" if path is None else _of_files(expand(path).resolve())
@@ -42,7 +42,7 @@ def _of_files(place: Path) -> str:
 
 @cache
 def program(*, attacks: bool) -> str:
-    """Of the sources that compute, those of the attacks only where they do, and of the libraries below them."""
+    """Digest of the sources that compute, of the attacks only where they do, and of the libraries below them."""
     digest = hashlib.sha256(" ".join(f"{name} {version(name)}" for name in LIBRARIES).encode())
     for path in sources(attacks=attacks):
         digest.update(path.read_bytes())
@@ -50,6 +50,6 @@ def program(*, attacks: bool) -> str:
 
 
 def sources(*, attacks: bool) -> list[Path]:
-    """What numbers are computed by; figures and words are not among it."""
+    """Return the source files that compute numbers, without those of figures and words."""
     places = [ROOT / name for name in ((*PACKAGES, ATTACKS) if attacks else PACKAGES)]
     return sorted(path for place in places for path in ([place] if place.is_file() else place.rglob("*.py")))

@@ -1,4 +1,4 @@
-"""From a comparison's file to its cells: each a measurement with all its settings, and a digest that names it."""
+"""Expansion of a comparison's file into cells: each a measurement with its settings and the digest that names it."""
 
 import hashlib
 import itertools
@@ -24,7 +24,7 @@ from siloseal.federation.job.job import Job
 
 
 class _Place(Section):
-    """Where a measurement's mistakes are told."""
+    """Section around a measurement, under which its errors are reported."""
 
     cell: Measurement
 
@@ -41,7 +41,7 @@ class Cell:
 
     @cached_property
     def digest(self) -> str:
-        """Of all settings, and of the data that they name: a change of either is another cell. Names are not.
+        """Digest of all settings and of their data: a change of either is another cell. Names are left out.
 
         The program is not in it, or every remark in the code would cost an hour: it is recorded beside the numbers, and
         the report says where cells were measured by another state of it.
@@ -51,7 +51,7 @@ class Cell:
 
     @property
     def program(self) -> str:
-        """The state of the program that would measure it now."""
+        """State of the program that would measure the cell now."""
         return program(attacks=self.measurement.kind in ("inversion", "audit", "cheating"))
 
     @property
@@ -60,7 +60,7 @@ class Cell:
 
     @property
     def kinds(self) -> dict[str, str]:
-        """Of the sum and the noise that it is about."""
+        """Kinds of the sum and the noise that the cell is about."""
         settings = self.measurement.model_dump(mode="json")
         settings = settings.get("job", settings)
         found = {name: settings[name] for name in ("secure_sum", "mechanism") if settings.get(name)}
@@ -68,13 +68,13 @@ class Cell:
 
     @property
     def title(self) -> str:
-        """For people."""
+        """Title of the cell, for people."""
         point = [f"{axis} {choice}" for axis, choice in self.labels.items()]
         return ", ".join([self.comparison, *point, f"seed {self.seed}"])
 
 
 def load_comparisons(files: Sequence[Path]) -> list[tuple[Comparison, list[Cell]]]:
-    """Each file's comparison with its cells; `ConfigError` with every cell that cannot be."""
+    """Return each file's comparison with its cells; `ConfigError` with every cell that cannot be."""
     loaded = [(path, _load(path)) for path in files]
     names = [comparison.name for _, comparison in loaded]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
@@ -83,7 +83,7 @@ def load_comparisons(files: Sequence[Path]) -> list[tuple[Comparison, list[Cell]
 
 
 def _load(path: Path) -> Comparison:
-    """The file; one that is a job is told so, and not what all it lacks."""
+    """Load the file. For one that is a job, the error says so, and not all that it lacks."""
     try:
         return load_config(Comparison, path)
     except ConfigError as error:
@@ -95,7 +95,7 @@ def _load(path: Path) -> Comparison:
 
 
 def expand(comparison: Comparison, path: Path) -> list[Cell]:
-    """All cells of all grids, in the order of the file."""
+    """Return all cells of all grids, in the order of the file."""
     cells, wrong = list[Cell](), list[str]()
     for number, grid in enumerate(comparison.grids):
         base = _base(grid, path, number)
@@ -129,7 +129,7 @@ def _words(labels: dict[str, Label]) -> str:
 
 
 def _base(grid: Grid, path: Path, number: int) -> dict[str, Any]:
-    """The measurement before anything varies; a job's file is read here, once."""
+    """Return the measurement before anything varies; a job's file is read here, once."""
     match grid.measure:
         case {"kind": "job", "job": str(file), **others} if not others:
             job = placed(file, path)
@@ -169,7 +169,7 @@ def _resolve(base: dict[str, Any], changes: Changes, seed: int, where: str) -> M
 
 
 def _change(fields: dict[str, Any], path: list[str], value: Any, where: str) -> None:
-    """Sections on the way that are not there are made; what then does not fit is for the model to refuse."""
+    """Set a value at its path, and make missing sections on the way. What does not fit is for the model to refuse."""
     *sections, last = path
     for section in sections:
         inner = fields.setdefault(section, {})

@@ -11,14 +11,14 @@ class Row(Shape):
     """One number that a cell measured. What a cell varies is not in it: the grid knows that (`Measured.labels`)."""
 
     measure: str
-    """What was measured: "accuracy", "sent_bytes", "seconds", ..."""
+    """Name of what was measured: "accuracy", "sent_bytes", "seconds", ..."""
     value: float
     unit: str = ""
     stage: str = ""
     """A phase or stage of a job, or a round of a protocol."""
     silo: str = ""
     detail: str = ""
-    """What tells two rows apart that are equal so far: a classifier, an attack, a scheme's round."""
+    """Detail that distinguishes rows that are equal so far: a classifier, an attack, a scheme's round."""
 
 
 class Measured(Shape):
@@ -31,11 +31,11 @@ class Measured(Shape):
     """The point of the grid: axis to choice, the order of the config."""
     seed: int = 0
     kinds: dict[str, str] = Field(default_factory=dict)
-    """Of `secure_sum` and `mechanism`, as the settings have them: labels are free text."""
+    """Kinds of `secure_sum` and `mechanism`, as the settings have them: labels are free text."""
     rows: tuple[Row, ...]
 
     def find(self, measure: str, **where: str) -> list[Row]:
-        """The rows of one measure, with these fields."""
+        """Return the rows of one measure, with these fields."""
         return [
             row
             for row in self.rows
@@ -43,7 +43,7 @@ class Measured(Shape):
         ]
 
     def value(self, measure: str, **where: str) -> float:
-        """The one number of that kind; `KeyError` where there is none or several."""
+        """Return the one number of that kind; `KeyError` where there is none or several."""
         found = self.find(measure, **where)
         if len(found) != 1:
             raise KeyError(f"{self.labels} has {len(found)} rows of {measure} with {where}, expected one")

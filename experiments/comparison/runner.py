@@ -29,36 +29,36 @@ _ROW: TypeAdapter[Row] = TypeAdapter(Row)
 
 
 class Watcher(Protocol):
-    """Sees how a comparison gets on."""
+    """An observer of a comparison's progress."""
 
     def begin(self, total: int) -> None:
-        """So many cells are measured, or found."""
+        """Begin a comparison of this many cells, which are measured or found."""
 
     def say(self, text: str) -> None:
-        """A remark for a person."""
+        """Show a remark to a person."""
 
     def progress(self, done: int, total: int, running: Sequence[str], left_seconds: float | None) -> None:
-        """Called several times a second. `left_seconds` is None while there is nothing to estimate it from."""
+        """Show the progress, several times a second. `left_seconds` is None while nothing allows an estimate."""
 
 
 @dataclass(frozen=True)
 class Finished:
-    """How a call of `run_cells` ended."""
+    """The end of a call of `run_cells`."""
 
     rows: Mapping[str, tuple[Row, ...]]
-    """By digest."""
+    """Rows of each finished cell, by digest."""
     ran: tuple[str, ...]
     failed: Mapping[str, str] = field(default_factory=dict)
-    """Digest to the cell's last words."""
+    """Last words of each cell that failed, by digest."""
 
 
 def folder_of(out: Path, digest: str) -> Path:
-    """Where a cell lies."""
+    """Return the folder of a cell."""
     return out / "cells" / digest
 
 
 def read_rows(out: Path, digest: str) -> tuple[Row, ...] | None:
-    """What a finished cell measured; None where it is not finished, or its file is damaged: it is measured anew."""
+    """Return what a finished cell measured; None if it is not finished, or its file is damaged: it is measured anew."""
     try:
         lines = (folder_of(out, digest) / ROWS).read_text(encoding="utf-8").splitlines()
         rows = tuple(_ROW.validate_json(line) for line in lines)
@@ -68,13 +68,13 @@ def read_rows(out: Path, digest: str) -> tuple[Row, ...] | None:
 
 
 def by_other_programs(out: Path, cells: Sequence[Cell]) -> int:
-    """How many of these finished cells were measured by another state of the program than this one."""
+    """Return how many of these finished cells were measured by another state of the program than this one."""
     programs = {folder_of(out, cell.digest) / PROGRAM: cell.program for cell in cells}
     return sum(not path.exists() or path.read_text() != program for path, program in programs.items())
 
 
 def run_cells(cells: Sequence[Cell], out: Path, *, workers: int, watcher: Watcher) -> Finished:
-    """Run what is not there yet."""
+    """Run the cells that are not finished yet."""
     unique = {cell.digest: cell for cell in cells}
     rows = {digest: found for digest in unique if (found := read_rows(out, digest)) is not None}
     for digest in rows:
@@ -111,16 +111,16 @@ class _Batch:
 
     @property
     def open(self) -> int:
-        """How many are not finished."""
+        """Number of cells that are not finished."""
         return len(self._waiting) + len(self._running)
 
     @property
     def titles(self) -> list[str]:
-        """Of those that run."""
+        """Titles of the cells that run."""
         return [cell.title for cell, _, _ in self._running.values()]
 
     def start(self, workers: int) -> None:
-        """Fill the free places."""
+        """Start cells that wait, while places are free."""
         while self._waiting and len(self._running) < workers:
             cell = self._waiting.pop(0)
             self._running[cell.digest] = (cell, _start(self._out, cell), time.monotonic())
@@ -155,7 +155,7 @@ class _Batch:
         return max(sum(left) / workers, max(left, default=0.0))
 
     def stop(self) -> None:
-        """Whoever still runs is stopped: an unfinished cell begins anew."""
+        """Stop the cells that still run: an unfinished cell begins anew."""
         for _, process, _ in self._running.values():
             process.kill()
         for _, process, _ in self._running.values():
@@ -190,7 +190,7 @@ def _last_words(out: Path, digest: str, code: int) -> str:
 
 
 def measured(cells: Sequence[Cell], finished: Finished) -> list[Measured]:
-    """The finished cells as the report takes them."""
+    """Return the finished cells as the report takes them."""
     return [
         Measured(
             comparison=cell.comparison,

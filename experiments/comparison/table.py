@@ -13,7 +13,7 @@ COLUMNS = ("stage", "silo", "measure", "detail", "value", "unit")
 
 
 def write_table(out: Path, cells: Sequence[Measured]) -> tuple[Path, Path]:
-    """out/table.csv, where an axis that a cell does not have is empty, and out/table.jsonl, where it is missing."""
+    """Write out/table.csv, where an axis that a cell lacks is empty, and out/table.jsonl, where it is missing."""
     lines = [line for cell in cells for line in _lines(cell)]
     axes = list(dict.fromkeys(axis for cell in cells for axis in cell.labels))
     text = io.StringIO()

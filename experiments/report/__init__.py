@@ -1,1 +1,1 @@
-"""From finished cells to pictures and one page: averages, chapters, and the report of a comparison."""
+"""Pictures and one page from finished cells: averages, chapters, and the report of a comparison."""

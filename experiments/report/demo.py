@@ -71,7 +71,7 @@ def _digits(run: Run, album: Album) -> Figure:
 
 
 def samples_of(run: Run) -> dict[str, tuple[Images, Labels]]:
-    """What each silo's own model draws, and last what the federation's does, by the title of its panel."""
+    """Return the samples of each silo's own model, and last of the federation's, by the title of its panel."""
     found = {f"{silo.name} alone": (OWN, silo.name) for silo in run.summary.silos} | {"federation": ("final", None)}
     if missing := [title for title, key in found.items() if key not in run.samples]:
         raise RunError(f"{run.directory} has no samples of {missing[0]}; run the demo again, and let it finish")
@@ -79,12 +79,12 @@ def samples_of(run: Run) -> dict[str, tuple[Images, Labels]]:
 
 
 def class_rows_of(images: Images, labels: Labels, classes: Labels) -> Images:
-    """One row a class; those that a silo does not have stay empty."""
+    """Return one row a class; those that a silo does not have stay empty."""
     return paste([images[labels == label][:COLUMNS] for label in classes], COLUMNS, paper=WHITE)
 
 
 def row_middle(height: int, row: int) -> float:
-    """The middle of a row of images, in pixels from the top."""
+    """Return the middle of a row of images, in pixels from the top."""
     return (height + gap_of(height)) * row + (height - 1) / 2
 
 
@@ -97,7 +97,7 @@ def _accuracies(run: Run) -> Table:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="the folder of a finished demo")
     parser.add_argument("out", type=Path, help="where the picture and its text go")

@@ -49,18 +49,18 @@ Message = tuple[int, int]  # key and value
 
 
 def cells_for(capacity: int) -> int:
-    """Cells of a table for so many messages, a multiple of three. Where the numbers come from is above."""
+    """Number of cells of a table for this many messages, a multiple of three. Where the numbers come from is above."""
     return HASHES * math.ceil((CELLS_PER_MESSAGE * capacity + 8 * math.sqrt(capacity)) / HASHES)
 
 
 @dataclass(frozen=True)
 class TableShape:
-    """What is announced before anyone sends: how many messages all silos together may send at most, and how wide."""
+    """Shape of a table, announced before anyone sends: the most messages of all silos together, and their width."""
 
     capacity: int
     key_bits: int
     value_bits: int
-    """0 for messages that are keys only; their value is 0."""
+    """Bits of a value; 0 for messages that are keys only, whose value is 0."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.capacity <= LARGEST_CAPACITY:
@@ -70,12 +70,12 @@ class TableShape:
 
     @cached_property
     def cells(self) -> int:
-        """By the capacity alone."""
+        """Number of cells, by the capacity alone."""
         return cells_for(self.capacity)
 
     @cached_property
     def fields(self) -> int:
-        """Of one cell: count, limbs, checksum."""
+        """Number of fields of one cell: count, limbs, checksum."""
         return 2 + len(_limbs(0, self.key_bits)) + len(_limbs(0, self.value_bits))
 
     @cached_property
@@ -96,7 +96,7 @@ class SparseTable:
             raise DomainError(f"the seed of a sparse table has {len(self.seed)} bytes, expected {SEED_BYTES}")
 
     def encode(self, messages: Sequence[Message]) -> NDArray[np.int64]:
-        """One silo's table, as a vector of the shape's domain."""
+        """Return one silo's table, as a vector of the shape's domain."""
         if len(messages) > self.shape.capacity:
             raise DomainError(
                 f"a silo has {len(messages)} messages, but {self.shape.capacity} were announced for all silos "
@@ -113,7 +113,7 @@ class SparseTable:
         return cells.reshape(-1)
 
     def decode(self, total: Vector) -> Counter[Message]:
-        """The messages of all silos, from the sum of their tables: all of them, or an error."""
+        """Return the messages of all silos, from the sum of their tables: all of them, or an error."""
         cells = self.shape.domain.check(total).reshape(self.shape.cells, self.shape.fields).copy()
         sent = left = self._count(cells)
         found = Counter[Message]()
@@ -139,7 +139,7 @@ class SparseTable:
         return found
 
     def _entry(self, message: Message) -> tuple[list[int], list[int]]:
-        """The three cells of a message, and what it adds to each."""
+        """Return the three cells of a message, and what it adds to each."""
         key, value = message
         digest = hashlib.blake2b(struct.pack("<QQ", key, value), key=self.seed, digest_size=28).digest()
         *words, checksum = struct.unpack("<QQQI", digest)
@@ -148,13 +148,13 @@ class SparseTable:
         return places, [1, *_limbs(key, self.shape.key_bits), *_limbs(value, self.shape.value_bits), checksum]
 
     def _mean(self, content: list[int]) -> Message:
-        """The message of the cell, if all its messages are the same. What is too wide for a message is cut off."""
+        """Return the cell's message, if all its messages are the same. What is too wide for a message is cut off."""
         (count, *limbs, _), key_bits, value_bits = content, self.shape.key_bits, self.shape.value_bits
         split = len(_limbs(0, key_bits))
         return _joined(limbs[:split]) // count % 2**key_bits, _joined(limbs[split:]) // count % 2**value_bits
 
     def _count(self, cells: NDArray[np.int64]) -> int:
-        """How many messages the table holds, at most as many as announced."""
+        """Return how many messages the table holds, at most as many as announced."""
         capacity, modulus = self.shape.capacity, self.shape.domain.modulus
         # Every message is in all thirds. A wrap-around at 2^64 changes nothing modulo a smaller power of two.
         sums = cells.reshape(HASHES, -1, self.shape.fields).sum(axis=1) % modulus  # (3, fields)

@@ -1,9 +1,9 @@
 """Sparse sums: silos send a few messages each, and the aggregator learns the multiset of all of them.
 
-Any sum of integers carries them, because tables of messages add up (`table.py`). Over a sum that hides contributions
-the aggregator learns no silo's messages, nor how many it sent. It is a shuffler and no more: the multiset itself is
-revealed, exactly, so it is not differentially private, and a message that only one silo could have sent names it.
-A silo that lies can spoil a sum, or take out a message that it knows to be there.
+Any sum of integers carries them, because tables of messages add up (`lookup_table.py`). Over a sum that hides
+contributions the aggregator learns no silo's messages, nor how many it sent. It is a shuffler and no more: the multiset
+itself is revealed, exactly, so it is not differentially private, and a message that only one silo could have sent names
+it. A silo that lies can spoil a sum, or take out a message that it knows to be there.
 
 Where the messages cannot be told apart the sum is repeated in a session of its own. Each session gives its table
 another seed, and both sides derive both from the first session. A repetition tells nothing beyond the multiset: the
@@ -35,7 +35,7 @@ from siloseal.federation.sums.session import Session
 
 @dataclass(frozen=True)
 class SparseSum:
-    """All messages with their multiplicities, whose they are together, and how many sums it took."""
+    """All messages with their multiplicities, the silos that sent them together, and how many sums it took."""
 
     messages: Counter[Message]
     contributors: tuple[str, ...]
@@ -64,7 +64,7 @@ def sparse_sum_in_process(
     quorum: int | None = None,
     attempts: int = 3,
 ) -> SparseSum:
-    """The multiset of the silos' messages, with all parties in this process."""
+    """Return the multiset of the silos' messages, with all parties in this process."""
     identities = {silo: Identity.create(silo) for silo in messages}
 
     def ask_for(session: Session) -> Ask:
@@ -79,12 +79,12 @@ def sparse_sum_in_process(
 
 
 def sparse_contribution(session: Session, shape: TableShape, messages: Sequence[Message]) -> NDArray[np.int64]:
-    """What a silo with these messages contributes to this attempt's session; it derives that by `attempt_session`."""
+    """Return a silo's contribution of these messages to an attempt's session, which it derives by `attempt_session`."""
     return _table(session, shape).encode(messages)
 
 
 def attempt_session(first: Session, attempt: int) -> Session:
-    """The session of the attempt with this number, from 1. A silo joins no other."""
+    """Return the session of the attempt with this number, from 1. A silo joins no other."""
     if attempt < 1:
         raise DomainError(f"a sparse sum takes one attempt or more, found {attempt}")
     if attempt == 1:
@@ -107,7 +107,7 @@ def _attempt(
 
 
 def _table(session: Session, shape: TableShape) -> SparseTable:
-    """The session's table. Its seed binds the shape as well, because several shapes have the same domain."""
+    """Return the session's table. Its seed binds the shape as well, because several shapes have the same domain."""
     if session.domain != shape.domain:
         raise DomainError(f"the session agreed on {session.domain}, but its table needs {shape.domain}")
     sizes = (shape.capacity, shape.key_bits, shape.value_bits)

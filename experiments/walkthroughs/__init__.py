@@ -1,1 +1,1 @@
-"""What the notebooks import: sums in small numbers, parties at one table, small jobs, and pictures."""
+"""Modules that the notebooks import: sums in small numbers, small jobs, deployments, and pictures."""

@@ -23,11 +23,11 @@ E = TypeVar("E")
 
 
 class CellResult(Protocol):
-    """What IPython says of a cell that has run."""
+    """The result of a cell that IPython has run."""
 
     @property
     def success(self) -> bool:
-        """Whether it raised nothing."""
+        """Whether the cell raised nothing."""
 
 
 class Deployment:
@@ -56,7 +56,7 @@ class Deployment:
         self.consortium.write_text(yaml.safe_dump({**sections, **here}))
 
     def start(self, *parties: str) -> None:
-        """A process for each, as `siloseal aggregator` and `siloseal silo` start them."""
+        """Start a process for each party, as `siloseal aggregator` and `siloseal silo` do."""
         words = {party: "aggregator" if party == "aggregator" else "silo" for party in parties}
         commands = {
             party: [role, "--config", str(self.kits / party / f"{role}.yaml"), "--json"]
@@ -65,7 +65,7 @@ class Deployment:
         self._processes.append(self._running.enter_context(Processes(commands, self.folder, self._hear)))
 
     def wait_for(self, party: str, kind: type[E], **facts: Any) -> E:
-        """A party's event of this kind, as soon as it is published; `RunError` if it ends badly or takes too long."""
+        """Return a party's event of this kind, once published; `RunError` if the party ends badly or takes too long."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         with self._changed:
             while not (found := self.said(party, kind, **facts)):
@@ -77,13 +77,13 @@ class Deployment:
         return found[0]
 
     def said(self, party: str, kind: type[E], **facts: Any) -> list[E]:
-        """All events of this kind, with these fields, that a party has published."""
+        """Return all events of this kind, with these fields, that a party has published."""
         events = [said.event for said in list(self.events) if said.party == party]
         found = [event for event in events if isinstance(event, kind)]
         return [event for event in found if all(getattr(event, name) == value for name, value in facts.items())]
 
     def stop(self) -> None:
-        """End whoever still runs. What counts is on the disk."""
+        """End the processes that still run. What counts is on the disk."""
         self._running.close()
         self._processes = []
 
@@ -94,12 +94,12 @@ class Deployment:
         atexit.unregister(self.close)
 
     def close_if_failed(self, result: CellResult) -> None:
-        """For IPython's `post_run_cell`: a walkthrough that stops in the middle leaves nobody behind."""
+        """Close after a failed cell, as IPython's `post_run_cell`: a walkthrough that stops leaves nobody behind."""
         if not result.success:
             self.close()
 
     def _hear(self, said: PartySaid) -> None:
-        """Called in the thread of each party."""
+        """Keep an event; called in the thread of each party."""
         with self._changed:
             self.events.append(said)
             self._changed.notify_all()

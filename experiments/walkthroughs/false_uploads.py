@@ -15,12 +15,12 @@ _REPLY = 2 * Round.UPLOAD + 1  # number of the message: requests are even, repli
 
 
 def copied(parties: InProcess, cheat: str, reply: bytes) -> bytes:
-    """Another silo's upload, signed by the cheat."""
+    """Return another silo's upload, signed by the cheat."""
     return _signed(parties, cheat, _upload(parties, reply))
 
 
 def altered(parties: InProcess, cheat: str, reply: bytes, parameters: Parameters, *, added: int | Residues) -> bytes:
-    """The cheat's upload with a number, or residues of shape (primes, coefficients), added to all coefficients."""
+    """Return the cheat's upload plus a number, or residues (primes, coefficients), on all coefficients."""
     upload = _upload(parties, reply)
     changed = np.stack(list(rows(parameters, upload.ciphertext)))
     parameters.ring.add(changed, np.broadcast_to(np.asarray(added, dtype=np.uint64), changed.shape))
@@ -29,7 +29,7 @@ def altered(parties: InProcess, cheat: str, reply: bytes, parameters: Parameters
 
 
 def uniform(parameters: Parameters, draws: np.random.Generator) -> Residues:
-    """Residues that look like a ciphertext's and stand for nothing, of shape (primes, coefficients)."""
+    """Return residues that look like a ciphertext's and stand for nothing, of shape (primes, coefficients)."""
     primes = parameters.ring.primes[:, None]
     return draws.integers(0, primes, (len(primes), parameters.coefficients), dtype=np.uint64)
 

@@ -17,11 +17,11 @@ from siloseal.federation.sums.session import RealDomain
 
 Kind = Literal["gaussian_central", "ddg", "skellam", "binomial", "pbm", "gaussian_local"]
 KINDS: tuple[Kind, ...] = ("gaussian_central", "ddg", "skellam", "binomial", "pbm", "gaussian_local")
-"""From the one that trusts most to the one that trusts nobody."""
+"""Kinds of noise, from the one that trusts most to the one that trusts nobody."""
 
 
 def calibrated(kind: Kind, demand: Demand, *, bits: int) -> Mechanism | None:
-    """Vectors of norm 1 under this noise; None where the bits are too few. The two Gaussians know no bits."""
+    """Return the mechanism for vectors of norm 1; None where the bits are too few. The two Gaussians know no bits."""
     try:
         match kind:
             case "gaussian_central":
@@ -39,17 +39,17 @@ def calibrated(kind: Kind, demand: Demand, *, bits: int) -> Mechanism | None:
 
 
 def noised_sum(mechanism: Mechanism, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sum of the silos' vectors (silos, entries) as it is released: noised and added, without masks around it."""
+    """Return the silos' vectors (silos, entries) as released: noised and added, without masks around them."""
     scheme, domain = NoisySum(mechanism, PlainSum()), RealDomain(vectors.shape[1], 1.0)
     return np.asarray(sum_in_process(scheme, vectors, domain=domain).total, dtype=np.float64)
 
 
 def error(mechanism: Mechanism, vectors: NDArray[np.float64]) -> float:
-    """The root mean square, over entries, of what one release is off by."""
+    """Return the root mean square error, over entries, of one release."""
     return float(np.sqrt(np.mean((noised_sum(mechanism, vectors) - vectors.sum(axis=0)) ** 2)))
 
 
 def random_directions(silos: int, length: int, *, seed: int) -> NDArray[np.float64]:
-    """A vector of norm 1 for each silo (silos, length)."""
+    """Return a random vector of norm 1 for each silo (silos, length)."""
     vectors = np.random.default_rng(seed).standard_normal((silos, length))
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float64)

@@ -24,7 +24,7 @@ Points = tuple[Sequence[float], Sequence[float | None]]
 def lines(
     series: Mapping[str, Points], *, title: str, x: str, y: str, log_x: bool = False, log_y: bool = False
 ) -> Image:
-    """A line for each name; points that could not be reached (None) are left out."""
+    """Draw a line for each name; points that could not be reached (None) are left out."""
     figure, axes = _figure(6.4, 3.8, title)
     for number, (name, (across, up)) in enumerate(series.items()):
         known = [(a, u) for a, u in zip(across, up, strict=True) if u is not None]
@@ -41,7 +41,7 @@ def lines(
 
 
 def bars(values: Mapping[str, float], *, title: str, y: str, x: str = "", digits: int = 2) -> Image:
-    """A bar for each name, from zero, with its value on top."""
+    """Draw a bar for each name, from zero, with its value on top."""
     figure, axes = _figure(6.4, 3.4, title)
     drawn = axes.bar(list(values), list(values.values()), color=COLOURS[0])
     axes.bar_label(drawn, fmt=f"%.{digits}f", fontsize="small", padding=2)
@@ -52,7 +52,7 @@ def bars(values: Mapping[str, float], *, title: str, y: str, x: str = "", digits
 
 
 def histograms(values: Mapping[str, NDArray[np.int64]], *, title: str, x: str, largest: int) -> Image:
-    """How often each integer from 0 to `largest` comes, one panel for each name."""
+    """Draw how often each integer from 0 to `largest` comes, one panel for each name."""
     figure = Figure(figsize=(6.4, 2.8), layout="constrained")
     figure.suptitle(_wrapped(title), fontsize="medium")
     for axes, (name, found), colour in zip(
@@ -67,7 +67,7 @@ def histograms(values: Mapping[str, NDArray[np.int64]], *, title: str, x: str, l
 
 
 def image_rows(rows: Mapping[str, NDArray[np.uint8]], *, title: str) -> Image:
-    """A row of images (N, 1, H, W) for each name, all of one size."""
+    """Draw a row of images (N, 1, H, W) for each name, all of one size."""
     figure = Figure(figsize=(6.4, 0.45 + 0.62 * len(rows)), layout="constrained")
     figure.suptitle(_wrapped(title), fontsize="medium")
     panels = figure.subplots(len(rows), 1, squeeze=False)[:, 0]
@@ -79,7 +79,7 @@ def image_rows(rows: Mapping[str, NDArray[np.uint8]], *, title: str) -> Image:
 
 
 def named_images(images: NDArray[np.uint8], names: Sequence[str], wrong: Collection[int], *, title: str) -> Image:
-    """Images (N, 1, H, W) with a name below each, those that are wrong in another colour and with a cross."""
+    """Draw images (N, 1, H, W) with a name below each, those that are wrong in another colour and with a cross."""
     figure = Figure(figsize=(6.4, 1.45), layout="constrained")
     figure.suptitle(_wrapped(title), fontsize="medium")
     panels = figure.subplots(1, len(images), squeeze=False)[0]
@@ -92,7 +92,7 @@ def named_images(images: NDArray[np.uint8], names: Sequence[str], wrong: Collect
 
 
 def ring(neighbours: Mapping[str, Collection[str]], chosen: str, *, title: str) -> Image:
-    """The silos in the order of their ring, and one of them with its neighbours."""
+    """Draw the silos in the order of their ring, and one of them with its neighbours."""
     order = ring_order(neighbours)
     angles = 2 * np.pi * np.arange(len(order)) / len(order)
     places = {silo: (float(np.cos(angle)), float(np.sin(angle))) for silo, angle in zip(order, angles, strict=True)}
@@ -107,7 +107,7 @@ def ring(neighbours: Mapping[str, Collection[str]], chosen: str, *, title: str) 
 
 
 def ring_order(neighbours: Mapping[str, Collection[str]]) -> list[str]:
-    """The order in which the silos stand, from who is whose neighbour.
+    """Return the order in which the silos stand, from who is whose neighbour.
 
     Next on the ring is who shares most neighbours, itself included, with the last one: one step apart, all but two.
     """
@@ -128,7 +128,7 @@ def _figure(width: float, height: float, title: str) -> tuple[Figure, Axes]:
 
 
 def _side_by_side(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Images (N, 1, H, W) as one (H, wide), with a grey pixel between them, for their own paper is white."""
+    """Return images (N, 1, H, W) as one (H, wide), with a grey pixel between them, because their margins are white."""
     spaced = np.pad(images[:, 0], ((0, 0), (0, 0), (0, 1)), constant_values=GREY)
     return np.concatenate(list(spaced), axis=1)
 

@@ -12,7 +12,7 @@ CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 
 
 def small_job(config: str, changes: Mapping[str, Mapping[str, Any]]) -> Job:
-    """The job of this file with some fields of its sections replaced."""
+    """Return the job of this file with some fields of its sections replaced."""
     sections = yaml.safe_load((CONFIGS / config).read_text())
     changed = {name: {**sections.get(name, {}), **fields} for name, fields in changes.items()}
     return Job.model_validate({**sections, **changed})

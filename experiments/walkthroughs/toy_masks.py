@@ -8,7 +8,7 @@ Pair = tuple[str, str]
 def masked(
     values: Mapping[str, int], pairs: Mapping[Pair, int], own: Mapping[str, int], *, modulus: int
 ) -> dict[str, int]:
-    """What each silo uploads: its value, its own mask, plus every mask of which it is the first, less the others."""
+    """Return each silo's upload: its value, its own mask, plus every mask of which it is the first, less the others."""
     return {
         silo: (value + own.get(silo, 0) + sum(_signed(silo, pair, mask) for pair, mask in pairs.items())) % modulus
         for silo, value in values.items()
@@ -16,7 +16,7 @@ def masked(
 
 
 def left_by(dropped: str, survivors: Iterable[str], pairs: Mapping[Pair, int], *, modulus: int) -> int:
-    """What the masks with a silo that never uploaded leave on the survivors' sum."""
+    """Return what the masks with a silo that never uploaded leave on the survivors' sum."""
     alive = set(survivors)
     shared = {pair: mask for pair, mask in pairs.items() if dropped in pair and alive & set(pair)}
     return sum(_signed(silo, pair, mask) for pair, mask in shared.items() for silo in alive & set(pair)) % modulus

@@ -20,22 +20,22 @@ class ToyRing:
     modulus: int
 
     def reduce(self, coefficients: Sequence[int]) -> Polynomial:
-        """Each coefficient as the remainder nearest to zero."""
+        """Return each coefficient as the remainder nearest to zero."""
         if len(coefficients) != self.degree:
             raise DomainError(f"a polynomial has {len(coefficients)} coefficients, this ring's have {self.degree}")
         half = self.modulus // 2
         return tuple((coefficient + half) % self.modulus - half for coefficient in coefficients)
 
     def add(self, *polynomials: Sequence[int]) -> Polynomial:
-        """The sum of any number of polynomials."""
+        """Return the sum of any number of polynomials."""
         return self.reduce([sum(column) for column in zip(*polynomials, strict=True)])
 
     def scale(self, factor: int, polynomial: Sequence[int]) -> Polynomial:
-        """A number times a polynomial."""
+        """Return a number times a polynomial."""
         return self.reduce([factor * coefficient for coefficient in polynomial])
 
     def multiply(self, left: Sequence[int], right: Sequence[int]) -> Polynomial:
-        """The product, in which x^n is -1: what is carried over the end comes back with the other sign."""
+        """Return the product, in which x^n is -1: what is carried over the end comes back with the other sign."""
         product = [0] * self.degree
         for i, one in enumerate(left):
             for j, other in enumerate(right):
@@ -44,7 +44,7 @@ class ToyRing:
         return self.reduce(product)
 
     def divide(self, product: Sequence[int], factor: Sequence[int]) -> Polynomial:
-        """The other factor: linear equations in its coefficients, solved by elimination."""
+        """Return the other factor, by elimination in the linear equations for its coefficients."""
         powers = [tuple(int(place == power) for place in range(self.degree)) for power in range(self.degree)]
         columns = [self.multiply(factor, power) for power in powers]
         rows = [[*row, right] for row, right in zip(zip(*columns, strict=True), product, strict=True)]

@@ -1,4 +1,4 @@
-"""What a cell may measure: one module a kind."""
+"""Measurements of a cell: one module a kind."""
 
 from typing import Annotated
 

@@ -68,7 +68,7 @@ class CheatingMeasurement(Section):
     seed: int = Field(default=0, ge=0, description="makes no difference: keys and vectors are fresh")
 
     def run(self, folder: Path) -> list[Row]:
-        """1 where the aggregator learnt a silo's vector, 0 where it did not, -1 where there was nothing to try."""
+        """Return 1 if the aggregator learnt a silo's vector, 0 if it did not, -1 if there was nothing to try."""
         from siloseal.experiments.attacks.cheating import play_all
 
         return [
@@ -86,7 +86,7 @@ class InversionMeasurement(Section):
     seed: int = Field(default=0, ge=0, description="which image")
 
     def run(self, folder: Path) -> list[Row]:
-        """How near the attacker came; both images are kept beside the numbers."""
+        """Return how near the attacker came; both images are kept beside the numbers."""
         from siloseal.experiments.attacks.inversion import invert
 
         found = invert(_protection(self.protection), image=self.seed, iterations=self.iterations)
@@ -112,7 +112,7 @@ class AuditMeasurement(Section):
     seed: int = Field(default=0, ge=0, description="tells repetitions apart; noise is never seeded")
 
     def run(self, folder: Path) -> list[Row]:
-        """What the guesses prove, and what the ledger says."""
+        """Return what the guesses prove, and what the ledger says."""
         from siloseal.experiments.attacks.audit import audit_training
 
         audit = audit_training(

@@ -16,20 +16,20 @@ from siloseal.runs.summary import Run, read_run
 
 RUN = "run"
 STATE = ("aggregator", "alone", "silos")
-"""What the parties of a run keep: journals, checkpoints, keys, ledgers. A grid's would fill gigabytes."""
+"""Folders of what a run's parties keep: journals, checkpoints, keys, ledgers. A grid's would fill gigabytes."""
 
 
 class JobMeasurement(Section):
     """Runs a job with silos in this process."""
 
     NAME: ClassVar[str] = "cell"
-    """All cells' jobs have one name, so that it makes no difference."""
+    """Name of all cells' jobs: one for all, so that it makes no difference."""
 
     kind: Literal["job"]
     job: Job = Field(description="the job's file, from where the comparison lies; its settings may vary")
 
     def run(self, folder: Path) -> list[Row]:
-        """One silo computes at a time: other cells run beside this one."""
+        """Run the job. One silo computes at a time: other cells run beside this one."""
         from siloseal.runs.run import run_job  # here: torch takes seconds to import, and cells of other kinds need none
 
         run_dir = folder / RUN
@@ -38,14 +38,14 @@ class JobMeasurement(Section):
 
 
 def shed(folder: Path) -> None:
-    """Removes the parties' state from a finished cell, whose run never goes on. Its report has what ledgers said."""
+    """Remove the parties' state from a finished cell, whose run never goes on. Its report has what ledgers said."""
     for part in STATE:
         if (path := folder / RUN / part).exists():
             shutil.rmtree(path)
 
 
 def rows_of(job: Job, run: Run) -> list[Row]:
-    """Everything in a finished run that a figure may need."""
+    """Return everything in a finished run that a figure may need."""
     return [
         *_quality(run),
         *_steps(job),
@@ -62,7 +62,7 @@ def rows_of(job: Job, run: Run) -> list[Row]:
 
 
 def _quality(run: Run) -> Iterator[Row]:
-    """`accuracy` is the headline; other classifiers are told apart by `detail` of `other_accuracy`."""
+    """Yield rows of quality: `accuracy` is the headline's; `other_accuracy` names its classifier in `detail`."""
     for quality in run.of(QualityMetric):
         place = {"stage": quality.stage, "silo": quality.silo or ""}
         for number, (name, value) in enumerate(quality.accuracy.items()):
@@ -72,7 +72,7 @@ def _quality(run: Run) -> Iterator[Row]:
 
 
 def _steps(job: Job) -> Iterator[Row]:
-    """How many training steps each silo has taken until a global model: the x axis of a convergence curve."""
+    """Yield the training steps of each silo until a global model: the x axis of a convergence curve."""
     if not isinstance(job.schedule, TwoPhase):
         return
     yield Row(measure="steps", value=0, stage="warm_start")

@@ -44,7 +44,7 @@ class NoiseMeasurement(Section):
         return self
 
     def run(self, folder: Path) -> list[Row]:
-        """One release."""
+        """Measure one release."""
         honest = self.silos - (self.mechanism.colluding if isinstance(self.mechanism, SplitConfig) else 0)
         demand = Demand(self.epsilon, self.delta, releases=1, silos=self.silos, honest=honest, length=self.length)
         domain, inner = RealDomain(self.length, CLIP_NORM), self.secure_sum.build()

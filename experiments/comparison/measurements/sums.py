@@ -17,7 +17,7 @@ from siloseal.federation.sums.session import RealDomain, Vector
 
 BOUND = 8.0
 SHORT = 100
-"""Entries are enough to see whether a sum survives a drop-out."""
+"""Number of entries that is enough to see whether a sum survives a drop-out."""
 
 Vectors = dict[str, Vector]
 
@@ -38,7 +38,7 @@ class SumMeasurement(Section):
         return self
 
     def run(self, folder: Path) -> list[Row]:
-        """The sum with everyone, then with a silent silo."""
+        """Measure the sum with everyone, then with a silent silo."""
         scheme, rng = self.secure_sum.build(), np.random.default_rng(self.seed)
         names = [f"silo{number:03}" for number in range(self.silos)]
         vectors: Vectors = {name: rng.uniform(-BOUND, BOUND, self.length) for name in names}
@@ -59,7 +59,7 @@ class SumMeasurement(Section):
 
 
 def require_admitted(config: SecureSumConfig, length: int, silos: int) -> None:
-    """`ValueError` for a sum that so many silos cannot have: before a grid begins, and not in the middle of it."""
+    """Raise `ValueError` for a sum that this many silos cannot have, before a grid begins."""
     try:
         config.build().admit(RealDomain(length, BOUND), silos)
     except DomainError as error:
@@ -81,13 +81,13 @@ def _survives(scheme: SecureSum, vectors: Vectors, leaves: int) -> bool:
 
 
 def _error(total: Sum, vectors: Vectors) -> float:
-    """The largest of an entry, of the sum of those who contributed."""
+    """Return the largest error of an entry of the sum of those who contributed."""
     exact = np.sum([vectors[name] for name in total.contributors], axis=0)
     return float(np.abs(total.total - exact).max())
 
 
 def _upload_round(total: InProcessSum) -> int:
-    """The round in which most bytes leave the silos."""
+    """Return the round in which most bytes leave the silos."""
     return max(
         range(1, total.rounds + 1),
         key=lambda number: sum(one.sent_bytes for one in total.exchanges if one.round == number),
@@ -95,7 +95,7 @@ def _upload_round(total: InProcessSum) -> int:
 
 
 def _rows(total: InProcessSum) -> list[Row]:
-    """Bytes by round and silo, seconds by party."""
+    """Return rows of bytes by round and silo, and of seconds by party."""
     rows = [Row(measure="aggregator_seconds", value=total.aggregator_seconds, unit="s")]
     for number in range(total.rounds + 1):
         there, stage = [one for one in total.exchanges if one.round == number], f"round {number}"

@@ -34,7 +34,7 @@ class TrafficMeasurement(Section):
         return self
 
     def run(self, folder: Path) -> list[Row]:
-        """The last model goes to everyone, too."""
+        """Return the bytes until each round. The last model goes to everyone, too."""
         first, other = (
             bytes_of_a_round(config, length=self.parameters, silos=self.silos, kept=self.silos_keep_the_sum)
             for config in (self.first, self.others)

@@ -37,7 +37,7 @@ def draw(
     seconds: float = 0.0,
     dpi: int = charts.DPI,
 ) -> Chapter:
-    """Draws what the cells have, and notes what they lack.
+    """Draw what the cells have, and note what they lack.
 
     `folder_of` finds the folder of a cell by its digest; `seconds` is what the cells took together.
     """
@@ -68,7 +68,7 @@ def drafted(
     album: Album,
     folder_of: Callable[[str], Path] | None,
 ) -> Draft:
-    """By kind."""
+    """Return the draft of the chapter's kind."""
     match kind:
         case "overview":
             return overview.draft(cells, album)

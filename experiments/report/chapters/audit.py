@@ -32,7 +32,7 @@ Point = tuple[float, float]
 
 
 def draft(cells: Sequence[Measured], album: Album) -> Draft:
-    """A panel a way of training, and the table."""
+    """Draft the chapter: a panel for each way of training, and the table."""
     known = [cell for cell in cells if cell.find("lower_bound") and claimed(cell) is not None]
     parts: list[Part] = [missing("the audit", "rows `lower_bound`, and `epsilon` as a label or a row")]
     if known:
@@ -41,35 +41,35 @@ def draft(cells: Sequence[Measured], album: Album) -> Draft:
 
 
 def claimed(cell: Measured) -> float | None:
-    """What the ledger says: the row, or the label of the grid."""
+    """Return the ledger's epsilon: the row, or the label of the grid."""
     rows, label = cell.find("epsilon"), cell.labels.get("epsilon", "")
     return rows[0].value if rows else float(label) if is_number(label) else None
 
 
 def points(cells: Sequence[Measured], measure: str = "lower_bound") -> list[Point]:
-    """A point a seed."""
+    """Return one point a seed."""
     pairs = [(claimed(cell), row.value) for cell in cells for row in cell.find(measure)[:1]]
     return [(epsilon, bound) for epsilon, bound in pairs if epsilon is not None]
 
 
 def sound(cells: Sequence[Measured]) -> list[Measured]:
-    """The cells without a planted flaw."""
+    """Return the cells without a planted flaw."""
     return [cell for cell in cells if cell.labels.get(FLAW, SOUND) == SOUND]
 
 
 def flawed(cells: Sequence[Measured]) -> dict[str, list[Measured]]:
-    """The others, by flaw."""
+    """Return the cells with a planted flaw, by flaw."""
     return {text_of(flaw): at(cells, flaw=flaw) for flaw in choices(cells, FLAW) if flaw != SOUND}
 
 
 def series(cells: Sequence[Measured]) -> dict[str, list[Point]]:
-    """What is drawn: the sound silo by both bounds, and every flaw."""
+    """Return what is drawn: the sound silo by both bounds, and every flaw."""
     found = {"sound silo": points(sound(cells)), GAUSSIAN: points(sound(cells), "gaussian_lower_bound")}
     return found | {f"planted: {flaw}": points(there) for flaw, there in flawed(cells).items()}
 
 
 def picture(cells: Sequence[Measured], album: Album) -> Figure:
-    """Where the bounds lie, and where none of a sound silo may."""
+    """Draw where the bounds lie, and where none of a sound silo may."""
     trainings: list[Label] = choices(cells, TRAINING) or [""]
     drawn, panels = charts.panels(len(trainings), columns=2, height=4.4)
     kinds = list(series(cells))
@@ -81,7 +81,7 @@ def picture(cells: Sequence[Measured], album: Album) -> Figure:
 
 
 def scatter(axes: Axes, found: dict[str, list[Point]], kinds: Sequence[str]) -> None:
-    """The points of one panel, each kind with the look of its place among all."""
+    """Draw the points of one panel, each kind with the look of its place among all."""
     reach = 1.12 * max(0.1, *(value for pairs in found.values() for point in pairs for value in point))
     axes.fill_between([0, reach], [0, reach], reach, color=charts.PALE, linewidth=0, label="above the ledger")
     axes.plot([0, reach], [0, reach], color=charts.GREY, linewidth=1.2)
@@ -96,7 +96,7 @@ def scatter(axes: Axes, found: dict[str, list[Point]], kinds: Sequence[str]) -> 
 
 
 def aside(pairs: Sequence[Point], step: float) -> list[float]:
-    """Points of one epsilon side by side, so that none hides another."""
+    """Return points of one epsilon side by side, so that none hides another."""
     places = []
     for n, (x, _) in enumerate(pairs):
         others = [m for m, (other, _) in enumerate(pairs) if other == x]
@@ -105,7 +105,7 @@ def aside(pairs: Sequence[Point], step: float) -> list[float]:
 
 
 def caption(cells: Sequence[Measured]) -> str:
-    """How strong the bounds are, each alone and those of sound silos together (Bonferroni)."""
+    """Say how strong the bounds are, each alone and those of sound silos together (Bonferroni)."""
     words = "A point is one seed; those of one epsilon stand side by side."
     if trials := numbers(cells, "trials"):
         least, most = f"{min(trials):,.0f}", f"{max(trials):,.0f}"
@@ -120,7 +120,7 @@ def caption(cells: Sequence[Measured]) -> str:
 
 
 def message(cells: Sequence[Measured]) -> str:
-    """Whether anything lies where nothing may; and which flaws the audit would have seen."""
+    """Say whether anything lies where nothing may, and which flaws the audit would have seen."""
     said, bounds = list[str](), points(sound(cells))
     if broken := [(x, y) for x, y in bounds if y > x]:
         x, y = max(broken, key=lambda pair: pair[1] - pair[0])
@@ -132,13 +132,13 @@ def message(cells: Sequence[Measured]) -> str:
         )
     found = {flaw: points(there) for flaw, there in flawed(cells).items()}
     if found:
-        told = (f"{flaw} in {sum(y > x for x, y in pairs)} of {len(pairs)}" for flaw, pairs in found.items())
-        said.append(f"planted flaws found: {', '.join(told)}")
+        counts = (f"{flaw} in {sum(y > x for x, y in pairs)} of {len(pairs)}" for flaw, pairs in found.items())
+        said.append(f"planted flaws found: {', '.join(counts)}")
     return "; ".join(said)
 
 
 def table(cells: Sequence[Measured]) -> Table:
-    """Bounds by the ledger's epsilon."""
+    """Return the table of bounds by the ledger's epsilon."""
     axes = [axis for axis in (TRAINING, "epsilon", FLAW) if choices(cells, axis)]
     rows, means = [], list[Mean]()
     for labels in dict.fromkeys(tuple(cell.labels.get(axis, "") for axis in axes) for cell in cells):

@@ -1,4 +1,4 @@
-"""What a cheating aggregator learns from each sum, cheat by cheat, tried against the real silos' sides."""
+"""The chapter on cheating aggregators: what each cheat learns from each sum, tried against real silos' sides."""
 
 import textwrap
 from collections.abc import Sequence
@@ -44,11 +44,11 @@ HELPED = {cheat.replace("_", " ") for cheat in WITH_A_SILO}
 MIXED = ("#f6d9a8", "...")
 
 Outcomes = dict[str, dict[str, str]]
-"""By sum, by cheat: a word."""
+"""Outcome of each cheat as a word, by sum and by cheat."""
 
 
 def draft(cells: Sequence[Measured], album: Album) -> Draft:
-    """The matrix, and the same in words."""
+    """Draft the chapter: the matrix, and the same in words."""
     found = outcomes([cell for cell in cells if "sum" in cell.labels])
     parts: list[Part] = [missing("the matrix", "cells with label `sum` and rows `learnt`, a cheat in each `detail`")]
     if found:
@@ -57,7 +57,7 @@ def draft(cells: Sequence[Measured], album: Album) -> Draft:
 
 
 def outcomes(cells: Sequence[Measured]) -> Outcomes:
-    """What came of every cheat; over seeds that differ, how often it worked."""
+    """Return the outcome of every cheat; over seeds that differ, how often it worked."""
     cheats = dict.fromkeys(row.detail for cell in cells for row in cell.find("learnt"))
     found: Outcomes = {}
     for scheme in choices(cells, "sum"):
@@ -69,7 +69,7 @@ def outcomes(cells: Sequence[Measured]) -> Outcomes:
 
 
 def word(tried: Sequence[Row]) -> str:
-    """Of one cheat against one sum. Where nothing was learnt, the rows' stage says why: nobody need have refused."""
+    """Return the outcome of one cheat against one sum. Where nothing was learnt, the rows' stage says why."""
     real = [row for row in tried if row.value >= 0]
     learnt = sum(row.value > 0 for row in real)
     if not real:
@@ -81,12 +81,12 @@ def word(tried: Sequence[Row]) -> str:
 
 
 def cheats_of(found: Outcomes) -> list[str]:
-    """All cheats, the order of the cells."""
+    """Return all cheats, in the order of the cells."""
     return list(dict.fromkeys(cheat for line in found.values() for cheat in line))
 
 
 def picture(found: Outcomes, album: Album) -> Figure:
-    """Words on colours and hatches: none of the three alone. A cheat is a row, a sum a column."""
+    """Draw the matrix: words on colours and hatches, none of the three alone. A cheat is a row, a sum a column."""
     rows, sums = lines(cheats_of(found)), list(found)
     drawn, (axes,) = charts.panels(1, height=1.1 + 0.42 * len(rows), width=max(charts.WIDTH, 2.0 + 0.95 * len(sums)))
     for row, cheat in enumerate(rows):
@@ -113,14 +113,14 @@ def picture(found: Outcomes, album: Album) -> Figure:
 
 
 def lines(cheats: Sequence[str]) -> list[str]:
-    """The rows of the picture: who cheats, and then how."""
+    """Return the rows of the picture: who cheats, and then how."""
     alone = [cheat for cheat in cheats if cheat not in HELPED]
     helped = [cheat for cheat in cheats if cheat in HELPED]
     return [*([ALONE, *alone] if alone else []), *([TOGETHER, *helped] if helped else [])]
 
 
 def message(found: Outcomes) -> str:
-    """Which sums gave something away within one session; a second one is no fault of theirs, and is told apart."""
+    """Say which sums gave something away within one session, and apart from these, which did in a second one."""
     within = {
         scheme: {cheat: text for cheat, text in line.items() if cheat != SECOND} for scheme, line in found.items()
     }
@@ -131,7 +131,7 @@ def message(found: Outcomes) -> str:
 
 
 def within_a_session(found: Outcomes) -> str:
-    """Which sums yielded, and which did not."""
+    """Say which sums yielded, and which did not."""
     tried = {scheme: line for scheme, line in found.items() if any(text != NOT_APPLICABLE for text in line.values())}
     weak = {scheme: [cheat for cheat in line if line[cheat].startswith(LEARNT)] for scheme, line in tried.items()}
     open_sums = [f"{scheme} to {_counted(cheats)}" for scheme, cheats in weak.items() if cheats]
@@ -145,13 +145,13 @@ def within_a_session(found: Outcomes) -> str:
 
 
 def _counted(cheats: Sequence[str]) -> str:
-    """How many, and how many of them a silo helps with."""
+    """Say how many cheats there are, and with how many of them a silo helps."""
     helped = sum(cheat in HELPED for cheat in cheats)
     return f"{len(cheats)} ({helped} with a silo's help)" if helped else str(len(cheats))
 
 
 def table(found: Outcomes) -> Table:
-    """The matrix for those who do not see it."""
+    """Return the matrix as a table, for those who do not see the picture."""
     rows = tuple(
         (f"{cheat}, with a silo's help" if cheat in HELPED and "silo" not in cheat else cheat,
          *(line.get(cheat, "not tried") for line in found.values())) for cheat in cheats_of(found)

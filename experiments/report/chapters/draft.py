@@ -10,7 +10,7 @@ from siloseal.report import charts
 from siloseal.report.document import Figure, Table
 
 Part = Figure | Table | str
-"""What a piece of a chapter gives: something to show, or the sentence that says what is missing or what to mind."""
+"""Part of a chapter: something to show, or the sentence that says what is missing or what to mind."""
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Draft:
 
 @dataclass(frozen=True)
 class Album:
-    """Where the pictures of one chapter go."""
+    """The folder and name under which the pictures of one chapter are saved."""
 
     folder: Path
     chapter: str
     dpi: int = charts.DPI
 
     def keep(self, picture: Picture, name: str, *, message: str, caption: str) -> Figure:
-        """Saves it as CHAPTER-NAME."""
+        """Save the picture as CHAPTER-NAME."""
         drawn = charts.figure(picture, f"{self.chapter}-{name}", message=message, caption=caption)
         return charts.keep(picture, drawn, self.folder, dpi=self.dpi)

@@ -20,7 +20,7 @@ from siloseal.report.intervals import Mean, averaged, bands, mean
 MOST_IMAGES = 8
 GAP = 3  # pixels between images
 MARGIN = 1.0
-"""dB. An attack is no closer than a guess where its interval ends below so much more: a wide one acquits nobody."""
+"""Margin in dB. If the interval of its gain ends below this, an attack is no closer than a guess."""
 LEAD = (
     "An attacker who sees an upload searches for the image whose training would have caused it. The peak "
     "signal-to-noise ratio (PSNR) says how near it comes: from 20 dB on a digit is seen at once. The guess beside it "
@@ -41,11 +41,11 @@ CLOSER, NO_CLOSER, UNDECIDED = "closer than a guess", "no closer than a guess", 
 FolderOf = Callable[[str], Path]
 Image = NDArray[np.float64]
 Pairs = dict[tuple[Label, int], tuple[Image, Image]]
-"""Original and rebuilt, by protection and seed."""
+"""Original and rebuilt images, by protection and seed."""
 
 
 def draft(cells: Sequence[Measured], album: Album, folder_of: FolderOf | None) -> Draft:
-    """The strip of images, the numbers beside it."""
+    """Draft the chapter: the strip of images, and the numbers beside it."""
     known = [cell for cell in cells if "protection" in cell.labels]
     pairs = {} if folder_of is None else images(known, folder_of)
     parts: list[Part] = [
@@ -56,7 +56,7 @@ def draft(cells: Sequence[Measured], album: Album, folder_of: FolderOf | None) -
 
 
 def images(cells: Sequence[Measured], folder_of: FolderOf) -> Pairs:
-    """Original and rebuilt image by protection and seed, of the cells that kept them."""
+    """Return original and rebuilt image by protection and seed, of the cells that kept them."""
     found: Pairs = {}
     for cell in cells:
         path = folder_of(cell.cell) / "images.npz"
@@ -66,7 +66,7 @@ def images(cells: Sequence[Measured], folder_of: FolderOf) -> Pairs:
 
 
 def read_pair(path: Path) -> tuple[Image, Image]:
-    """Both images of a cell; `DataError` where the file holds something else."""
+    """Return both images of a cell; `DataError` where the file holds something else."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             original, rebuilt = (np.asarray(arrays[name], dtype=np.float64) for name in ("original", "rebuilt"))
@@ -81,7 +81,7 @@ def read_pair(path: Path) -> tuple[Image, Image]:
 
 
 def strip(cells: Sequence[Measured], pairs: Pairs, album: Album) -> Figure:
-    """Originals on top, a row a protection."""
+    """Draw the originals on top, then a row for each protection."""
     protections = [one for one in choices(cells, "protection") if any(kept == one for kept, _ in pairs)]
     seeds = sorted({seed for _, seed in pairs})[:MOST_IMAGES]
     originals = [next(pair[0] for (_, kept), pair in pairs.items() if kept == seed) for seed in seeds]
@@ -101,14 +101,14 @@ def strip(cells: Sequence[Measured], pairs: Pairs, album: Album) -> Figure:
 
 
 def row_name(cells: Sequence[Measured], protection: Label) -> str:
-    """With its number at the side of the images."""
+    """Return the name of a row with its number, at the side of the images."""
     found = mean(numbers(at(cells, protection=protection), "psnr"))
     name = textwrap.fill(text_of(protection), 24)
     return f"{name}\nPSNR {found.value:.1f} dB" if found else name
 
 
 def mosaic(rows: Sequence[Sequence[Image | None]], height: int, width: int) -> Image:
-    """All images in one, with white between them and where one is missing."""
+    """Return all images in one, with white between them and where one is missing."""
     whole = np.ones(((height + GAP) * len(rows), (width + GAP) * len(rows[0])))
     for n, row in enumerate(rows):
         for m, image in enumerate(row):
@@ -119,34 +119,34 @@ def mosaic(rows: Sequence[Sequence[Image | None]], height: int, width: int) -> I
 
 
 def psnr(cells: Sequence[Measured]) -> dict[str, Mean]:
-    """Over images, by protection."""
+    """Return the PSNR over images, by protection."""
     means = {text_of(one): mean(numbers(at(cells, protection=one), "psnr")) for one in choices(cells, "protection")}
     return {name: one for name, one in means.items() if one}
 
 
 def gain(cells: Sequence[Measured], protection: Label) -> Mean | None:
-    """How much better than a guess, image by image."""
+    """Return how much better than a guess the attack is, image by image."""
     pairs = [(cell.find("psnr"), cell.find("baseline_psnr")) for cell in at(cells, protection=protection)]
     return mean([attack[0].value - guess[0].value for attack, guess in pairs if attack and guess])
 
 
 def message(cells: Sequence[Measured]) -> str:
-    """How well the attack does at best, what leaves it no closer than a guess, and what cannot be told."""
+    """Say how well the attack does at best, what leaves it no closer than a guess, and where nobody can say."""
     means = psnr(cells)
     if not means:
         return "What the attack rebuilds"
     worst = max(means, key=lambda name: means[name].value)
     said = [f"Images are rebuilt best under “{worst}” (PSNR {means[worst].value:.1f} dB)"]
     gains = {text_of(one): found for one in choices(cells, "protection") if (found := gain(cells, one))}
-    told = {name: verdict(one) for name, one in gains.items()}
+    verdicts = {name: verdict(one) for name, one in gains.items()}
     for words in (NO_CLOSER, UNDECIDED):
-        if names := [name for name, one in told.items() if one == words]:
+        if names := [name for name, one in verdicts.items() if one == words]:
             said.append(f"{words} under {named(names)}")
     return "; ".join(said)
 
 
 def verdict(above: Mean) -> str:
-    """What the interval of the attack above the guess says. One image has none, and says nothing."""
+    """Return what the interval of the attack above the guess says. One image has none, and says nothing."""
     if above.half_width is None:
         return UNDECIDED
     if above.high <= MARGIN:
@@ -155,12 +155,12 @@ def verdict(above: Mean) -> str:
 
 
 def named(protections: Sequence[str]) -> str:
-    """In quotes, for their names are anything."""
+    """Return the names in quotes, because they may be anything."""
     return ", ".join(f"“{one}”" for one in protections)
 
 
 def table(cells: Sequence[Measured]) -> Table:
-    """The numbers beside the strip."""
+    """Return the table of numbers beside the strip."""
     rows = []
     for one in choices(cells, "protection"):
         there = at(cells, protection=one)

@@ -1,4 +1,4 @@
-"""Who adds the noise: what it costs in accuracy of a job, and in the error of a single sum."""
+"""The chapter on who adds the noise: its cost in accuracy of a job, and in the error of a single sum."""
 
 from collections.abc import Callable, Sequence
 
@@ -36,12 +36,12 @@ TRUST = {
 }  # fmt: skip
 
 Curves = dict[str, list[tuple[float, Mean]]]
-"""By kind of noise: points over epsilon."""
+"""Points over epsilon, by kind of noise."""
 Pick = Callable[[Sequence[Measured]], Mean | None]
 
 
 def draft(cells: Sequence[Measured], album: Album) -> Draft:
-    """Jobs measured accuracies, single sums errors."""
+    """Draft the chapter: accuracies of jobs, and errors of single sums."""
     known = [cell for cell in cells if "noise" in cell.labels and is_number(cell.labels.get("epsilon", ""))]
     jobs, single = by_noise(known, accurate), by_noise(known, relative)
     parts: list[Part] = [
@@ -55,12 +55,12 @@ def draft(cells: Sequence[Measured], album: Album) -> Draft:
 
 
 def accurate(cells: Sequence[Measured]) -> Mean | None:
-    """Final accuracy."""
+    """Return the final accuracy."""
     return accuracy(cells, "final")
 
 
 def relative(cells: Sequence[Measured]) -> Mean | None:
-    """Error of the sum, in errors of the central Gaussian."""
+    """Return the error of the sum, in errors of the central Gaussian."""
     pairs = [(cell.find("rmse"), cell.find("central_rmse")) for cell in cells]
     return mean(
         [error[0].value / central[0].value for error, central in pairs if error and central and central[0].value]
@@ -68,7 +68,7 @@ def relative(cells: Sequence[Measured]) -> Mean | None:
 
 
 def by_noise(cells: Sequence[Measured], pick: Pick) -> Curves:
-    """Points over epsilon, of each kind of noise that has any."""
+    """Return points over epsilon, of each kind of noise that has any."""
     curves: Curves = {}
     for kind in choices(cells, "noise"):
         of = at(cells, noise=kind)
@@ -81,7 +81,7 @@ def by_noise(cells: Sequence[Measured], pick: Pick) -> Curves:
 
 
 def drawn(axes: Axes, curves: Curves, cells: Sequence[Measured]) -> str:
-    """Draws them over epsilon, a kind of noise alike in every picture, and says what their bands are."""
+    """Draw the curves over epsilon, a kind of noise alike in every picture, and say what their bands are."""
     kinds = [text_of(kind) for kind in choices(cells, "noise")]
     for kind, points in curves.items():
         charts.curve(axes, points, charts.look(kinds.index(kind)), kind)
@@ -92,14 +92,14 @@ def drawn(axes: Axes, curves: Curves, cells: Sequence[Measured]) -> str:
 
 
 def common(curves: Curves) -> tuple[float, dict[str, Mean]]:
-    """The smallest epsilon that the most kinds of noise have, and their numbers there."""
+    """Return the smallest epsilon that the most kinds of noise have, and their numbers there."""
     every = [epsilon for points in curves.values() for epsilon, _ in points]
     epsilon = max(every, key=lambda one: (every.count(one), -one))
     return epsilon, {kind: dict(points)[epsilon] for kind, points in curves.items() if epsilon in dict(points)}
 
 
 def accuracies(curves: Curves, cells: Sequence[Measured], album: Album) -> Figure:
-    """Accuracy against epsilon."""
+    """Draw accuracy against epsilon."""
     picture, (axes,) = charts.panels(1, height=4.0)
     sentence = drawn(axes, curves, cells)
     charts.measured_in(axes, ACCURACY)
@@ -112,7 +112,7 @@ def accuracies(curves: Curves, cells: Sequence[Measured], album: Album) -> Figur
 
 
 def errors(curves: Curves, cells: Sequence[Measured], album: Album) -> Figure:
-    """Error against epsilon, relative to the least that any noise could have."""
+    """Draw the error against epsilon, relative to the least that any noise could have."""
     picture, (axes,) = charts.panels(1, height=4.0)
     sentence = drawn(axes, curves, cells)
     axes.axhline(1.0, color=charts.GREY, linewidth=1)
@@ -121,8 +121,8 @@ def errors(curves: Curves, cells: Sequence[Measured], album: Album) -> Figure:
     charts.legend(picture)
     epsilon, means = common(curves)
     least_first = ranked(means)[::-1]
-    told = ", ".join(f"{kind} {error.value:.2f}" for kind, error in least_first)
-    message = f"Error of a sum at epsilon {epsilon:g}, relative to the central Gaussian's: {told}"
+    listed = ", ".join(f"{kind} {error.value:.2f}" for kind, error in least_first)
+    message = f"Error of a sum at epsilon {epsilon:g}, relative to the central Gaussian's: {listed}"
     message += doubts(least_first[0][1], dict(least_first[1:]))
     caption = "Root mean squared error of an entry of the sum, over that of the central Gaussian."
     caption += f"{at_delta(cells, 'rmse')} {sentence}"
@@ -130,7 +130,7 @@ def errors(curves: Curves, cells: Sequence[Measured], album: Album) -> Figure:
 
 
 def at_delta(cells: Sequence[Measured], measure: str) -> str:
-    """The delta that the epsilons of these cells go with, as far as they recorded it."""
+    """Return the delta that goes with the epsilons of these cells, as far as they recorded it."""
     found = sorted(set(numbers([cell for cell in cells if cell.find(measure)], "delta")))
     if not found:
         return " Their delta was not recorded with these cells."
@@ -138,7 +138,7 @@ def at_delta(cells: Sequence[Measured], measure: str) -> str:
 
 
 def results(curves: Curves, caption: str) -> Table:
-    """What the curves show."""
+    """Return the table of what the curves show."""
     epsilons = sorted({epsilon for points in curves.values() for epsilon, _ in points})
     rows = tuple(
         (kind, *(dict(points)[one].text() if one in dict(points) else "not measured" for one in epsilons))
@@ -154,7 +154,7 @@ def results(curves: Curves, caption: str) -> Table:
 
 
 def table(cells: Sequence[Measured]) -> Table:
-    """Who adds it, who must be trusted, and the bytes of a silo's part."""
+    """Return the table of who adds the noise, who must be trusted, and the bytes of a silo's part."""
     rows = []
     for kind in choices(cells, "noise"):
         of = at(cells, noise=kind)

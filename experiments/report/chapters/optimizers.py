@@ -12,8 +12,8 @@ from siloseal.report.document import Figure, Table
 from siloseal.report.intervals import Mean, averaged, bands, ends, mean
 
 NO_GUARANTEE = 10.01
-"""From here on this chapter speaks of no guarantee, earlier than other reports do: 10, a weak promise, is the most that
-any job of this project is given."""
+"""Epsilon from which on this chapter speaks of no guarantee, earlier than other reports do: 10, a weak guarantee, is
+the most that any job of this project is given."""
 
 LEAD = (
     "The same job with another rule for the private steps, at several noise multipliers. "
@@ -28,7 +28,7 @@ Curve = list[tuple[float, Mean]]
 
 
 def draft(cells: Sequence[Measured], album: Album) -> Draft:
-    """Four panels and a table."""
+    """Draft the chapter: four panels and a table."""
     known = [cell for cell in cells if {"optimizer", "sigma"} <= cell.labels.keys()]
     sigmas = choices(known, "sigma")
     parts: list[Part] = []
@@ -42,7 +42,7 @@ def draft(cells: Sequence[Measured], album: Album) -> Draft:
 
 
 def curve_of(cells: Sequence[Measured]) -> Curve:
-    """Accuracy by private steps. A warm start comes before the first; the final model after the last."""
+    """Return accuracy by private steps. A warm start comes before the first; the final model after the last."""
     stages = dict.fromkeys(row.stage for cell in cells for row in cell.find("accuracy", silo=""))
     steps = {stage: found for stage in stages if (found := mean(numbers(cells, "steps", stage=stage)))}
     if not steps:
@@ -54,7 +54,7 @@ def curve_of(cells: Sequence[Measured]) -> Curve:
 
 
 def convergence(cells: Sequence[Measured], sigmas: Sequence[Label], album: Album) -> Figure:
-    """A panel a sigma, a curve an optimizer."""
+    """Draw a panel for each sigma, with a curve for each optimizer."""
     picture, panels = charts.panels(len(sigmas), columns=2, height=2.75, share=True)
     drawn: list[Mean] = []
     for sigma, panel in zip(sigmas, panels, strict=True):
@@ -78,17 +78,17 @@ def convergence(cells: Sequence[Measured], sigmas: Sequence[Label], album: Album
 
 
 def spent(cells: Sequence[Measured]) -> float | None:
-    """Epsilon of the silo that spent most."""
+    """Return the epsilon of the silo that spent most."""
     return max((row.value for cell in cells for row in cell.find("epsilon", stage="total")), default=None)
 
 
 def worth(cells: Sequence[Measured]) -> str:
-    """What the noise protects."""
+    """Return in words what the noise protects."""
     return wording.guarantee(spent(cells), max(numbers(cells, "delta"), default=None), limit=NO_GUARANTEE)
 
 
 def finals(cells: Sequence[Measured]) -> dict[Label, dict[str, Mean]]:
-    """Final accuracy by sigma and optimizer, of what was measured."""
+    """Return the final accuracy by sigma and optimizer, of what was measured."""
     found: dict[Label, dict[str, Mean]] = {}
     for sigma in choices(cells, "sigma"):
         for optimizer in choices(cells, "optimizer"):
@@ -99,7 +99,7 @@ def finals(cells: Sequence[Measured]) -> dict[Label, dict[str, Mean]]:
 
 
 def message(cells: Sequence[Measured]) -> str:
-    """The ranking where it differs most, among the sigmas that protect anyone, and then among the others."""
+    """Say the ranking where it differs most, among the sigmas that protect anyone, and then among the others."""
     found = finals(cells)
     if not found:
         return "How accuracy grows with private steps"
@@ -113,7 +113,7 @@ def message(cells: Sequence[Measured]) -> str:
 
 
 def most_apart(finals: Mapping[Label, Mapping[str, Mean]], sigmas: Sequence[Label]) -> str:
-    """Like "at sigma 5 DP-Adam reaches 0.62, DP-SGD 0.41", of the sigma with the widest gap, of those that are sure."""
+    """Return words like "at sigma 5 DP-Adam reaches 0.62, DP-SGD 0.41", of the sigma with the widest sure gap."""
 
     def gap(sigma: Label) -> tuple[bool, float]:
         found = sorted(finals[sigma].values(), key=lambda one: one.value)
@@ -124,7 +124,7 @@ def most_apart(finals: Mapping[Label, Mapping[str, Mean]], sigmas: Sequence[Labe
 
 
 def table(cells: Sequence[Measured]) -> Table:
-    """What the curves end at."""
+    """Return the table of what the curves end at."""
     optimizers = [text_of(one) for one in choices(cells, "optimizer")]
     found = finals(cells)
     rows = tuple(

@@ -1,4 +1,4 @@
-"""Any comparison of the user's own: its headline number over the axes that vary."""
+"""The chapter for any comparison of the user's own: its headline number over the axes that vary."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -20,7 +20,7 @@ Point = tuple[Label, ...]
 
 
 def draft(cells: Sequence[Measured], album: Album) -> Draft:
-    """One picture and the table behind it."""
+    """Draft the chapter: one picture and the table behind it."""
     shown = headline_row(cells)
     axes = varied(cells) or list(dict.fromkeys(axis for cell in cells for axis in cell.labels))[:1]
     parts: list[Part] = []
@@ -38,14 +38,14 @@ def draft(cells: Sequence[Measured], album: Album) -> Draft:
 
 
 def headline_row(cells: Sequence[Measured]) -> Row | None:
-    """The accuracy of the final model; of cells that know none, the first number that they measured."""
+    """Return the row of the final model's accuracy; of cells without it, the first number that they measured."""
     rows = [row for cell in cells for row in cell.rows]
     final = (row for row in rows if row.measure == "accuracy" and row.stage == "final" and not row.silo)
     return next(final, rows[0] if rows else None)
 
 
 def averages(cells: Sequence[Measured], axes: Sequence[str], shown: Row) -> dict[Point, Mean]:
-    """The headline number of every combination that was measured."""
+    """Return the headline number of every combination that was measured."""
     means = {}
     for point in product(*(choices(cells, axis) for axis in axes)):
         there = at(cells, **dict(zip(axes, point, strict=True)))
@@ -57,7 +57,7 @@ def averages(cells: Sequence[Measured], axes: Sequence[str], shown: Row) -> dict
 
 
 def absent(cells: Sequence[Measured], axes: Sequence[str], means: dict[Point, Mean]) -> list[str]:
-    """The note on combinations that ran and did not measure what is shown."""
+    """Return the note on combinations that ran and did not measure what is shown."""
     lacking = dict.fromkeys(
         ", ".join(f"{axis} {text_of(label)}" for axis, label in cell.labels.items())
         for cell in cells
@@ -67,12 +67,12 @@ def absent(cells: Sequence[Measured], axes: Sequence[str], means: dict[Point, Me
 
 
 def abscissa(means: dict[Point, Mean], axes: Sequence[str]) -> int | None:
-    """The first axis of numbers, if there is one."""
+    """Return the first axis of numbers, if there is one."""
     return next((n for n in range(len(axes)) if all(is_number(point[n]) for point in means)), None)
 
 
 def lines(means: dict[Point, Mean], axes: Sequence[str]) -> dict[str, list[tuple[Label, Mean]]]:
-    """Points along the axis of numbers, by what else they chose."""
+    """Return points along the axis of numbers, by what else they chose."""
     across = abscissa(means, axes)
     found: dict[str, list[tuple[Label, Mean]]] = {}
     for point, value in means.items():
@@ -82,12 +82,12 @@ def lines(means: dict[Point, Mean], axes: Sequence[str]) -> dict[str, list[tuple
 
 
 def most_shown(means: dict[Point, Mean], axes: Sequence[str]) -> int:
-    """How many lines or rows a reader can tell apart."""
+    """Return how many lines or rows a reader can tell apart."""
     return MOST_ROWS if abscissa(means, axes) is None else MOST_LINES
 
 
 def picture(means: dict[Point, Mean], axes: Sequence[str], shown: Row, album: Album) -> Figure:
-    """Lines over numbers, dots beside words."""
+    """Draw lines over numbers, and dots beside words."""
     across = abscissa(means, axes)
     label = named(shown) + (f" ({shown.unit or 'share of 1'})" if shown.unit or shown.measure == "accuracy" else "")
     series = dict(list(lines(means, axes).items())[: most_shown(means, axes)])
@@ -110,31 +110,31 @@ def picture(means: dict[Point, Mean], axes: Sequence[str], shown: Row, album: Al
 
 
 def rows_of_dots(plot: Axes, means: dict[str, Mean]) -> None:
-    """A dot for each combination: the axis need not begin at zero."""
+    """Draw a dot for each combination: the axis need not begin at zero."""
     charts.dots(plot, list(enumerate(means.values())), charts.look(0), "", across=True)
     charts.name_rows(plot, list(means), width=30)
 
 
 def scale(plot: Axes, places: Sequence[float]) -> None:
-    """Logarithmic where the numbers span decades."""
+    """Make the axis logarithmic where the numbers span decades."""
     if min(places) > 0 and max(places) >= 30 * min(places):
         charts.logarithmic(plot, "x")
         charts.ticks_at(plot.xaxis, places)
 
 
 def named(shown: Row) -> str:
-    """What is shown, in words."""
+    """Return in words what is shown."""
     words = [shown.measure.replace("_", " "), shown.stage.replace("_", " "), shown.detail, shown.silo]
     return ", ".join(word for word in words if word)
 
 
 def sentence(shown: Row) -> str:
-    """What is shown, at the beginning of a sentence."""
+    """Return what is shown, as the beginning of a sentence."""
     return named(shown)[:1].upper() + named(shown)[1:]
 
 
 def message(means: dict[Point, Mean], axes: Sequence[str], shown: Row) -> str:
-    """The two ends of the table."""
+    """Say what the two ends of the table are."""
 
     def worded(point: Point) -> str:
         return ", ".join(f"{axis} {text_of(label)}" for axis, label in zip(axes, point, strict=True))
@@ -150,7 +150,7 @@ def message(means: dict[Point, Mean], axes: Sequence[str], shown: Row) -> str:
 
 
 def table(means: dict[Point, Mean], axes: Sequence[str], shown: Row) -> Table:
-    """All combinations."""
+    """Return the table of all combinations."""
     rows = tuple((*map(text_of, point), written(value, shown), str(value.count)) for point, value in means.items())
     return Table(
         averaged(sentence(shown), means.values()),
@@ -161,7 +161,7 @@ def table(means: dict[Point, Mean], axes: Sequence[str], shown: Row) -> Table:
 
 
 def written(mean: Mean, shown: Row) -> str:
-    """Accuracies with three places, other numbers with three digits and their unit."""
+    """Return an accuracy with three places, another number with three digits and its unit."""
     if shown.measure == "accuracy":
         return mean.text()
     half = "" if mean.half_width is None else f" ± {mean.half_width:,.3g}"

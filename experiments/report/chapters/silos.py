@@ -1,4 +1,4 @@
-"""What federating is worth to a silo, by how many silos share the same data."""
+"""The chapter on what federating gains a silo, by how many silos share the same data."""
 
 from collections.abc import Sequence
 
@@ -27,14 +27,14 @@ NOTES = (
 POOLED = "pooled"
 KINDS = ("federation", "mean silo alone", POOLED)
 GAIN = "gain by federating"
-"""Of the federation over the mean silo, seed by seed: what both have in common, the data and the start, cancels."""
+"""Gain of the federation over the mean silo, seed by seed: data and start, which both share, cancel."""
 
 Kinds = dict[str, list[tuple[float, Mean]]]
-"""By kind of model: points over the number of silos."""
+"""Points over the number of silos, by kind of model."""
 
 
 def draft(cells: Sequence[Measured], album: Album) -> Draft:
-    """A panel a way of dealing, and the table."""
+    """Draft the chapter: a panel for each way of dealing, and the table."""
     known = [cell for cell in cells if is_number(cell.labels.get("silos", "")) and cell.labels.get("data") != "pooled"]
     pooled = accuracy(at(cells, data="pooled"), "final")
     dealt = {
@@ -49,18 +49,18 @@ def draft(cells: Sequence[Measured], album: Album) -> Draft:
 
 
 def alone(cells: Sequence[Measured]) -> Mean | None:
-    """Over seeds, the silos of each of them averaged first."""
+    """Return the accuracy of silos alone over seeds, each seed's silos averaged first."""
     return mean(numbers(cells, "accuracy", stage="silo_alone", detail=headline(cells)))
 
 
 def gained(cells: Sequence[Measured]) -> Mean | None:
-    """Over seeds, and over the silos that were measured."""
+    """Return the gain over seeds, and over the silos that were measured."""
     pairs = [(accuracy([cell], "final"), alone([cell])) for cell in cells]
     return mean([together.value - single.value for together, single in pairs if together and single])
 
 
 def curves(cells: Sequence[Measured], pooled: Mean | None) -> Kinds:
-    """What is there of the three. Pooled data may be a stage of these cells, or a cell of its own for all of them."""
+    """Return the curves that were measured. Pooled data may be a stage of these cells, or one cell for all of them."""
     found: Kinds = {}
     for silos in choices(cells, "silos"):
         there = at(cells, silos=silos)
@@ -72,7 +72,7 @@ def curves(cells: Sequence[Measured], pooled: Mean | None) -> Kinds:
 
 
 def picture(dealt: dict[Label, Kinds], cells: Sequence[Measured], album: Album) -> Figure:
-    """Three curves a panel."""
+    """Draw three curves a panel."""
     drawn, panels = charts.panels(len(dealt), columns=2, height=3.4, share=True)
     for (data, found), panel in zip(dealt.items(), panels, strict=True):
         draw_kinds(panel, found)
@@ -88,7 +88,7 @@ def picture(dealt: dict[Label, Kinds], cells: Sequence[Measured], album: Album) 
 
 
 def draw_kinds(panel: Axes, found: Kinds) -> None:
-    """Curves; pooled data that were measured once, whatever the number of silos, are a level."""
+    """Draw the curves; pooled data that were measured once, whatever the number of silos, are a level."""
     for index, kind in enumerate(KINDS):
         if kind == POOLED and len({one for _, one in found.get(kind, [])}) == 1:
             charts.level(panel, found[kind][0][1], charts.look(index), kind)
@@ -97,7 +97,7 @@ def draw_kinds(panel: Axes, found: Kinds) -> None:
 
 
 def measured_alone(cells: Sequence[Measured]) -> str:
-    """Of how many silos the mean one is the mean."""
+    """Return the number of silos that the mean silo is averaged over."""
     counts = sorted(
         {len({row.silo for row in rows}) for cell in cells if (rows := cell.find("accuracy", stage="silo_alone"))}
     )
@@ -108,7 +108,7 @@ def measured_alone(cells: Sequence[Measured]) -> str:
 
 
 def message(dealt: dict[Label, Kinds]) -> str:
-    """What a silo gains where most silos share the data."""
+    """Say what a silo gains where most silos share the data."""
     parts = []
     for data, found in dealt.items():
         where = f" ({text_of(data)})" if data != "" else ""
@@ -121,14 +121,14 @@ def message(dealt: dict[Label, Kinds]) -> str:
 
 
 def margin(gain: Mean) -> str:
-    """With what it is worth where zero is within it."""
+    """Return the interval of the gain, with a word where zero is within it."""
     if gain.half_width is None:
         return " (no interval)"
     return f" ± {gain.half_width:.2f}" + ("" if gain.low > 0 or gain.high < 0 else ", may be chance,")
 
 
 def table(dealt: dict[Label, Kinds]) -> Table:
-    """All points."""
+    """Return the table of all points."""
     rows = []
     for data, found in dealt.items():
         for silos in sorted({place for points in found.values() for place, _ in points}):

@@ -22,7 +22,7 @@ class Slide(NamedTuple):
 
 
 SLIDES = (Slide(250, 73, 211), Slide(100, 90, 1090))
-"""Quoted from slides on Zheng et al. 2023. Not reproduced."""
+"""Numbers quoted from slides on Zheng et al. 2023. They are not reproduced."""
 NEAREST = ("BatchCrypt every round", "BatchCrypt as published")
 """Our schemes that come nearest to what was compared there; how that was counted is not known, so both are shown."""
 REPORTED = " and ".join(str(slide.epochs) for slide in SLIDES)
@@ -30,7 +30,7 @@ HEIGHT = 0.26  # of a bar
 
 
 def slides(formula: Mapping[str, Mapping[int, float]], model: str, album: Album) -> Figure | None:
-    """How many times as much the other scheme takes: reported, and here."""
+    """Draw how many times as much the other scheme takes: as reported, and here."""
     ours = formula.get(OURS, {})
     others = [scheme for scheme in NEAREST if scheme in formula]
     shown = [slide for slide in SLIDES if slide.epochs in ours and all(slide.epochs in formula[one] for one in others)]
@@ -68,6 +68,6 @@ def slides(formula: Mapping[str, Mapping[int, float]], model: str, album: Album)
 
 
 def beside(axes: Axes, ratio: float, place: float, amounts: str) -> None:
-    """The number at the end of a bar."""
+    """Write the number at the end of a bar."""
     axes.annotate(f"{ratio:.2f} times: {amounts}", (ratio, place), (5, 0), textcoords="offset points", va="center",
                   fontsize=9)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Where training starts: what a warm start, the average and the tuning rounds each add."""
+"""The chapter on where training starts: what a warm start, the average and the tuning rounds each add."""
 
 from collections.abc import Sequence
 
@@ -20,14 +20,14 @@ NOTES = (
     "The warm start is the model that every silo begins with; the average is the model after phase 1.",
 )
 STAGES = {"warm start": "warm_start", "best silo": "", "average": "phase_1", "final": "final"}
-"""As figures name them, and as rows do; the best silo is computed."""
+"""Stages as figures name them, and as rows do; the best silo is computed."""
 
 Starts = dict[str, dict[str, Mean]]
-"""By start: the accuracy of each stage."""
+"""Accuracy of each stage, by start."""
 
 
 def draft(cells: Sequence[Measured], album: Album) -> Draft:
-    """A panel a way of dealing, and the table."""
+    """Draft the chapter: a panel for each way of dealing, and the table."""
     known = [cell for cell in cells if "start" in cell.labels]
     dealt = {data: found for data in choices(known, "data") or [""] if (found := starts(chosen(known, "data", data)))}
     if dealt:
@@ -38,7 +38,7 @@ def draft(cells: Sequence[Measured], album: Album) -> Draft:
 
 
 def starts(cells: Sequence[Measured]) -> Starts:
-    """What was measured of each start."""
+    """Return what was measured of each start."""
     found: Starts = {}
     for start in choices(cells, "start"):
         there = at(cells, start=start)
@@ -50,13 +50,13 @@ def starts(cells: Sequence[Measured]) -> Starts:
 
 
 def best_silo(cells: Sequence[Measured]) -> Mean | None:
-    """The silo whose own model is best after local training, of each seed."""
+    """Return the accuracy of the silo whose own model is best after local training, for each seed."""
     trained = [cell.find("accuracy", stage="silo_trained") for cell in cells]
     return mean([max(row.value for row in rows) for rows in trained if rows])
 
 
 def picture(dealt: dict[Label, Starts], cells: Sequence[Measured], album: Album) -> Figure:
-    """Dots side by side: the stages are no scale."""
+    """Draw dots side by side: the stages are no scale."""
     drawn, panels = charts.panels(len(dealt), columns=2, height=3.4, share=True)
     names = [text_of(start) for start in choices(cells, "start")]
     for (data, found), panel in zip(dealt.items(), panels, strict=True):
@@ -79,7 +79,7 @@ def picture(dealt: dict[Label, Starts], cells: Sequence[Measured], album: Album)
 
 
 def message(dealt: dict[Label, Starts]) -> str:
-    """Where the starts end, with a word on those that cannot be told from the best."""
+    """Say where the starts end, with a word on those that are not clearly below the best."""
     parts = []
     for data, found in dealt.items():
         finals = {start: stages["final"] for start, stages in found.items() if "final" in stages}
@@ -91,7 +91,7 @@ def message(dealt: dict[Label, Starts]) -> str:
 
 
 def table(dealt: dict[Label, Starts], cells: Sequence[Measured]) -> Table:
-    """As in the README."""
+    """Return the table of accuracies by stage."""
     rows = []
     for data, found in dealt.items():
         for start in choices(chosen(cells, "data", data), "start"):
@@ -106,7 +106,7 @@ def table(dealt: dict[Label, Starts], cells: Sequence[Measured]) -> Table:
 
 
 def others(cells: Sequence[Measured]) -> str:
-    """Final accuracy of the classifiers beside the headline's."""
+    """Return the final accuracy of the classifiers beside the headline's."""
     rows = [row for cell in cells for row in cell.find("other_accuracy", stage="final", silo="")]
     found = {
         name: mean([row.value for row in rows if row.detail == name]) for name in dict.fromkeys(r.detail for r in rows)
@@ -115,6 +115,6 @@ def others(cells: Sequence[Measured]) -> str:
 
 
 def spent(cells: Sequence[Measured]) -> str:
-    """Epsilon of the silo that spent most."""
+    """Return the epsilon of the silo that spent most."""
     found = [row.value for cell in cells for row in cell.find("epsilon", stage="total")]
     return epsilon_text(max(found)) if found else "not recorded"

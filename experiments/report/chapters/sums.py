@@ -27,11 +27,11 @@ NOT_KNOWN = ("not described here",) * 3
 """The words for a sum that no job can choose."""
 
 MOST_SILOS = 8
-"""Of a job, that are told one by one."""
+"""Most silos of a job that are listed one by one."""
 
 
 def draft(cells: Sequence[Measured], album: Album) -> Draft:
-    """Jobs are told from single sums by their phases."""
+    """Draft the chapter: jobs and single sums, which differ by their phases."""
     known = [cell for cell in cells if "sum" in cell.labels]
     jobs = [cell for cell in known if sum(sums_figures.a_silo_in_phases([cell]))]
     single = [cell for cell in known if cell.find("silo_seconds") or cell.find("error")]
@@ -50,7 +50,7 @@ def draft(cells: Sequence[Measured], album: Album) -> Draft:
 
 
 def by_silo(cells: Sequence[Measured]) -> Table:
-    """Whole jobs: the silos of some sums do not all send alike."""
+    """Return the bytes of whole jobs by silo: the silos of some sums do not all send alike."""
     rows = []
     for scheme in choices(cells, "sum"):
         there = at(cells, sum=scheme)
@@ -64,7 +64,7 @@ def by_silo(cells: Sequence[Measured]) -> Table:
 
 
 def costs(cells: Sequence[Measured]) -> Table:
-    """All numbers of the single sums."""
+    """Return the table of all numbers of the single sums."""
     rows = []
     for scheme in choices(cells, "sum"):
         for silos in choices(at(cells, sum=scheme), "silos") or [""]:
@@ -76,7 +76,7 @@ def costs(cells: Sequence[Measured]) -> Table:
 
 
 def cost_line(cells: Sequence[Measured]) -> tuple[str, ...]:
-    """What one scheme costs among so many silos."""
+    """Return the line of what one scheme costs among this many silos."""
     sent, received = a_silo(cells, ["sent_bytes"]), a_silo(cells, ["received_bytes"])
     silo, aggregator = totals(cells, ["silo_seconds"]), totals(cells, ["aggregator_seconds"])
     memory, errors = numbers(cells, "peak_bytes"), numbers(cells, "error")
@@ -88,12 +88,12 @@ def cost_line(cells: Sequence[Measured]) -> tuple[str, ...]:
 
 
 def shown(values: Sequence[float], write: Callable[[float], str]) -> str:
-    """Their mean."""
+    """Return the mean of the numbers, in words."""
     return write(statistics.fmean(values)) if values else "not measured"
 
 
 def knowledge(cells: Sequence[Measured]) -> Table:
-    """Who learns what, and what was seen to happen without a silo."""
+    """Return the table of who learns what, and what was seen to happen without a silo."""
     exposed = exposures()
     rows = []
     for scheme in choices(cells, "sum"):
@@ -107,7 +107,7 @@ def knowledge(cells: Sequence[Measured]) -> Table:
 
 
 def outcome(cells: Sequence[Measured], scheme: Label, measure: str) -> str:
-    """What a silent silo did to the sum, in the cells that tried."""
+    """Say what a silent silo did to the sum, in the cells that tried."""
     tried = [cell for cell in at(cells, sum=scheme) if cell.find(measure)]
     lost = [cell for cell in tried if not cell.value(measure)]
     if not tried:

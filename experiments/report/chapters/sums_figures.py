@@ -15,19 +15,19 @@ from siloseal.report.intervals import Mean, bands, mean
 from siloseal.runs.metrics import phase_title
 
 Pick = Callable[[Sequence[Measured]], list[float]]
-"""One number of each cell."""
+"""Function that picks one number of each cell."""
 Drawn = dict[str, dict[float, Mean]]
-"""By scheme, by number of silos."""
+"""Drawn numbers, by scheme and by number of silos."""
 
 
 def phases_of(cells: Sequence[Measured]) -> list[str]:
-    """The phases in which bytes were counted."""
+    """Return the phases in which bytes were counted."""
     stages = {row.stage for cell in cells for measure in BYTES for row in cell.find(measure)}
     return [phase for phase in PHASES if phase in stages]
 
 
 def phases(cells: Sequence[Measured], album: Album) -> Figure:
-    """Which phase the bytes are of, and how many there are: shares stack, and totals need a logarithmic scale."""
+    """Draw the bytes by phase, and their totals: shares stack, and totals need a logarithmic scale."""
     names = [text_of(scheme) for scheme in choices(cells, "sum")]
     of = {name: at(cells, sum=scheme) for name, scheme in zip(names, choices(cells, "sum"), strict=True)}
     by_phase = {
@@ -62,12 +62,12 @@ def phases(cells: Sequence[Measured], album: Album) -> Figure:
 
 
 def a_silo_in_phases(cells: Sequence[Measured]) -> list[float]:
-    """All bytes of the mean silo, of each cell; a row that totals the phases does not count twice."""
+    """Return all bytes of the mean silo, of each cell; a row that totals the phases does not count twice."""
     return [sum(sum(a_silo([cell], BYTES, stage=phase)) for phase in PHASES) for cell in cells]
 
 
 def rows_of_dots(axes: Axes, found: Mapping[str, Mean | None], label: str, look: charts.Look) -> None:
-    """A dot a category, with its number beside it, on a logarithmic scale."""
+    """Draw a dot for each category, with its number beside it, on a logarithmic scale."""
     values = [one.value for one in found.values() if one and one.value > 0]
     unit, name = wording.byte_unit(max(values, default=0.0)) if "bytes" in label else (1.0, "")
     for place, one in enumerate(found.values()):
@@ -86,7 +86,7 @@ def rows_of_dots(axes: Axes, found: Mapping[str, Mean | None], label: str, look:
 
 
 def by_silos(axes: Axes, cells: Sequence[Measured], pick: Pick, label: str) -> Drawn:
-    """A curve a scheme over the number of silos, both logarithmic; gives what was drawn."""
+    """Draw a curve for each scheme over the number of silos, both logarithmic, and return what was drawn."""
     drawn: Drawn = {}
     for index, scheme in enumerate(choices(cells, "sum")):
         points = {
@@ -106,7 +106,7 @@ def by_silos(axes: Axes, cells: Sequence[Measured], pick: Pick, label: str) -> D
 
 
 def extremes(drawn: Drawn, write: Callable[[float], str]) -> tuple[int, str]:
-    """Of the most silos that several schemes were measured with: how many, and the least and the most of it."""
+    """Return the most silos that several schemes were measured with, and in words the least and the most there."""
     counts = [silos for points in drawn.values() for silos in points]
     most = max(counts, key=lambda silos: (counts.count(silos) > 1, silos))
     found = sorted(((points[most], name) for name, points in drawn.items() if most in points), key=by_value)
@@ -117,17 +117,17 @@ def extremes(drawn: Drawn, write: Callable[[float], str]) -> tuple[int, str]:
 
 
 def by_value(item: tuple[Mean, str]) -> tuple[float, str]:
-    """For sorting."""
+    """Return the value of a named number, for sorting."""
     return item[0].value, item[1]
 
 
 def seeds_of(drawn: Drawn) -> str:
-    """What its bands are."""
+    """Say what the bands are."""
     return bands(one for points in drawn.values() for one in points.values())
 
 
 def upload(cells: Sequence[Measured], album: Album) -> Figure | str:
-    """Bytes a parameter: in the round of the upload, and in all rounds, both ways."""
+    """Draw the bytes a parameter: in the round of the upload, and in all rounds, both ways."""
     parameters = numbers(cells, "parameters")
     entries, unit = (parameters[0], "bytes a parameter") if parameters else (1.0, "bytes")
 
@@ -151,7 +151,7 @@ def upload(cells: Sequence[Measured], album: Album) -> Figure | str:
 
 
 def work(cells: Sequence[Measured], album: Album) -> Figure | str:
-    """Seconds of a silo and of the aggregator."""
+    """Draw the seconds of a silo and of the aggregator."""
     picture, (left, right) = charts.panels(2, columns=2, height=3.9)
     drawn = by_silos(left, cells, lambda there: totals(there, ["silo_seconds"]), "a silo's work (s)")
     by_silos(right, cells, lambda there: totals(there, ["aggregator_seconds"]), "the aggregator's work (s)")
@@ -164,7 +164,7 @@ def work(cells: Sequence[Measured], album: Album) -> Figure | str:
 
 
 def memory(cells: Sequence[Measured], album: Album) -> Figure | str:
-    """Peak memory of the process in which all parties sit."""
+    """Draw the peak memory of the process in which all parties sit."""
     picture, (axes,) = charts.panels(1, height=4.0)
     label = "peak memory beyond the start (MB)"
     drawn = by_silos(axes, cells, lambda there: [value / 1e6 for value in numbers(there, "peak_bytes")], label)

@@ -31,7 +31,7 @@ NOTES = (
 
 
 def draft(cells: Sequence[Measured], album: Album) -> Draft:
-    """Pictures for each model, the slides, and a table."""
+    """Draft the chapter: pictures for each model, the slides, and a table."""
     known = [cell for cell in cells if "scheme" in cell.labels]
     models = {text_of(model): chosen(known, "model", model) for model in choices(known, "model") or [""]}
     formulas = {model: predicted(there) for model, there in models.items()}
@@ -49,7 +49,7 @@ def draft(cells: Sequence[Measured], album: Album) -> Draft:
 
 
 def predicted(cells: Sequence[Measured]) -> Formula:
-    """What the formulas say, for every epoch up to the last: they are linear, so what is between two is known."""
+    """Return what the formulas say for every epoch up to the last: they are linear, so what is between is known."""
     found: dict[str, dict[int, float]] = {}
     for cell in cells:
         for row in cell.find("predicted_bytes"):
@@ -60,15 +60,15 @@ def predicted(cells: Sequence[Measured]) -> Formula:
 
 
 def filled(epochs: dict[int, float]) -> dict[int, float]:
-    """All epochs between the first and the last."""
-    told = sorted(epochs)
-    every = range(told[0], told[-1] + 1)
-    values = np.interp(every, told, [epochs[epoch] for epoch in told])
+    """Return the bytes at all epochs between the first and the last."""
+    known = sorted(epochs)
+    every = range(known[0], known[-1] + 1)
+    values = np.interp(every, known, [epochs[epoch] for epoch in known])
     return dict(zip(every, map(float, values), strict=True))
 
 
 def measured(cells: Sequence[Measured]) -> Counted:
-    """What runs of so many rounds counted."""
+    """Return the bytes that runs counted, by their number of rounds."""
     found: Counted = {}
     for scheme in choices(cells, "scheme"):
         for rounds in choices(at(cells, scheme=scheme), "rounds"):
@@ -79,7 +79,7 @@ def measured(cells: Sequence[Measured]) -> Counted:
 
 
 def all_bytes(cells: Sequence[Measured]) -> list[float]:
-    """Sent and received by all silos in all phases; a row that totals the phases does not count twice."""
+    """Return the bytes of all silos in all phases, both ways; a row that totals the phases does not count twice."""
     counts = []
     for cell in cells:
         rows = [row for measure in BYTES for row in cell.find(measure)]
@@ -89,15 +89,15 @@ def all_bytes(cells: Sequence[Measured]) -> list[float]:
 
 
 def table(formulas: dict[str, Formula], counts: dict[str, Counted], cells: dict[str, list[Measured]]) -> Table:
-    """Counted and computed bytes at the same number of rounds, how good the formulas are, and what the bytes bought."""
+    """Return the table of counted and computed bytes at the same number of rounds, and of what the bytes bought."""
     rows = []
     for model, counted in counts.items():
         for scheme, points in counted.items():
             for rounds, one in points:
                 computed = formulas[model].get(scheme, {}).get(int(rounds))
-                told = ("no formula", "") if not computed else (wording.size(computed), f"{one.value / computed:.3f}")
+                ratio = (wording.size(computed), f"{one.value / computed:.3f}") if computed else ("no formula", "")
                 reached = accuracy(at(cells[model], scheme=scheme, rounds=rounds), "final")
                 bought = reached.text() if reached else "not measured"
-                rows.append((scheme, model, f"{rounds:g}", wording.size(one.value), *told, bought))
+                rows.append((scheme, model, f"{rounds:g}", wording.size(one.value), *ratio, bought))
     columns = ("scheme", "model", "rounds", "counted", "by formula", "counted / formula", "accuracy")
     return Table("What runs counted, and what the formula says of them", columns, tuple(rows), (2, 3, 4, 5, 6))

@@ -15,18 +15,18 @@ from siloseal.report.document import Figure
 from siloseal.report.intervals import Mean, bands, ends, mean
 
 Formula = dict[str, dict[int, float]]
-"""By scheme: bytes until each epoch."""
+"""Bytes until each epoch, by scheme."""
 Counted = dict[str, list[tuple[float, Mean]]]
-"""By scheme: rounds, and the bytes that runs of so many counted."""
+"""Numbers of rounds, with the bytes that such runs counted, by scheme."""
 
 
 def named(name: str, model: str) -> str:
-    """A picture's name, with its model's where a grid has several."""
+    """Return a picture's name, with its model's where a grid has several."""
     return "-".join(filter(None, (name, *"".join(c if c.isalnum() else " " for c in model).split())))
 
 
 def break_even(formula: Formula, other: str) -> int | None:
-    """The first epoch from which on ours stays cheaper."""
+    """Return the first epoch from which on ours stays cheaper."""
     ours, theirs = formula.get(OURS, {}), formula.get(other, {})
     dearer = [epoch for epoch in ours.keys() & theirs.keys() if ours[epoch] >= theirs[epoch]]
     cheaper = [epoch for epoch in ours.keys() & theirs.keys() if epoch > max(dearer, default=0)]
@@ -34,7 +34,7 @@ def break_even(formula: Formula, other: str) -> int | None:
 
 
 def growth(formula: Formula, counted: Counted, model: str, album: Album) -> Figure:
-    """Bytes over epochs, with the epoch from which on ours is cheaper."""
+    """Draw bytes over epochs, with the epoch from which on ours is cheaper."""
     schemes = list(dict.fromkeys([*formula, *counted]))
     largest = [value for epochs in formula.values() for value in epochs.values()]
     largest += [one.value for points in counted.values() for _, one in points]
@@ -68,13 +68,13 @@ def growth(formula: Formula, counted: Counted, model: str, album: Album) -> Figu
 
 
 def hollow(epochs: dict[int, float]) -> list[int]:
-    """Where a line by formula shows its marker: few places, evenly on a logarithmic axis, and its end."""
+    """Return where a line by formula shows its marker: few places, evenly on a logarithmic axis, and its end."""
     last = len(epochs) - 1
     return [n for n, epoch in enumerate(epochs) if epoch in (1, 20, 50, 100) or n == last]
 
 
 def mark_break_even(axes: Axes, formula: Formula, unit: float) -> None:
-    """Circles where ours becomes the cheaper one, each with its epoch."""
+    """Draw circles where ours becomes the cheaper one, each with its epoch."""
     evens = {even for other in formula if other != OURS and (even := break_even(formula, other)) and even > 1}
     for even in sorted(evens):
         place = (even, formula[OURS][even] / unit)
@@ -86,7 +86,7 @@ def mark_break_even(axes: Axes, formula: Formula, unit: float) -> None:
 
 
 def message(formula: Formula, counted: Counted) -> str:
-    """Where the schemes end; without formulas, what was counted."""
+    """Say where the schemes end; without formulas, what was counted."""
     last = max((max(epochs) for epochs in formula.values()), default=0)
     if OURS not in formula or len(formula) == 1:
         found = {scheme: points[-1] for scheme, points in counted.items()}
@@ -104,7 +104,7 @@ def message(formula: Formula, counted: Counted) -> str:
 def quality(
     cells: Sequence[Measured], all_bytes: Callable[[Sequence[Measured]], list[float]], model: str, album: Album
 ) -> Figure | None:
-    """What the bytes buy."""
+    """Draw what the bytes buy."""
     picture, (axes,) = charts.panels(1, height=4.2)
     shown: dict[str, tuple[float, Mean]] = {}
     drawn: list[Mean] = []
