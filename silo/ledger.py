@@ -22,7 +22,7 @@ from siloseal.federation.job.guarantee import EXAMPLE_AT_SILO, Guarantee, guaran
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.federation.privacy.accounting import Accountant, epsilon_of
-from siloseal.federation.privacy.epsilon import epsilon_text
+from siloseal.federation.privacy.epsilon import epsilon_text, weakness
 from siloseal.federation.privacy.events import (
     BinomialRelease,
     DiscreteGaussianRelease,
@@ -115,9 +115,9 @@ class Ledger:
     def statement(self) -> str:
         """The guarantee, in one line that a person can quote."""
         return (
-            f"{self.silo}: ({epsilon_text(self.epsilon)}, {self.budget.delta:g})-differential privacy for "
-            f"{self.guarantee.unit} ({self.guarantee.relation}) over all phases; {self.guarantee.noise}; {self._how}; "
-            f"{self.guarantee.public} count as public."
+            f"{self.silo}: ({epsilon_text(self.epsilon)}, {self.budget.delta:g})-differential privacy"
+            f"{weakness(self.epsilon)} for {self.guarantee.unit} ({self.guarantee.relation}) over all phases; "
+            f"{self.guarantee.noise}; {self._how}; {self.guarantee.public} count as public."
         )
 
     @property

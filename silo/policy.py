@@ -8,8 +8,10 @@ from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.config.loading import load_config
 from siloseal.federation.errors import ConfigError, LedgerDamaged, PolicyRefused
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.phases import Phase, asked_by, rounds_of
 from siloseal.federation.job.planning import costs_of
-from siloseal.federation.job.releases import Lengths, releases
+from siloseal.federation.job.quorum import quorum_of
+from siloseal.federation.job.releases import Lengths
 from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
 from siloseal.federation.job.sections.schedule import TwoPhase
 from siloseal.federation.job.sections.warm_start import LeaderStart
@@ -32,7 +34,7 @@ def check_policy(policy: Policy, job: Job, *, silo: str, lengths: Lengths, spent
     """
     found = [
         *_privacy(policy, job, silo, lengths, spent),
-        *_sums(policy, job, silo, lengths),
+        *_sums(policy, job, silo),
         *_allowed("learner.kind", job.learner.kind, "learners", policy.learners),
     ]
     if lengths.model > policy.largest_model:
@@ -134,14 +136,15 @@ def _rounded_up(spent: float, largest: float) -> float:
     return math.ceil(20 * spent / largest) / 20 * largest if math.isfinite(spent) else spent
 
 
-def _sums(policy: Policy, job: Job, silo: str, lengths: Lengths) -> list[str]:
+def _sums(policy: Policy, job: Job, silo: str) -> list[str]:
     found = _allowed("secure_sum.kind", job.secure_sum.kind, "secure_sums", policy.secure_sums)
     if isinstance(job.schedule, TwoPhase) and job.schedule.tuning_rounds:
         tuning = job.schedule.tuning_sum
         found += _allowed("schedule.tuning_sum.kind", tuning.kind, "tuning_sums", policy.tuning_sums)
     if isinstance(job.warm_start, LeaderStart) and job.warm_start.silo == silo:
         found += _allowed("the sum of warm_start.silo alone", "plain", "secure_sums", policy.secure_sums)
-    quorums = [release.quorum for release in releases(job, lengths) if silo in release.roster]
+    asked = [(phase, asked_by(job, phase, number)) for phase in Phase for number in rounds_of(job, phase)]
+    quorums = [quorum_of(job, phase, len(roster)) for phase, roster in asked if silo in roster]
     fewest = min(quorums, default=policy.fewest_silos)
     return found + _too_few_silos(policy, fewest, "silos.names, silos.fewest, schedule.fraction")
 

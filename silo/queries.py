@@ -7,7 +7,7 @@ from torch import Tensor
 
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.query import Column, NoisyTotal, Progress, Query
-from siloseal.federation.analytics.releases import progress_of, query_release, start_of
+from siloseal.federation.analytics.releases import progress_of, query_release, spreads_of, start_of
 from siloseal.federation.analytics.wire import received_progress
 from siloseal.federation.errors import ConfigError, MessageError, WrongRound
 from siloseal.federation.job.releases import Release, Run
@@ -40,7 +40,9 @@ class Queries:
         if number >= len(self._job.queries):
             raise WrongRound(f"the job has {len(self._job.queries)} queries, and none with number {number}")
         query, at = self._job.queries[number], checkpoints.at
-        progress = received_progress(query, request.query.totals, progress_of(run, number))
+        progress = received_progress(
+            query, request.query.totals, progress_of(run, number), spreads_of(self._job, number)
+        )
         if query.finished(progress):
             raise WrongRound(f"{query.title} has all releases that it takes; each is made once")
         start = start_of(self._job, progress)

@@ -36,10 +36,18 @@ def load_job(path: AnyPath) -> Job:
     """
     try:
         return load_config(Job, Path(path))
-    except ConfigError as error:
-        if "grids is not a known key" in str(error):
+    except ConfigError:
+        if _is_comparison(Path(path)):
             raise ConfigError(f"{path}: is a comparison, and no job; run it with `siloseal compare`") from None
         raise
+
+
+def _is_comparison(path: Path) -> bool:
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return False
+    return isinstance(found, dict) and "grids" in found
 
 
 def plan(job: Job) -> "Plan":
@@ -50,6 +58,7 @@ def plan(job: Job) -> "Plan":
     from siloseal.runs.simulation import deal
     from siloseal.silo.data.loading import load
 
+    _require_job(job)
     with _one_thread():
         train, held_out = load(job.data)
         require_tasks(job, held_out)
@@ -66,6 +75,7 @@ def simulate(job: Job, out: AnyPath | None = None, *, progress: bool = False) ->
     from siloseal.cli.console import Console
     from siloseal.runs.run import run_job
 
+    _require_job(job)
     with _one_thread(), Console(quiet=not progress, json=False) as console:
         return run_job(job, None if out is None else Path(out), console.show)
 
@@ -78,7 +88,11 @@ def read_run(folder: AnyPath) -> "Run":
 
 
 def read_ledger(folder: AnyPath, silo: str) -> "LedgerReading":
-    """Read what one silo has spent in the run of this folder, and check that no line of its ledger was altered."""
+    """Read what one silo has spent in the run of this folder, and check that its ledger is not altered.
+
+    That last lines are missing cannot be seen in the ledger alone. The silo itself compares it with its checkpoint, and
+    `siloseal report` with the summary of the run.
+    """
     from siloseal.runs.folder import silo_folder
     from siloseal.silo.ledger_reading import read_ledger as read
 
@@ -118,8 +132,15 @@ def secure_sum(kind: str, options: Mapping[str, object] | None = None) -> "Secur
     """Build a secure sum by the name and the options that a job's file has under `secure_sum`, for `sum_in_process`."""
     from siloseal.federation.sums.config import NamedSum
 
-    section = {"kind": kind, **(options or {})}
+    if not isinstance(options or {}, Mapping) or "kind" in (options or {}):
+        raise ConfigError(f"options are {options!r}, expected the sum's options by name, `kind` not among them")
+    section = {**(options or {}), "kind": kind}
     return parse_config(NamedSum, yaml.safe_dump({"secure_sum": section}), name="secure_sum").secure_sum.build()
+
+
+def _require_job(job: object) -> None:
+    if not isinstance(job, Job):
+        raise ConfigError(f"found {job!r}, expected a Job; read one from its file with siloseal.load_job")
 
 
 def _model_file(path: AnyPath) -> Path:

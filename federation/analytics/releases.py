@@ -58,6 +58,12 @@ def read_total(job: AnalyticsJob, number: int, summed: Sum) -> NoisyTotal:
     return NoisyTotal(summed.total.astype(float), mechanism.spread(len(summed.contributors)))
 
 
+def spreads_of(job: AnalyticsJob, number: int) -> list[float]:
+    """Every width that the noise of a total can have: one for each number of silos that may be in it."""
+    mechanism = job.queries[number].mechanism(shared_noise(job))
+    return [mechanism.spread(silos) for silos in range(job.quorum, len(job.silos.names) + 1)]
+
+
 def planned_costs(job: AnalyticsJob, noise: SharedNoise) -> Iterator[tuple[str, Event]]:
     """The name and the cost of every release that the queries may take."""
     for number, query in enumerate(job.queries):

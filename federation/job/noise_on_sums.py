@@ -25,7 +25,7 @@ from siloseal.federation.job.sections.mechanisms import (
     SplitConfig,
     WindowClip,
 )
-from siloseal.federation.job.sections.privacy import ExampleLevel, SiloLevel
+from siloseal.federation.job.sections.privacy import ExampleLevel, NoPrivacy, SiloLevel
 from siloseal.federation.job.sections.schedule import FedAvg, TwoPhase
 from siloseal.federation.job.sections.warm_start import KernelMeanStart
 from siloseal.federation.privacy.mechanism import Mechanism
@@ -49,8 +49,10 @@ def honest(job: Job, remaining: int) -> int:
 @lru_cache(maxsize=16)
 def kernel_mean_mechanism(job: Job, domain: RealDomain) -> Mechanism | None:
     """The noise on the kernel mean, for each example; none where privacy is off."""
-    if not isinstance(job.warm_start, KernelMeanStart) or not isinstance(job.privacy, ExampleLevel):
+    if isinstance(job.privacy, NoPrivacy):
         return None
+    if not isinstance(job.warm_start, KernelMeanStart) or not isinstance(job.privacy, ExampleLevel):
+        raise ConfigError(f"a kernel mean under privacy.kind {job.privacy.kind} has no noise that would protect it")
     asked = len(job.silos.names)
     demand = Demand(
         epsilon=job.warm_start.epsilon,

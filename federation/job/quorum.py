@@ -3,11 +3,15 @@
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.sections.schedule import TwoPhase
+from siloseal.federation.job.sections.warm_start import LeaderStart
+from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.secure_sum import SecureSum
 
 
 def sum_of(job: Job, phase: Phase) -> SecureSum:
     """The sum of this phase, noise aside."""
+    if phase is Phase.WARM_START and isinstance(job.warm_start, LeaderStart):
+        return PlainSum()  # a sum of one: no scheme can hide it, and it is differentially private on its own
     if phase is Phase.PHASE_2 and isinstance(job.schedule, TwoPhase):
         return job.schedule.tuning_sum.build()
     return job.secure_sum.build()

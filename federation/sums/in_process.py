@@ -238,6 +238,8 @@ class InProcess:
 
 
 def _checked_drop(drop: Mapping[str, int], roster: tuple[str, ...]) -> Mapping[str, int]:
+    if not isinstance(drop, Mapping) or not all(isinstance(first, int) for first in drop.values()):
+        raise WrongRound(f"drop is {drop!r}, expected the first round that each silo does not answer: {{'north': 3}}")
     if strangers := sorted(set(drop) - set(roster)):
         raise WrongContributors(f"{', '.join(strangers)} cannot drop out: the silos are {', '.join(roster)}")
     if early := sorted(silo for silo, first in drop.items() if first < 1):

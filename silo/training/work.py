@@ -35,8 +35,6 @@ from siloseal.silo.state import Checkpoint
 from siloseal.silo.training.trainer import Privacy, PrivateTrainer, TrainingProgress
 from siloseal.silo.work import Checkpoints
 
-"""Hears how far a silo's training is."""
-
 
 class Training:
     """One silo's training in one job."""

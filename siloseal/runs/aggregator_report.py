@@ -16,7 +16,7 @@ from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
-from siloseal.federation.privacy.epsilon import epsilon_text
+from siloseal.federation.privacy.epsilon import epsilon_text, weakness
 from siloseal.federation.records.storage import make_folder, write_atomically
 from siloseal.federation.run_events.aggregator import BudgetSpent, ReplayEnded, RequestReplayed
 from siloseal.federation.run_events.stream import PublishedBefore, RunEvent
@@ -120,8 +120,9 @@ class AggregatorRecorder:
         guarantee = guarantee_of(self._job)
         how = "as the silo reported" if epsilon < privacy.epsilon else "which the silo's ledger does not exceed"
         return (
-            f"{name}: at most ({epsilon_text(epsilon)}, {privacy.delta:g})-differential privacy for {guarantee.unit} "
-            f"({guarantee.relation}), {how}; {guarantee.noise}. Its own ledger has the exact statement."
+            f"{name}: at most ({epsilon_text(epsilon)}, {privacy.delta:g})-differential privacy{weakness(epsilon)} for "
+            f"{guarantee.unit} ({guarantee.relation}), {how}; {guarantee.noise}. "
+            "Its own ledger has the exact statement."
         )
 
     def _keep_samples(self, final: SharedModel) -> None:

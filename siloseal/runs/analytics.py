@@ -14,7 +14,7 @@ from siloseal.federation.analytics.query import Answer
 from siloseal.federation.analytics.releases import planned_epsilon, require_feasible
 from siloseal.federation.config.section import Section
 from siloseal.federation.errors import RunError
-from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON, epsilon_text
+from siloseal.federation.privacy.epsilon import epsilon_text, weakness
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.storage import locked, write_atomically
 from siloseal.federation.run_events.experimenter import AnswersFound
@@ -118,11 +118,10 @@ def read_tables(job: AnalyticsJob) -> dict[str, Table]:
 
 def guarantee(job: AnalyticsJob, epsilon: float) -> str:
     """The guarantee in one line that a person can quote."""
-    promised = analytics_guarantee(job)
-    weak = " (no meaningful guarantee: epsilon is too large)" if epsilon > MEANINGLESS_EPSILON else ""
+    protects = analytics_guarantee(job)
     return (
-        f"({epsilon_text(epsilon)}, {job.privacy.delta:g})-differential privacy{weak} for {promised.unit} "
-        f"({promised.relation}) over all queries; {promised.noise}; Renyi accounting; what other runs on the same "
+        f"({epsilon_text(epsilon)}, {job.privacy.delta:g})-differential privacy{weakness(epsilon)} for {protects.unit} "
+        f"({protects.relation}) over all queries; {protects.noise}; Renyi accounting; what other runs on the same "
         "records cost comes on top."
     )
 

@@ -133,6 +133,8 @@ def read_run(run_dir: Path) -> Run:
         raise RunError(f"found no folder {run_dir}; give the folder that a run printed at its end")
     if not (run_dir / "config.yaml").is_file() and not (run_dir / "summary.json").is_file():
         raise RunError(f"{run_dir} is not a run's folder; give the folder that a run printed at its end")
+    if (run_dir / "answers.json").is_file():
+        raise RunError(f"{run_dir} holds the answers to queries, and no model; read {run_dir / 'answers.json'}")
     if not (run_dir / "summary.json").is_file():
         raise RunError(f"{run_dir} has no summary.json, so its run has not finished; let it finish, or run it again")
     summary = read_summary(run_dir / "summary.json")

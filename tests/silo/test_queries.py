@@ -16,6 +16,7 @@ from siloseal.federation.analytics.releases import (
     progress_of,
     query_release,
     shared_noise,
+    spreads_of,
     start_of,
 )
 from siloseal.federation.analytics.shared_noise import SharedNoise
@@ -168,7 +169,8 @@ class TestWhatIsPrepared:
         return Queries(job(queries=PREFIXES), "north", table(tmp_path))
 
     def ask(self, work: Queries, notes: Notes, number: int, query: int, totals: Sequence[Any] = ()) -> None:
-        messages = [pb.Total(values=to_array(np.asarray(values, dtype="<f8")), spread=1.0) for values in totals]
+        spread = spreads_of(work._job, query)[0] if totals and query < 2 else 1.0
+        messages = [pb.Total(values=to_array(np.asarray(values, dtype="<f8")), spread=spread) for values in totals]
         work.prepare(pb.Request(number=number, query=pb.Query(number=query, totals=messages)), notes, RUN)
 
     def test_a_release_happens_once_and_in_order(self, work: Queries) -> None:
@@ -193,10 +195,17 @@ class TestWhatIsPrepared:
         with pytest.raises(WrongRound):
             self.ask(work, Notes(), 4, 1, [[1.0, 1.0, 1.0]])
 
-    @pytest.mark.parametrize("values", [[1.0], [np.nan] * 4, [1.0] * 5])
+    @pytest.mark.parametrize("values", [[1.0], [np.nan] * 4, [1.0] * 5, [1e300] * 3])
     def test_totals_that_no_release_can_have_told_are_refused(self, work: Queries, values: list[float]) -> None:
         with pytest.raises(MessageError):
             self.ask(work, Notes(), 4, 0, [values])
+
+    @pytest.mark.parametrize("spread", [0.0, -1.0, 1e308, np.nan, np.inf])
+    def test_a_spread_that_no_number_of_silos_gives_is_refused(self, work: Queries, spread: float) -> None:
+        length = work._job.queries[0].length(progress_of(RUN, 0))
+        total = pb.Total(values=to_array(np.zeros(length)), spread=spread)
+        with pytest.raises(MessageError):
+            work.prepare(pb.Request(number=4, query=pb.Query(number=0, totals=[total])), Notes(), RUN)
 
     def test_training_is_refused(self, work: Queries) -> None:
         with pytest.raises(MessageError):

@@ -197,10 +197,22 @@ class TestASumInProcess:
         np.testing.assert_allclose(found.total, np.full(10, 1.5), atol=found.error_bound)
 
     @pytest.mark.parametrize(
-        ("kind", "options"), [("secag", None), ("secagg", {"precison_bits": 30}), ("ckks", {"x": 1})]
+        ("kind", "options"),
+        [("secag", None), ("secagg", {"precison_bits": 30}), ("ckks", {"x": 1}), ("ckks", {"kind": "plain"})],
     )
     def test_of_a_kind_or_with_options_that_are_not_there_is_refused(
         self, kind: str, options: dict[str, object] | None
     ) -> None:
         with pytest.raises(siloseal.ConfigError):
             siloseal.secure_sum(kind, options)
+
+    def test_with_silos_that_drop_out_at_no_round_is_refused(self) -> None:
+        vectors = {name: np.ones(3) for name in ("north", "east", "south")}
+        with pytest.raises(siloseal.ProtocolError):
+            siloseal.sum_in_process(siloseal.secure_sum("secagg"), vectors, drop=["north"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("use", [siloseal.plan, siloseal.simulate])
+def test_a_path_in_place_of_a_job_is_refused_with_how_to_read_it(use: Callable[[Any], object]) -> None:
+    with pytest.raises(siloseal.ConfigError, match="load_job"):
+        use("job.yaml")
