@@ -31,8 +31,10 @@ COVERED: dict[str, str] = {
     "experiments/comparison/measurements/*.py": "tests/experiments/comparison/test_measurements.py",
     "experiments/comparison/cell.py": "tests/experiments/comparison/test_measurements.py",
     "experiments/comparison/memory.py": "tests/experiments/comparison/test_measurements.py",
+    "experiments/comparison/r*.py": "tests/experiments/comparison/test_compare.py",
     "experiments/comparison/table.py": "tests/experiments/comparison/test_compare.py",
     "experiments/comparison/*.py": "tests/experiments/comparison/test_grid.py",
+    "experiments/report/chapter.py": "tests/experiments/report",
     "experiments/report/*.py": "tests/experiments/report/test_chapters.py",
     "experiments/walkthroughs/small_jobs.py": "tests/experiments/walkthroughs",
     "federation/analytics/[cgrw]*.py": "tests/silo/test_queries.py",
@@ -42,37 +44,49 @@ COVERED: dict[str, str] = {
     "federation/job/contributions.py": "tests/silo/test_participation.py",
     "federation/job/guarantee.py": "tests/silo/test_policy.py",
     "federation/job/quorum.py": "tests/silo/test_policy.py",
-    "federation/job/weighting.py": "tests/federation/job/test_weighting_and_storage.py",
     "federation/job/*.py": "tests/federation/job",
     "federation/privacy/mechanisms/lattice_calibration.py": "tests/federation/privacy/mechanisms/test_calibration.py",
+    "federation/privacy/events.py": "tests/federation/privacy/test_accounting.py",
     "federation/privacy/*.py": "tests/contracts/test_mechanisms.py",
-    "federation/records/storage.py": "tests/federation/job/test_weighting_and_storage.py",
     "federation/run_events/*.py": "tests/federation/run_events/test_lines.py",
     "federation/secret.py": "tests/federation/sums/joint_key/test_secret_share.py",
     "federation/sums/driving.py": "tests/experiments/sparse/test_sparse_sum.py",
     "federation/sums/new_session.py": "tests/federation/sums/test_in_process.py",
     "federation/sums/noisy_sum.py": "tests/contracts/test_mechanisms.py",
     "federation/sums/*.py": "tests/contracts",
-    "federation/transport/engine.py": "tests/aggregator/test_dispatcher.py",
+    "federation/transport/engine.py": "tests/aggregator/test_coordinator.py",
     "federation/transport/tls.py": "tests/deployment",
     "federation/transport/*.py": "tests/federation/transport",
-    "models/gan/sampling.py": "tests/models/gan/test_gan_learner.py",
+    "models/gan/sampling.py": "tests/models/gan/test_learner.py",
     "models/gan/*.py": "tests/contracts/test_learners.py",
+    "models/evaluation/*.py": "tests/models/evaluation/test_evaluator.py",
     "models/*building.py": "tests/contracts/test_learners.py",
     "models/meta/learners.py": "tests/contracts/test_learners.py",
     "models/*.py": "tests/models",
-    "silo/data/units.py": "tests/contracts/test_learners.py",
+    "silo/data/tables.py": "tests/silo/test_queries.py",
+    "silo/data/units.py": "tests/silo/test_runtime.py",
     "silo/data/*.py": "tests/silo/data",
     "silo/ledger_reading.py": "tests/siloseal/test_public_api.py",
-    "silo/status.py": "tests/deployment",
     "silo/training/work.py": "tests/silo/test_runtime.py",
     "silo/training/*.py": "tests/silo/training",
+    "silo/client.py": "tests/deployment",
+    "silo/config.py": "tests/siloseal/provisioning",
+    "silo/status.py": "tests/deployment",
     "silo/*.py": "tests/silo",
     "siloseal/reference/*.py": "tests/siloseal/reference/test_pages.py",
     "siloseal/provisioning/*.py": "tests/siloseal/provisioning",
+    "siloseal/report/intervals.py": "tests/siloseal/report/test_charts.py",
     "siloseal/report/notes.py": "tests/siloseal/runs",
     "siloseal/report/*.py": "tests/siloseal/report",
+    "siloseal/runs/plan.py": "tests/siloseal/cli/test_plan_table.py",
+    "siloseal/runs/drawing.py": "tests/siloseal/test_public_api.py",
+    "siloseal/runs/prometheus.py": "tests/deployment",
+    "siloseal/runs/status.py": "tests/deployment",
     "siloseal/runs/*.py": "tests/siloseal/runs",
+    "siloseal/cli/adapt.py": "tests/siloseal/runs/test_adapting.py",
+    "siloseal/cli/analytics.py": "tests/siloseal/runs/test_analytics.py",
+    "siloseal/cli/compare.py": "tests/experiments/comparison/test_compare.py",
+    "siloseal/cli/deploy.py": "tests/deployment",
     "siloseal/cli/*.py": "tests/siloseal/cli",
     "siloseal/*.py": "tests/siloseal/test_public_api.py",
 }
@@ -115,9 +129,10 @@ def covering(source: Path) -> str | None:
 
 @cache
 def imports(path: Path) -> frozenset[str]:
-    """Names of modules that a file imports, wherever in it; of what is imported by name, the name as a module, too."""
-    found = set[str]()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    """Modules that a file imports, wherever in it, or starts as a command; names in a module count as modules, too."""
+    text = path.read_text(encoding="utf-8")
+    found = {"siloseal.__main__"} if '"-m", "siloseal"' in text else set[str]()
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
