@@ -105,9 +105,9 @@ class TestReplies:
 
     def test_that_are_too_few_past_the_deadline_are_waited_for_and_an_event_says_how_many(self, office: Office) -> None:
         asking = office.asked(deadline=0.05, fewest=2)
-        office.answer("north")
         assert office.heard.wait(PATIENCE_SECONDS)
-        assert office.events == [RepliesAwaited(("east", "south"), needed=1, past_deadline=True)]
+        assert office.events == [RepliesAwaited(("east", "north", "south"), needed=2, past_deadline=True)]
+        office.answer("north")
         assert not asking.done()
         office.answer("east")
         done(asking)
