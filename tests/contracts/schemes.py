@@ -43,6 +43,19 @@ ALL_SCHEMES: list[SecureSum] = [
 
 HIDING: list[SecureSum] = [scheme for scheme in ALL_SCHEMES if scheme is not PLAIN]
 
+ROUNDS = {
+    PLAIN: 1,
+    CKKS: 5,
+    JOINT_KEY: 7,
+    SECAGG: 5,
+    SECAGG_PLUS: 5,
+    ADDITIVE: 3,
+    RING: 6,
+    PAILLIER: 5,
+    STOCK_CKKS: 5,
+}
+"""Number of rounds that a sum of four silos has at most."""
+
 ROSTER = ("east", "north", "south", "west")
 REALS = RealDomain(length=300, bound=8.0)
 INTEGERS = IntegerDomain(length=300, modulus=2**20)
