@@ -1,233 +1,61 @@
-"""The federated job, read from top to bottom: enrol, warm start, train, sum once, tune R times, finish.
+"""One run of one job, read from top to bottom: enrol everyone, agree on the job, do its work, let everyone go.
 
-It asks the silos for replies and does not know what carries them. It is deterministic given the replies, so that a
-journal of them is all that crash recovery needs.
+The coordinator asks the silos for replies and does not know what carries them, nor what they learn: training
+(`aggregator.training`) and queries (`aggregator.queries`) are two kinds of work. All of it is deterministic given the
+replies, so that a journal of them is all that crash recovery needs.
 """
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import assert_never
+from typing import Generic, TypeVar
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
-
-from siloseal.aggregator.clip_norm import ClipNorm
 from siloseal.aggregator.dispatcher import Dispatcher, Patience
 from siloseal.aggregator.enrolment import agree, enrol
 from siloseal.aggregator.journal import Journal
-from siloseal.federation.errors import MessageError, RunError
-from siloseal.federation.job.contributions import start_of, to_model
-from siloseal.federation.job.job import Job
-from siloseal.federation.job.phases import Phase
-from siloseal.federation.job.releases import release_of
-from siloseal.federation.job.sections.data import LARGEST_SIDE, MOST_CLASSES
-from siloseal.federation.job.sections.privacy import ExampleLevel
-from siloseal.federation.job.sections.schedule import FedAvg, TwoPhase
-from siloseal.federation.job.sections.warm_start import ColdStart, KernelMeanStart, LeaderStart, PublicStart
-from siloseal.federation.run_events.aggregator import (
-    BudgetSpent,
-    FittingProgressed,
-    Model,
-    ModelReleased,
-    RoundBegan,
-    RunBegan,
-    Shape,
-    SilosEnrolled,
-    StageBegan,
-)
+from siloseal.aggregator.work import Work
+from siloseal.federation.job.any_job import AnyJob
+from siloseal.federation.run_events.aggregator import RunBegan
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.engine import Engine
 from siloseal.federation.transport.wire import messages_pb2 as pb
-from siloseal.federation.transport.wire.codec import to_array
-from siloseal.models.building import feature_map, initial_model, load_generator, vector_lengths, with_generator
-from siloseal.models.kernel_mean import FeatureMap, fit_generator
 
-PublicSum = Callable[[PublicStart, FeatureMap], NDArray[np.float64]]
-"""The labelled sum of public data; given by the caller, because what reads data belongs to the silos."""
-
-STEPS_BETWEEN_EVENTS = 10
-"""Number of fitting steps from one event of progress to the next."""
+Result_co = TypeVar("Result_co", covariant=True)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Generic[Result_co]):
     """What a job ends with."""
 
-    model: Model
-    image_shape: Shape
-    classes: int
+    result: Result_co
+    """A trained model, or the answers to queries."""
     requests: int
     """Number of requests that the run took."""
     notes: list[str]
 
 
-class Coordinator:
+class Coordinator(Generic[Result_co]):
     """One run of one job."""
 
     def __init__(
         self,
-        job: Job,
+        job: AnyJob,
+        work: Work[Result_co],
         engine: Engine,
         journal: Journal,
         publish: Subscriber,
-        public_sum: PublicSum,
         patience: Patience = Patience(),  # noqa: B008 (frozen)
     ) -> None:
-        self._job = job
-        self._journal = journal
-        self._publish = publish
-        self._public_sum = public_sum
+        self._job, self._work, self._publish = job, work, publish
         self._dispatcher = Dispatcher(job, engine, journal, patience, publish)
-        self._clip_norm = ClipNorm(job)
 
-    def run(self) -> Outcome:
+    def run(self) -> Outcome[Result_co]:
         """The whole job."""
+        dispatcher, silos = self._dispatcher, self._job.silos.names
         self._publish(RunBegan())
-        self._shape, self._classes = self._enrol()
-        self._enter(Phase.WARM_START)
-        model = self._warm_start()
-        self._publish(ModelReleased(Phase.WARM_START, model))
-        match self._job.schedule:
-            case TwoPhase() as schedule:
-                model = self._two_phases(schedule, model)
-            case FedAvg() as schedule:
-                model = self._fedavg(schedule, model)
-            case _:
-                assert_never(self._job.schedule)
-        finish, silos = pb.Request(finish=pb.Finish(model=to_array(model))), self._job.silos.names
-        self._dispatcher.ask(dict.fromkeys(silos, finish), fewest=0)
-        self._dispatcher.go_on()
-        return Outcome(model, self._shape, self._classes, self._dispatcher.number, self._dispatcher.notes)
-
-    def _enrol(self) -> tuple[Shape, int]:
-        """Everyone must be there, and hear that everyone agreed to the same job, and everyone's nonce."""
-        replies = enrol(self._job, self._dispatcher, check=_require_images)
-        kinds = {silo: (tuple(r.enrolled.image_shape), r.enrolled.classes) for silo, r in replies.items()}
-        if len(set(kinds.values())) != 1:
-            raise RunError(
-                f"the silos' data differ in shape or classes: {kinds}; resize, or agree on the classes, and begin "
-                "another run"
-            )
-        self._run = agree(self._job, self._dispatcher, replies)
-        (channels, height, width), classes = next(iter(kinds.values()))
-        self._lengths = vector_lengths(self._job, (channels, height, width), classes)
-        self._publish(SilosEnrolled((channels, height, width), classes))
-        return (channels, height, width), classes
-
-    def _warm_start(self) -> Model:
-        job = self._job
-        cold = initial_model(job, self._shape, self._classes)
-        match job.warm_start:
-            case ColdStart():
-                return cold
-            case PublicStart() as start:
-                return self._computed("fit", partial(self._fit_to_public, start, cold))
-            case LeaderStart():
-                return self._trained(Phase.WARM_START, 0, cold)
-            case KernelMeanStart() as start:
-                release = release_of(job, self._lengths, Phase.WARM_START, 0)
-                request = dict.fromkeys(release.roster, pb.Request(kernel_mean=pb.KernelMean()))
-                prepared = self._dispatcher.ask(request, fewest=release.quorum)
-                for silo in prepared:  # each pays when the sum begins
-                    spent = start.epsilon if isinstance(job.privacy, ExampleLevel) else 0.0
-                    self._publish(BudgetSpent(silo, spent))
-                noised = self._dispatcher.sum(release, release.session(self._run), prepared).total.astype(np.float64)
-                return self._computed("fit", partial(self._fit, start, cold, noised))
-            case _:
-                assert_never(job.warm_start)
-
-    def _fit_to_public(self, start: PublicStart, cold: Model) -> Model:
-        features = feature_map(self._job, start, self._shape, self._classes)
-        return self._fit(start, cold, self._public_sum(start, features))
-
-    def _fit(self, start: KernelMeanStart | PublicStart, cold: Model, total: NDArray[np.float64]) -> Model:
-        generator = load_generator(self._job, self._shape, self._classes, cold)
-        fit_generator(
-            generator,
-            feature_map(self._job, start, self._shape, self._classes),
-            torch.from_numpy(total),
-            steps=start.fit_steps,
-            batch=start.fit_batch,
-            learning_rate=start.learning_rate,
-            seed=self._job.seed,
-            on_step=lambda step, _: self._fitted(step + 1, start.fit_steps),
-        )
-        return with_generator(cold, generator)
-
-    def _fitted(self, done: int, steps: int) -> None:
-        if done % STEPS_BETWEEN_EVENTS == 0 or done == steps:
-            self._publish(FittingProgressed(done, steps))
-
-    def _two_phases(self, schedule: TwoPhase, model: Model) -> Model:
-        self._enter(Phase.PHASE_1)
-        model = self._trained(Phase.PHASE_1, 0, model)
-        self._publish(ModelReleased(Phase.PHASE_1, model))
-        if schedule.tuning_rounds:
-            self._enter(Phase.PHASE_2)
-        for number in range(1, schedule.tuning_rounds + 1):
-            self._publish(RoundBegan(number))
-            tuned = self._trained(Phase.PHASE_2, number, model)
-            model = model + np.float32(schedule.tuning_rate) * (tuned - model)
-            self._publish(ModelReleased(f"round_{number}", model))
-        return model
-
-    def _fedavg(self, schedule: FedAvg, model: Model) -> Model:
-        self._enter(Phase.FEDAVG)
-        for number in range(1, schedule.rounds + 1):
-            self._publish(RoundBegan(number))
-            model = self._trained(Phase.FEDAVG, number, model)
-            self._publish(ModelReleased(f"round_{number}", model))
-        return model
-
-    def _trained(self, phase: Phase, number: int, model: Model) -> Model:
-        """The average of what the round's silos make of the model. Silent silos are left out, if enough remain."""
-        clip_norm = self._clip_norm.requested
-        train = pb.Request(train=pb.Train(phase=phase, round=number, model=to_array(model), clip_norm=clip_norm))
-        release = release_of(self._job, self._lengths, phase, number, clip_norm)
-        reported = set[str]()
-
-        def hear(silo: str, reply: pb.Reply) -> None:
-            _require_epsilon(silo, reply)
-            self._publish(BudgetSpent(silo, reply.prepared.epsilon_spent))
-            reported.add(silo)
-
-        replies = self._dispatcher.ask(dict.fromkeys(release.roster, train), fewest=release.quorum, check=hear)
-        for silo, reply in replies.items():
-            if silo not in reported:
-                self._publish(BudgetSpent(silo, reply.prepared.epsilon_spent))
-            if reply.prepared.stopped_by_budget:
-                where = f"{phase}, round {number}" if number else phase
-                self._dispatcher.note(f"{silo} spent its privacy budget and stopped in {where}, before its last step")
-        summed = self._dispatcher.sum(release, release.session(self._run, start_of(train.train)), replies)
-        self._clip_norm.follow(release, summed)
-        return to_model(self._job, summed, model)
-
-    def _computed(self, name: str, compute: Callable[[], Model]) -> Model:
-        """A model that the aggregator computes once in the run's life."""
-
-        def anew() -> bytes:
-            self._dispatcher.go_on()
-            return compute().tobytes()
-
-        return np.frombuffer(self._journal.result(name, anew), dtype="<f4")
-
-    def _enter(self, stage: str) -> None:
-        self._dispatcher.stage = stage
-        self._publish(StageBegan(stage))
-
-
-def _require_images(silo: str, reply: pb.Reply) -> None:
-    shape, classes = list(reply.enrolled.image_shape), reply.enrolled.classes
-    if len(shape) != 3 or not 1 <= min(shape) <= max(shape) <= LARGEST_SIDE or not 1 <= classes <= MOST_CLASSES:
-        raise MessageError(
-            f"{silo} enrols with images of shape {shape[:4]} in {classes} classes, expected three sizes up to "
-            f"{LARGEST_SIDE} and up to {MOST_CLASSES} classes"
-        )
-
-
-def _require_epsilon(silo: str, reply: pb.Reply) -> None:
-    if not 0 <= reply.prepared.epsilon_spent < math.inf:  # NaN neither
-        raise MessageError(f"{silo} says that it has spent epsilon {reply.prepared.epsilon_spent}, which is no number")
+        enrolled = enrol(self._job, dispatcher, check=self._work.check_enrolment)
+        self._work.enrol(enrolled)
+        run = agree(self._job, dispatcher, enrolled)
+        result = self._work.run(run, dispatcher)
+        finish = pb.Request(finish=self._work.finish())
+        dispatcher.ask(dict.fromkeys(silos, finish), fewest=0)
+        dispatcher.go_on()
+        return Outcome(result, dispatcher.number, dispatcher.notes)

@@ -4,25 +4,31 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
+from typing import assert_never
 
 from siloseal.aggregator.admission import Admission
 from siloseal.aggregator.config import AggregatorConfig
-from siloseal.aggregator.coordinator import Coordinator, Outcome, PublicSum
+from siloseal.aggregator.coordinator import Coordinator, Outcome
 from siloseal.aggregator.dispatcher import Patience
 from siloseal.aggregator.journal import Journal
 from siloseal.aggregator.model_files import ModelFiles
+from siloseal.aggregator.queries import Queries
 from siloseal.aggregator.replay import ReplayFilter
 from siloseal.aggregator.request_queue import RequestQueue
 from siloseal.aggregator.service import ConsortiumService, serving
 from siloseal.aggregator.status import Status
-from siloseal.federation.config.loading import load_config
+from siloseal.aggregator.training import PublicSum, TrainedModel, Training
+from siloseal.federation.analytics.answers import ANSWERS_FILE, Answers
+from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.analytics.releases import require_feasible
 from siloseal.federation.errors import CannotWrite, ConfigError
+from siloseal.federation.job.any_job import AnyJob, load_any_job
 from siloseal.federation.job.job import Job
 from siloseal.federation.records.roster import Roster, read_roster
 from siloseal.federation.records.storage import make_folder, write_atomically
 from siloseal.federation.run_events.aggregator import (
+    AnswersWritten,
     GlobalModelWritten,
     ReportWritten,
     RunFinished,
@@ -35,11 +41,14 @@ from siloseal.federation.transport.pki.certificates import Revocations, Role
 from siloseal.federation.transport.tls import read_credentials
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
-from siloseal.models.building import load_model, model_file
+from siloseal.models.building import model_file
 
 GLOBAL_MODEL = "global.safetensors"
 
-Report = Callable[[Outcome], Path]
+Ended = Outcome[TrainedModel | Answers]
+"""What a run ends with: a model, or the answers to queries."""
+
+Report = Callable[[Ended], Path]
 """Writes the report of a finished run, and gives its path. The caller brings it: reports are made elsewhere."""
 
 
@@ -49,7 +58,9 @@ class DeployedAggregator:
     def __init__(self, config: AggregatorConfig, *, public_sum: PublicSum, events: EventStream) -> None:
         """`events` has the audit log as its subscriber. Whoever shows what has happened subscribes after this."""
         self._config, self._publish = config, events.publish
-        self.job = load_config(Job, config.job)
+        self.job = load_any_job(config.job)
+        if isinstance(self.job, AnalyticsJob):
+            require_feasible(self.job)
         self._roster = _roster_for(self.job, config.roster)
         self._credentials = read_credentials(config.tls, role=Role.AGGREGATOR)
         revocations = Revocations(
@@ -59,16 +70,11 @@ class DeployedAggregator:
         make_folder(config.state, mode=0o700)
         self._journal = Journal(config.state / "journal.sqlite", self.job.digest)
         self._queue = RequestQueue(self.job.silos.names, events.publish)
-        patience = Patience(60 * config.deadlines.training_minutes, 60 * config.deadlines.message_minutes)
-        replay = ReplayFilter(events.publish)
-        run = EventStream(ModelFiles(self.job, config.state / "models", replay.hear).hear, replay.hear)
-        self._new_coordinator = partial(
-            Coordinator, self.job, self._queue, self._journal, run.publish, public_sum, patience
-        )
+        self._public_sum, self._replay = public_sum, ReplayFilter(events.publish)
         self.status = Status(self.job, self._journal.run_id, self._queue, warning=self._roster.warning)
         events.subscribe(self.status.hear)
 
-    def run(self, report: Report) -> Outcome:
+    def run(self, report: Report) -> Ended:
         """Serve the silos until the job is done and reported."""
         with self._serving():
             try:
@@ -76,7 +82,7 @@ class DeployedAggregator:
             finally:
                 self._queue.close()
 
-    def _until_written(self, report: Report) -> Outcome:
+    def _until_written(self, report: Report) -> Ended:
         """A disk that takes nothing sends nobody home: the run is played again from its journal until there is room."""
         backoff = Backoff()
         while True:
@@ -88,17 +94,47 @@ class DeployedAggregator:
                 self._publish(WritingFailed(reason, round(seconds, 1)))
                 time.sleep(seconds)
 
-    def _run(self, report: Report) -> Outcome:
-        outcome = self._new_coordinator().run()
+    def _run(self, report: Report) -> Ended:
+        outcome = self._coordinated()
         if warning := self._roster.warning:
             outcome = replace(outcome, notes=[warning, *outcome.notes])
-        network = load_model(self.job, outcome.image_shape, outcome.classes, outcome.model)
-        write_atomically(self._config.state / GLOBAL_MODEL, model_file(self.job.learner, network), mode=0o600)
-        written = report(outcome)
+        kept = self._keep(outcome.result)
+        page = report(outcome)
         self._publish(RunFinished(outcome.requests, len(outcome.notes)))
-        self._publish(GlobalModelWritten(str(self._config.state / GLOBAL_MODEL)))
-        self._publish(ReportWritten(str(written)))
+        self._publish(kept)
+        self._publish(ReportWritten(str(page)))
         return outcome
+
+    def _coordinated(self) -> Ended:
+        """Run the job, or what is left of it, with whoever follows its kind of work."""
+        minutes, replay = self._config.deadlines, self._replay.hear
+        patience = Patience(60 * minutes.training_minutes, 60 * minutes.message_minutes)
+        match self.job:
+            case Job() as job:
+                models = ModelFiles(job, self._config.state / "models", replay)
+                publish = EventStream(models.hear, replay).publish
+                training = Training(job, self._public_sum, publish)
+                return Coordinator(job, training, self._queue, self._journal, publish, patience).run()
+            case AnalyticsJob() as job:
+                queries = Queries(job, replay)
+                return Coordinator(job, queries, self._queue, self._journal, replay, patience).run()
+            case _:
+                assert_never(self.job)
+
+    def _keep(self, result: TrainedModel | Answers) -> GlobalModelWritten | AnswersWritten:
+        """Write what the run has found into a file of the state folder."""
+        match result:
+            case TrainedModel():
+                return GlobalModelWritten(self._write(GLOBAL_MODEL, model_file(result.job.learner, result.network())))
+            case Answers():
+                return AnswersWritten(self._write(ANSWERS_FILE, result.to_json()))
+            case _:
+                assert_never(result)
+
+    def _write(self, name: str, content: bytes) -> str:
+        path = self._config.state / name
+        write_atomically(path, content, mode=0o600)
+        return str(path)
 
     def close(self) -> None:
         """Release the files."""
@@ -116,7 +152,7 @@ class DeployedAggregator:
             yield
 
 
-def _roster_for(job: Job, path: Path) -> Roster:
+def _roster_for(job: AnyJob, path: Path) -> Roster:
     """The roster in this file; `ConfigError` where it lacks a silo of the job, whom no other silo would believe."""
     roster = read_roster(path)
     if strangers := set(job.silos.names) - set(roster.identities):

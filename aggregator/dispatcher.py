@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from siloseal.aggregator.journal import Journal
-from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.errors import MessageError, SiloRefused, WrongRound
-from siloseal.federation.job.job import Job
+from siloseal.federation.job.any_job import AnyJob
 from siloseal.federation.job.releases import Release
 from siloseal.federation.run_events.aggregator import (
     BytesCounted,
@@ -17,10 +16,12 @@ from siloseal.federation.run_events.aggregator import (
     ReplayEnded,
     ReplyAccepted,
     ReplyKept,
+    RequestMissed,
     RequestRefused,
     RequestReplayed,
     RequestSent,
     SilosSilent,
+    StageBegan,
 )
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.sums.driving import drive
@@ -53,9 +54,7 @@ class Patience:
 class Dispatcher:
     """Asks all silos of a step at once and gives their replies, each asked once in the run's life."""
 
-    def __init__(
-        self, job: Job | AnalyticsJob, engine: Engine, journal: Journal, patience: Patience, publish: Subscriber
-    ) -> None:
+    def __init__(self, job: AnyJob, engine: Engine, journal: Journal, patience: Patience, publish: Subscriber) -> None:
         self.stage = "enrolment"
         self.asked = ""
         """What the request under way asks for."""
@@ -128,6 +127,7 @@ class Dispatcher:
                 self._journal.end(self.number)
                 self._publish(SilosSilent(self.number, tuple(silo for silo in requests if silo not in replies)))
         if silent := [silo for silo in requests if silo not in replies]:
+            self._publish(RequestMissed(self.asked, tuple(silent)))
             self.note(
                 f"{', '.join(silent)} stayed silent past the deadline of request {self.number} ({self.stage}, "
                 f"{self.asked}); the run went on with {', '.join(sorted(replies))}"
@@ -150,6 +150,20 @@ class Dispatcher:
         for event in self._replayed or ():
             self._publish(event)
         self._replayed = None
+
+    def enter(self, stage: str) -> None:
+        """Begin a stage of the job: bytes count for it, and whoever looks on hears of it."""
+        self.stage = stage
+        self._publish(StageBegan(stage))
+
+    def computed(self, name: str, compute: Callable[[], bytes]) -> bytes:
+        """A result of the aggregator's own, computed once in the run's life."""
+
+        def anew() -> bytes:
+            self.go_on()
+            return compute()
+
+        return self._journal.result(name, anew)
 
     def note(self, text: str) -> None:
         """Keep something that a reader of the result has to know."""

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping
 
 from siloseal.aggregator.dispatcher import Dispatcher
-from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.errors import MessageError, RunError, SignatureInvalid
 from siloseal.federation.job.agreement import Agreement
+from siloseal.federation.job.any_job import AnyJob
 from siloseal.federation.job.beacon import COMMITMENT_BYTES, join_nonces, require_committed
-from siloseal.federation.job.job import Job
 from siloseal.federation.job.releases import Run
 from siloseal.federation.records.identity import KEY_BYTES
 from siloseal.federation.transport.wire import messages_pb2 as pb
@@ -17,7 +16,7 @@ Check = Callable[[str, pb.Reply], None]
 """Raises `MessageError` for an enrolment that cannot be right."""
 
 
-def enrol(job: Job | AnalyticsJob, dispatcher: Dispatcher, *, check: Check = lambda *_: None) -> dict[str, pb.Reply]:
+def enrol(job: AnyJob, dispatcher: Dispatcher, *, check: Check = lambda *_: None) -> dict[str, pb.Reply]:
     """Everyone's enrolment."""
 
     def checked(silo: str, reply: pb.Reply) -> None:
@@ -27,7 +26,7 @@ def enrol(job: Job | AnalyticsJob, dispatcher: Dispatcher, *, check: Check = lam
     return dispatcher.ask(dict.fromkeys(job.silos.names, pb.Request(enrol=pb.Enrol())), check=checked)
 
 
-def agree(job: Job | AnalyticsJob, dispatcher: Dispatcher, enrolled: Mapping[str, pb.Reply]) -> Run:
+def agree(job: AnyJob, dispatcher: Dispatcher, enrolled: Mapping[str, pb.Reply]) -> Run:
     """Show everyone that all agreed to one job, have the nonces revealed, and tell everyone all of them."""
     names = job.silos.names
     identities = {silo: reply.enrolled.identity for silo, reply in enrolled.items()}

@@ -1,70 +1,62 @@
-"""A job of queries, read from top to bottom: enrol, then every release of every query by a sum of its own.
+"""Queries at the aggregator: every release of every query by a sum of its own, then the answers."""
 
-Like a training job it is deterministic given the replies, so that a journal of them is all that crash recovery needs.
-"""
+from collections.abc import Mapping
 
-from dataclasses import dataclass
-
-from siloseal.aggregator.dispatcher import Dispatcher, Patience
-from siloseal.aggregator.enrolment import agree, enrol
-from siloseal.aggregator.journal import Journal
+from siloseal.aggregator.dispatcher import Dispatcher
+from siloseal.federation.analytics.answers import Answers, answers_of
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.query import Answer, Progress
-from siloseal.federation.analytics.releases import progress_of, query_release, read_total, start_of
+from siloseal.federation.analytics.releases import progress_of, query_release, read_total, stage_of, start_of
 from siloseal.federation.analytics.wire import query_message
 from siloseal.federation.job.releases import Run
-from siloseal.federation.run_events.aggregator import RunBegan, StageBegan
+from siloseal.federation.privacy.accounting import epsilon_of
+from siloseal.federation.privacy.events import Event
+from siloseal.federation.run_events.aggregator import BudgetSpent, QueryProgressed, RoundBegan
 from siloseal.federation.run_events.stream import Subscriber
-from siloseal.federation.transport.engine import Engine
 from siloseal.federation.transport.wire import messages_pb2 as pb
 
 
-@dataclass(frozen=True)
-class QueryOutcome:
-    """What a job of queries ends with."""
+class Queries:
+    """The aggregator's work in a job of queries."""
 
-    answers: tuple[Answer, ...]
-    requests: int
-    """Number of requests that the run took."""
-    notes: list[str]
-
-
-class QueryCoordinator:
-    """One run of one job of queries."""
-
-    def __init__(
-        self,
-        job: AnalyticsJob,
-        engine: Engine,
-        journal: Journal,
-        publish: Subscriber,
-        patience: Patience = Patience(),  # noqa: B008 (frozen)
-    ) -> None:
+    def __init__(self, job: AnalyticsJob, publish: Subscriber) -> None:
         self._job, self._publish = job, publish
-        self._dispatcher = Dispatcher(job, engine, journal, patience, publish)
+        self._charged = list[Event]()
+        """Costs of the releases so far, which every silo has charged itself with that took part in all of them."""
 
-    def run(self) -> QueryOutcome:
-        """The whole job."""
-        self._publish(RunBegan())
-        run = agree(self._job, self._dispatcher, enrol(self._job, self._dispatcher))
-        answers = tuple(self._answer(run, number) for number in range(len(self._job.queries)))
-        self._dispatcher.ask(dict.fromkeys(self._job.silos.names, pb.Request(finish=pb.Finish())), fewest=0)
-        self._dispatcher.go_on()
-        return QueryOutcome(answers, self._dispatcher.number, self._dispatcher.notes)
+    def check_enrolment(self, silo: str, reply: pb.Reply) -> None:
+        """Accept what a silo says of its data: nothing. The columns that it must have stand in the job."""
 
-    def _answer(self, run: Run, number: int) -> Answer:
+    def enrol(self, replies: Mapping[str, pb.Reply]) -> None:
+        """Read nothing: tables need no common shape."""
+
+    def run(self, run: Run, dispatcher: Dispatcher) -> Answers:
+        found = (self._answer(run, dispatcher, number) for number in range(len(self._job.queries)))
+        return answers_of(self._job, tuple(found))
+
+    def finish(self) -> pb.Finish:
+        """Give the silos nothing: the answers are the aggregator's."""
+        return pb.Finish()
+
+    def _answer(self, run: Run, dispatcher: Dispatcher, number: int) -> Answer:
         query = self._job.queries[number]
-        self._dispatcher.stage = query.title
-        self._publish(StageBegan(query.title))
-        progress = progress_of(run, number)
+        stage, progress = stage_of(query, number), progress_of(run, number)
+        dispatcher.enter(stage)
+        self._publish(RoundBegan(number + 1))
         while not query.finished(progress):
-            progress = self._released(run, number, progress)
+            progress = self._released(run, dispatcher, number, progress)
+            self._publish(QueryProgressed(stage, len(progress.totals), query.releases))
         return query.answer(progress)
 
-    def _released(self, run: Run, number: int, progress: Progress) -> Progress:
+    def _released(self, run: Run, dispatcher: Dispatcher, number: int, progress: Progress) -> Progress:
         """Take the query one release further. Silent silos are left out, if enough remain."""
         release = query_release(self._job, number, progress)
         request = pb.Request(query=query_message(number, progress))
-        prepared = self._dispatcher.ask(dict.fromkeys(release.roster, request), fewest=release.quorum)
+        prepared = dispatcher.ask(dict.fromkeys(release.roster, request), fewest=release.quorum)
+        if release.event is not None:
+            self._charged.append(release.event)
+        epsilon = epsilon_of(self._charged, self._job.privacy.delta)
+        for silo in prepared:  # each pays when the sum begins
+            self._publish(BudgetSpent(silo, epsilon))
         session = release.session(run, start_of(self._job, progress))
-        return progress.after(read_total(self._job, number, self._dispatcher.sum(release, session, prepared)))
+        return progress.after(read_total(self._job, number, dispatcher.sum(release, session, prepared)))

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from siloseal.aggregator.request_queue import RequestQueue
 from siloseal.aggregator.traffic import Traffic
-from siloseal.federation.job.job import Job
+from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.job.any_job import AnyJob
 from siloseal.federation.job.sections.schedule import FedAvg
 from siloseal.federation.run_events.aggregator import (
     BudgetSpent,
@@ -34,14 +35,14 @@ class _Standing:
     request: int = 0
     asked: str = ""
     round: int = 0
-    """Number of the round of tuning or averaging; 0 outside them."""
+    """Number of the round of tuning or averaging, or of the query; 0 outside them."""
     notes: list[str] = field(default_factory=list)
 
 
 class Status:
     """A subscriber that knows how far the run is. Any thread may ask."""
 
-    def __init__(self, job: Job, run_id: bytes, request_queue: RequestQueue, *, warning: str) -> None:
+    def __init__(self, job: AnyJob, run_id: bytes, request_queue: RequestQueue, *, warning: str) -> None:
         """`warning` stands above the notes of the run; empty if there is none."""
         self._job, self._run_id, self._queue, self._warning = job, run_id, request_queue, warning
         self._began = time.monotonic()
@@ -76,7 +77,7 @@ class Status:
 
     def report(self) -> pb.StatusReport:
         """The status as of now."""
-        at, schedule = self._at, self._job.schedule
+        at = self._at
         return pb.StatusReport(
             protocol_version=PROTOCOL_VERSION,
             job=self._job.name,
@@ -86,7 +87,7 @@ class Status:
             request=at.request,
             asked=at.asked,
             round=at.round,
-            rounds=schedule.rounds if isinstance(schedule, FedAvg) else schedule.tuning_rounds,
+            rounds=_rounds(self._job),
             seconds=time.monotonic() - self._began,
             silos=self._silos(),
             notes=[note for note in (self._warning, *at.notes[-MOST_NOTES:], self._trouble) if note],
@@ -110,3 +111,10 @@ class Status:
             )
             for silo, presence in self._queue.silos.items()
         ]
+
+
+def _rounds(job: AnyJob) -> int:
+    """Number of rounds of tuning or averaging, or of queries."""
+    if isinstance(job, AnalyticsJob):
+        return len(job.queries)
+    return job.schedule.rounds if isinstance(job.schedule, FedAvg) else job.schedule.tuning_rounds

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from siloseal.federation.analytics.config import CsvTables, QueryKind
 from siloseal.federation.config.fields import Name
 from siloseal.federation.config.section import Section
 from siloseal.federation.job.sections.data import MOST_CLASSES, DataSource
@@ -12,6 +13,9 @@ from siloseal.federation.job.sections.mechanisms import MechanismKind
 from siloseal.federation.sums.config import SumKind
 from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.transport.config import Host, Metrics, Port, Tls
+
+OwnData = Annotated[DataSource | CsvTables, Field(discriminator="kind")]
+"""A silo's own data: images, which queries may ask about too, or a table of records for queries alone."""
 
 LARGEST_MESSAGE_MIB = 2047
 """Largest message in MiB: Protobuf reads none of 2 GiB."""
@@ -46,6 +50,9 @@ class Policy(Section):
         min_length=1, description="what may be learnt from the data"
     )
     largest_model: int = Field(ge=1, description="parameters of the shared model")
+    queries: tuple[QueryKind, ...] = Field(
+        default=(), description="kinds of queries that may be asked of the data; none if not given"
+    )
 
 
 class Address(Section):
@@ -84,7 +91,7 @@ class SiloConfig(Section):
     identity: Path = Field(description="the Ed25519 key that the silo signs with, readable by its owner only")
     roster: Path = Field(description="everyone's public identity keys")
     state: Path = Field(description="the folder of ledgers, checkpoints, replies and audit log; the silo's own")
-    data: DataSource = Field(description="the silo's private examples")
+    data: OwnData = Field(description="the silo's private examples")
     classes: tuple[Annotated[int, Field(ge=0, lt=MOST_CLASSES)], ...] | None = Field(
         default=None, min_length=1, description="the classes that the silo declares, which is public; all if not given"
     )

@@ -30,7 +30,7 @@ from siloseal.federation.transport.patience import Backoff
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.silo.client import AggregatorClient, clocks_differ
 from siloseal.silo.config import SiloConfig
-from siloseal.silo.data.loading import load
+from siloseal.silo.data.own import load_own
 from siloseal.silo.messages import ReceivedRequest
 from siloseal.silo.participation import Participation, require_kept, take_part, unended
 
@@ -60,7 +60,7 @@ class DeployedSilo:
                 "from the same provisioning"
             )
         AggregatorClient(config, self._instance).close()  # certificate and key are there and fit
-        self._data, _ = load(config.data)
+        self._data = load_own(config)
         self._run: tuple[bytes, Participation] | None = None
         self._delivered = False
         """Whether the aggregator has confirmed the last reply."""

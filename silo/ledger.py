@@ -15,14 +15,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from siloseal.federation.analytics.config import AnalyticsJob
-from siloseal.federation.analytics.guarantee import analytics_guarantee
 from siloseal.federation.errors import BudgetExceeded, LedgerDamaged, UncountableEvent
-from siloseal.federation.job.guarantee import EXAMPLE_AT_SILO, Guarantee, guarantee_of
-from siloseal.federation.job.job import Job
+from siloseal.federation.job.any_job import AnyJob
+from siloseal.federation.job.guarantee import EXAMPLE_AT_SILO, guarantee_of
 from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.federation.privacy.accounting import Accountant, epsilon_of
-from siloseal.federation.privacy.epsilon import epsilon_text, weakness
 from siloseal.federation.privacy.events import (
     BinomialRelease,
     DiscreteGaussianRelease,
@@ -33,6 +30,7 @@ from siloseal.federation.privacy.events import (
     SampledGaussianSteps,
     SkellamRelease,
 )
+from siloseal.federation.privacy.guarantee import NO_GUARANTEE, Guarantee
 from siloseal.federation.records.chained_file import ChainedFile, End, link, parse_line, read_line, whole_lines
 
 _EVENTS: dict[str, Callable[..., Event]] = {
@@ -114,11 +112,8 @@ class Ledger:
 
     def statement(self) -> str:
         """The guarantee, in one line that a person can quote."""
-        return (
-            f"{self.silo}: ({epsilon_text(self.epsilon)}, {self.budget.delta:g})-differential privacy"
-            f"{weakness(self.epsilon)} for {self.guarantee.unit} ({self.guarantee.relation}) over all phases; "
-            f"{self.guarantee.noise}; {self._how}; {self.guarantee.public} count as public."
-        )
+        stated = self.guarantee.statement(self.epsilon, self.budget.delta, accounting=self._how)
+        return f"{self.silo}: {stated}"
 
     @property
     def _how(self) -> str:
@@ -183,12 +178,12 @@ def _number(value: object) -> float:
     return value  # type: ignore[return-value]  # int or float, and steps must stay an int
 
 
-def guarantee_in(job: Job | AnalyticsJob) -> Guarantee:
-    """The guarantee of a job, be it training or queries."""
-    return analytics_guarantee(job) if isinstance(job, AnalyticsJob) else guarantee_of(job)
+def statement_of(silo: str, ledger: Ledger | None) -> str:
+    """The guarantee of a silo that has this ledger, in one line that a person can quote."""
+    return f"{silo}: {NO_GUARANTEE}" if ledger is None else ledger.statement()
 
 
-def open_ledger(job: Job | AnalyticsJob, silo: str, folder: Path, *, worked_before: bool) -> Ledger | None:
+def open_ledger(job: AnyJob, silo: str, folder: Path, *, worked_before: bool) -> Ledger | None:
     """The ledger of a silo in one run; none where privacy is off. A silo that has worked must have one already."""
     if isinstance(job.privacy, NoPrivacy):
         return None
@@ -199,4 +194,4 @@ def open_ledger(job: Job | AnalyticsJob, silo: str, folder: Path, *, worked_befo
             "backup, or begin another run"
         )
     budget = Budget(job.privacy.epsilon, job.privacy.delta)
-    return Ledger(path, silo=silo, budget=budget, guarantee=guarantee_in(job))
+    return Ledger(path, silo=silo, budget=budget, guarantee=guarantee_of(job))

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from siloseal.federation.analytics.config import AnalyticsJob
-from siloseal.federation.analytics.releases import planned_costs, shared_noise
+from siloseal.federation.analytics.releases import planned_costs, require_feasible, shared_noise
 from siloseal.federation.errors import BudgetExceeded, DataError
 from siloseal.federation.job.contributions import require_precision
 from siloseal.federation.job.job import Job
@@ -59,8 +59,7 @@ def open_training_silo(
         )
         return Silo(job, work, folder, identity=identity, roster=roster, ledger=ledger, randomness=randomness)
     except BaseException:
-        if ledger is not None:
-            ledger.close()
+        _close(ledger)
         raise
 
 
@@ -74,6 +73,7 @@ def open_query_silo(
     randomness: Randomness,
 ) -> Silo:
     """A silo that answers queries about these records, in its folder, where it finds what an interrupted run left."""
+    require_feasible(job)
     work = Queries(job, identity.name, table)
     ledger = open_ledger(job, identity.name, folder, worked_before=SiloState(folder).exists())
     if ledger is None:
@@ -82,8 +82,13 @@ def open_query_silo(
         _require_budget(job, ledger)
         return Silo(job, work, folder, identity=identity, roster=roster, ledger=ledger, randomness=randomness)
     except BaseException:
-        ledger.close()
+        _close(ledger)
         raise
+
+
+def _close(ledger: Ledger | None) -> None:
+    if ledger is not None:
+        ledger.close()
 
 
 def _require_budget(job: AnalyticsJob, ledger: Ledger) -> None:

@@ -9,10 +9,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from siloseal.federation.config.loading import load_config, to_yaml
-from siloseal.federation.errors import LedgerDamaged, MessageError, PolicyRefused, SessionMismatch, SiloSealError
-from siloseal.federation.job.job import Job
-from siloseal.federation.job.sections.learners import require_single_copies
+from siloseal.federation.config.loading import to_yaml
+from siloseal.federation.errors import LedgerDamaged, MessageError, SessionMismatch, SiloSealError
+from siloseal.federation.job.any_job import AnyJob, job_from_json, load_any_job
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.storage import make_folder, write_atomically
@@ -22,13 +21,12 @@ from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
-from siloseal.models.building import vector_lengths
 from siloseal.silo.config import SiloConfig
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.own import Records
+from siloseal.silo.joining import join
+from siloseal.silo.ledger import statement_of
 from siloseal.silo.messages import GivenReply, ReceivedRequest
-from siloseal.silo.opening import open_training_silo
-from siloseal.silo.policy import JOB_FILE, check_policy, spent_in
-from siloseal.silo.public_start import require_not_own
+from siloseal.silo.policy import JOB_FILE
 from siloseal.silo.refusals import refusal
 from siloseal.silo.runtime import Silo
 from siloseal.silo.state import SiloState
@@ -77,8 +75,7 @@ class Participation:
     @property
     def statement(self) -> str:
         """The guarantee, in a line that a person can quote."""
-        ledger = None if self._silo is None else self._silo.ledger
-        return f"{self._name}: no guarantee; the job has no privacy" if ledger is None else ledger.statement()
+        return statement_of(self._name, None if self._silo is None else self._silo.ledger)
 
     def leave(self) -> None:
         """Note that the silo has done its part, and that its process ends by itself."""
@@ -93,7 +90,7 @@ class Participation:
 def take_part(
     config: SiloConfig,
     offer: consortium_pb2.JobOffer,
-    data: LabelledImages,
+    data: Records,
     *,
     identity: Identity,
     roster: Mapping[str, bytes],
@@ -106,12 +103,12 @@ def take_part(
     folder = config.state / "runs" / offer.run_id.hex()
     try:
         job = _agreed_job(folder, offer)
-        _require_allowed(job, config, data, roster, others=_others(folder))
-        silo = open_training_silo(
+        silo = join(
             job,
+            config,
             data,
             folder,
-            labels=range(data.classes) if config.classes is None else config.classes,
+            other_runs=_others(folder),
             identity=identity,
             roster=roster,
             randomness=randomness,
@@ -155,7 +152,7 @@ def unended(config: SiloConfig) -> consortium_pb2.JobOffer | None:
     runs = [run for run in _agreed(config.state / "runs") if not SiloState(run).has_left()]
     try:
         if len(runs) == 1 and has_finished(runs[0]):
-            job = load_config(Job, runs[0] / JOB_FILE).model_dump_json()
+            job = load_any_job(runs[0] / JOB_FILE).model_dump_json()
             return consortium_pb2.JobOffer(run_id=bytes.fromhex(runs[0].name), job=job)
     except SiloSealError:
         return None  # a damaged run keeps nobody from the next; to go on with it is refused when it is offered
@@ -178,16 +175,16 @@ def _agreed(runs: Path) -> list[Path]:
     return [run for run in sorted(runs.glob("*")) if (run / JOB_FILE).exists()]
 
 
-def _agreed_job(folder: Path, offer: consortium_pb2.JobOffer) -> Job:
+def _agreed_job(folder: Path, offer: consortium_pb2.JobOffer) -> AnyJob:
     try:
-        job = Job.model_validate_json(offer.job)
+        job = job_from_json(offer.job)
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in problem["loc"])
         raise MessageError(
             f"the offered job is not one for this version ({where}: {problem['msg']}); run the same on both sides"
         ) from error
-    if (folder / JOB_FILE).exists() and load_config(Job, folder / JOB_FILE).digest != job.digest:
+    if (folder / JOB_FILE).exists() and load_any_job(folder / JOB_FILE).digest != job.digest:
         raise SessionMismatch(
             "the aggregator offers another job than the one that this silo agreed to in this run; a changed job needs "
             "a new run"
@@ -195,30 +192,6 @@ def _agreed_job(folder: Path, offer: consortium_pb2.JobOffer) -> Job:
     return job
 
 
-def _require_allowed(
-    job: Job, config: SiloConfig, data: LabelledImages, roster: Mapping[str, bytes], *, others: list[Path]
-) -> None:
-    _require_known(job, config, roster)
-    try:
-        require_single_copies(config.data, job.privacy)
-    except ValueError as error:
-        raise PolicyRefused(f"{config.name} cannot take part in the job {job.name}: {error}") from error
-    if job.warm_start.kind == "public":
-        require_not_own(job.warm_start, own=config.data)
-    lengths = vector_lengths(job, data.image_shape, data.classes)
-    spent = spent_in(others, config.name)
-    check_policy(config.policy, job, silo=config.name, lengths=lengths, spent=spent)
-
-
 def _log_in(config: SiloConfig) -> Path:
     make_folder(config.state, mode=0o700)
     return config.state / "refusals.log"
-
-
-def _require_known(job: Job, config: SiloConfig, roster: Mapping[str, bytes]) -> None:
-    if config.name not in job.silos.names:
-        raise SessionMismatch(f"{config.name} is not among the job's silos, {', '.join(job.silos.names)}")
-    if strangers := set(job.silos.names) - set(roster):
-        raise SessionMismatch(
-            f"the job names {', '.join(sorted(strangers))}, whom this silo's roster does not know; provision again"
-        )

@@ -1,12 +1,12 @@
 """The silo's last word on a job, before anything touches its data."""
 
 import math
-from contextlib import suppress
 from pathlib import Path
 
 from siloseal.federation.analytics.config import AnalyticsJob
-from siloseal.federation.config.loading import load_config
-from siloseal.federation.errors import ConfigError, LedgerDamaged, PolicyRefused
+from siloseal.federation.errors import LedgerDamaged, PolicyRefused
+from siloseal.federation.job.any_job import AnyJob, load_any_job
+from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase, asked_by, rounds_of
 from siloseal.federation.job.planning import costs_of
@@ -19,19 +19,31 @@ from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.privacy.epsilon import epsilon_text
 from siloseal.federation.privacy.events import Event, exchanged
 from siloseal.silo.config import Policy
-from siloseal.silo.ledger import Budget, Ledger, guarantee_in
+from siloseal.silo.ledger import Budget, Ledger
 from siloseal.silo.state import SiloState
 
 JOB_FILE = "job.yaml"
 """Name of the file, in a run's folder, with the job that the silo was offered in this run, and no other."""
 
 
-def check_policy(policy: Policy, job: Job, *, silo: str, lengths: Lengths, spent: Budget) -> None:
+def check_policy(policy: Policy, job: AnyJob, *, silo: str, lengths: Lengths, spent: Budget) -> None:
     """`PolicyRefused` with everything that the job would have to change, or the silo's policy, and where.
 
     `spent` is what this silo's earlier runs have cost. Epsilons and deltas add up (basic composition), because those
-    runs saw the same examples.
+    runs saw the same examples. A job of queries trains no model, so that its `lengths` do not matter.
     """
+    if isinstance(job, AnalyticsJob):
+        found = _refused_queries(policy, job, spent)
+    else:
+        found = _refused_training(policy, job, silo, lengths, spent)
+    if found:
+        raise PolicyRefused(
+            f"{silo}'s policy does not allow the job {job.name}: {', and '.join(found)}; change the job, or the policy "
+            f"in {silo}'s silo.yaml"
+        )
+
+
+def _refused_training(policy: Policy, job: Job, silo: str, lengths: Lengths, spent: Budget) -> list[str]:
     found = [
         *_privacy(policy, job, silo, lengths, spent),
         *_sums(policy, job, silo),
@@ -41,41 +53,34 @@ def check_policy(policy: Policy, job: Job, *, silo: str, lengths: Lengths, spent
         found.append(
             f"learner makes a model of {lengths.model} parameters, but policy.largest_model is {policy.largest_model}"
         )
-    _require_nothing_found(found, job.name, silo)
+    return found
 
 
-def check_query_policy(policy: Policy, job: AnalyticsJob, *, silo: str, spent: Budget) -> None:
-    """The same for a job of queries, which protects single records: examples, in the words of a policy."""
-    found = [
+def _refused_queries(policy: Policy, job: AnalyticsJob, spent: Budget) -> list[str]:
+    """What is refused of a job of queries, which protects single records: examples, in the words of a policy."""
+    kinds = dict.fromkeys(query.kind for query in job.queries)
+    return [
+        *(line for kind in kinds for line in _allowed("a query's kind", kind, "queries", policy.queries)),
         *_allowed("privacy.kind", "example_level", "privacy", policy.privacy),
         *_allowed("mechanism.kind", job.mechanism.kind, "mechanisms", policy.mechanisms),
         *_spending(policy, job.privacy.epsilon, job.privacy.epsilon, job.privacy.delta, spent),
         *_allowed("secure_sum.kind", job.secure_sum.kind, "secure_sums", policy.secure_sums),
         *_too_few_silos(policy, job.quorum, "silos.names, silos.fewest"),
     ]
-    _require_nothing_found(found, job.name, silo)
-
-
-def _require_nothing_found(found: list[str], job: str, silo: str) -> None:
-    if found:
-        raise PolicyRefused(
-            f"{silo}'s policy does not allow the job {job}: {', and '.join(found)}; change the job, or the policy "
-            f"in {silo}'s silo.yaml"
-        )
 
 
 def spent_in(runs: list[Path], silo: str) -> Budget:
     """The budget that these runs of the silo have spent together, by their jobs and ledgers."""
     epsilon = delta = 0.0
     for folder in runs:
-        job, trained = _job_in(folder), SiloState(folder).has_trained()
+        job, trained = load_any_job(folder / JOB_FILE), SiloState(folder).has_trained()
         if isinstance(privacy := job.privacy, NoPrivacy):
             if trained:
                 return Budget(math.inf, math.inf)  # without noise: nothing bounds what it reveals
             continue
         if (path := folder / "ledger.jsonl").exists():
             budget = Budget(privacy.epsilon, privacy.delta)
-            with Ledger(path, silo=silo, budget=budget, guarantee=guarantee_in(job)) as ledger:
+            with Ledger(path, silo=silo, budget=budget, guarantee=guarantee_of(job)) as ledger:
                 events = [charge.event for charge in ledger.charges]
                 silo_level = isinstance(privacy, SiloLevel)
                 epsilon += of_one_example(events, privacy.delta) if silo_level else ledger.epsilon
@@ -86,17 +91,6 @@ def spent_in(runs: list[Path], silo: str) -> Budget:
                 "from a backup"
             )
     return Budget(epsilon, delta)
-
-
-def _job_in(folder: Path) -> Job | AnalyticsJob:
-    """The job of a run that this silo took part in: training, or queries."""
-    path = folder / JOB_FILE
-    try:
-        return load_config(Job, path)
-    except ConfigError:
-        with suppress(ConfigError):
-            return load_config(AnalyticsJob, path)
-        raise
 
 
 def _privacy(policy: Policy, job: Job, silo: str, lengths: Lengths, spent: Budget) -> list[str]:
@@ -156,4 +150,4 @@ def _too_few_silos(policy: Policy, fewest: int, where: str) -> list[str]:
 
 
 def _allowed(where: str, kind: str, name: str, allowed: tuple[str, ...]) -> list[str]:
-    return [] if kind in allowed else [f"{where} is {kind}, but policy.{name} allows {', '.join(allowed)}"]
+    return [] if kind in allowed else [f"{where} is {kind}, but policy.{name} allows {', '.join(allowed) or 'none'}"]

@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.errors import SiloSealError, WrongRound
 from siloseal.federation.job.agreement import Agreement
-from siloseal.federation.job.job import Job
+from siloseal.federation.job.any_job import AnyJob
 from siloseal.federation.job.releases import Release, Run
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
@@ -36,7 +35,7 @@ class Silo:
 
     def __init__(
         self,
-        job: Job | AnalyticsJob,
+        job: AnyJob,
         work: Work,
         folder: Path,
         *,

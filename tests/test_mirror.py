@@ -20,6 +20,7 @@ GENERATED = ("*_pb2.py", "*_pb2_grpc.py")
 
 COVERED: dict[str, str] = {
     "aggregator/enrolment.py": "tests/aggregator/test_entering.py",
+    "aggregator/training.py": "tests/aggregator/test_entering.py",
     "aggregator/queries.py": "tests/siloseal/runs/test_analytics.py",
     "aggregator/*.py": "tests/deployment",
     "experiments/attacks/canary.py": "tests/experiments/attacks/test_audit.py",

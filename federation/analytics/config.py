@@ -17,7 +17,7 @@ from siloseal.federation.config.fields import Name
 from siloseal.federation.config.section import Section
 from siloseal.federation.errors import DomainError
 from siloseal.federation.job.job import Silos
-from siloseal.federation.job.sections.data import ClassFolders, Digits, EmbeddedMnist, IdxFiles, NpzFile
+from siloseal.federation.job.sections.data import AtSilos, ClassFolders, Digits, EmbeddedMnist, IdxFiles, NpzFile
 from siloseal.federation.job.sections.partition import Sizes
 from siloseal.federation.sums.config import SecureSumConfig
 from siloseal.federation.sums.session import IntegerDomain
@@ -27,7 +27,10 @@ class CsvTables(Section):
     """Records as lines of text, with the names of the columns in the first line."""
 
     kind: Literal["csv"] = Field(description="tables as CSV files")
-    file: Path | None = Field(default=None, description="one table, which a simulation deals to the silos")
+    file: Path | None = Field(
+        default=None,
+        description="one table: a silo's own in its silo.yaml; in a job, one that a simulation deals to the silos",
+    )
     folder: Path | None = Field(default=None, description="a folder with one NAME.csv for each silo")
     delimiter: str = Field(default=",", min_length=1, max_length=1, description="between two fields of a line")
 
@@ -39,9 +42,11 @@ class CsvTables(Section):
 
 
 TableSource = Annotated[
-    CsvTables | EmbeddedMnist | Digits | IdxFiles | ClassFolders | NpzFile, Field(discriminator="kind")
+    CsvTables | EmbeddedMnist | Digits | IdxFiles | ClassFolders | NpzFile | AtSilos, Field(discriminator="kind")
 ]
 AnyQuery = Annotated[Histogram | Mean | Quantiles | HeavyHitters | Distinct, Field(discriminator="kind")]
+QueryKind = Literal["histogram", "mean", "quantiles", "heavy_hitters", "distinct"]
+"""Names of the queries, in a job and in a silo's policy."""
 
 
 class OnePerson(Section):

@@ -1,7 +1,7 @@
 """Whom the noise of a job of queries protects, and who is trusted for it."""
 
 from siloseal.federation.analytics.config import AnalyticsJob
-from siloseal.federation.job.guarantee import Guarantee
+from siloseal.federation.privacy.guarantee import Guarantee
 
 _NOISES = {"skellam": "Skellam noise", "ddg": "discrete Gaussian noise"}
 
@@ -14,4 +14,6 @@ def analytics_guarantee(job: AnalyticsJob) -> Guarantee:
         "one record" if person is None else f"one person's records in a silo, {person.records} of which count",
         f"{' and '.join(sorted(kinds))}, split over the silos; trusts the aggregator with nothing and counts on the "
         f"noise of {job.honest} honest silos of {len(job.silos.names)}",
+        public="",
+        over="all queries",
     )

@@ -3,6 +3,7 @@
 import hashlib
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 from siloseal.federation.analytics.config import AnalyticsJob
@@ -42,9 +43,20 @@ def query_release(job: AnalyticsJob, number: int, progress: Progress) -> Release
     )
 
 
+def counted_queries(job: AnalyticsJob) -> list[tuple[Release, int]]:
+    """The first release of each query, under the query's name, and the number of releases that it takes at most."""
+    first = [replace(query_release(job, n, _BEFORE), phase=stage_of(query, n)) for n, query in enumerate(job.queries)]
+    return [(release, query.releases) for release, query in zip(first, job.queries, strict=True)]
+
+
+def stage_of(query: Query, number: int) -> str:
+    """The name of a query among those of a job, which may have two of one title."""
+    return f"{number + 1}. {query.title}"
+
+
 def title_of(query: Query, number: int, level: int) -> str:
     """The name of a release in the ledger."""
-    return f"{number + 1}. {query.title}" + (f", release {level + 1}" if query.releases > 1 else "")
+    return stage_of(query, number) + (f", release {level + 1}" if query.releases > 1 else "")
 
 
 def start_of(job: AnalyticsJob, progress: Progress) -> bytes:

@@ -40,6 +40,15 @@ def load_config(kind: type[C], path: Path) -> C:
     return parse_config(kind, text, name=str(path))
 
 
+def top_level_keys(path: Path) -> frozenset[str]:
+    """The keys of the file's first level; none where it cannot be read, which `load_config` explains."""
+    try:
+        found = yaml.safe_load(path.read_bytes())
+    except (OSError, yaml.YAMLError, ValueError, RecursionError):
+        return frozenset()
+    return frozenset(map(str, found)) if isinstance(found, dict) else frozenset()
+
+
 def parse_config(kind: type[C], text: str, *, name: str) -> C:
     """The text as a config of this kind; `name` stands for it in errors."""
     try:

@@ -1,7 +1,8 @@
-"""Whom a ledger protects, and who must be trusted for that: the words around its numbers."""
+"""Whom the noise of a job protects, and who must be trusted for that: the words around its numbers."""
 
-from dataclasses import dataclass
-
+from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.analytics.guarantee import analytics_guarantee
+from siloseal.federation.job.any_job import AnyJob
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.noise_on_sums import honest
 from siloseal.federation.job.phases import Phase
@@ -10,30 +11,21 @@ from siloseal.federation.job.sections.mechanisms import GaussianCentral, SplitCo
 from siloseal.federation.job.sections.privacy import ExampleLevel, SiloLevel, TaskLevel
 from siloseal.federation.job.sections.schedule import TwoPhase
 from siloseal.federation.job.sections.warm_start import KernelMeanStart
+from siloseal.federation.privacy.guarantee import Guarantee
 from siloseal.federation.sums.exposure import NoisedBy
 
 _NAMES = {"ddg": "discrete Gaussian", "skellam": "Skellam", "binomial": "binomial", "pbm": "Poisson-binomial"}
 
 
-@dataclass(frozen=True)
-class Guarantee:
-    """What a person needs to know beside epsilon and delta."""
-
-    unit: str
-    """What may be there or not without anyone being able to tell."""
-    noise: str
-    """Kind of noise, who adds it, and who is trusted to."""
-    relation: str = "add/remove"
-    """What neighbouring data sets differ in."""
-    public: str = "the number of examples and the set of classes"
-    """Facts that are not hidden."""
-
-
 EXAMPLE_AT_SILO = Guarantee(ExampleLevel.unit, "Gaussian noise, added inside the silo, which trusts nobody else")
 
 
-def guarantee_of(job: Job) -> Guarantee:
+def guarantee_of(job: AnyJob) -> Guarantee:
     """The guarantee of a private job."""
+    return analytics_guarantee(job) if isinstance(job, AnalyticsJob) else _of_training(job)
+
+
+def _of_training(job: Job) -> Guarantee:
     if isinstance(job.privacy, SiloLevel):
         asked = job.schedule.participant_count(len(job.silos.names))
         return Guarantee("one silo's whole contribution", _on_sums(job, asked), "there or zeros")

@@ -43,6 +43,10 @@ class Lengths:
     model: int
 
 
+NOTHING_TRAINED = Lengths(0, 0)
+"""The lengths of a job of queries."""
+
+
 class Content(StrEnum):
     """What each silo contributes to a sum."""
 

@@ -147,6 +147,14 @@ class GlobalModelWritten(Shown):
 
 
 @dataclass(frozen=True, slots=True)
+class AnswersWritten(Shown):
+    """The answers to a job's queries are in this file."""
+
+    NAME: ClassVar[str] = "answers"
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReportWritten(Shown):
     """The run's report is in this file."""
 
@@ -161,6 +169,16 @@ class FittingProgressed(Shown):
     NAME: ClassVar[str] = "fitting"
     done: int
     steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueryProgressed(Shown):
+    """A query has made `done` of its releases, which are `releases` at most."""
+
+    NAME: ClassVar[str] = "query"
+    stage: str
+    done: int
+    releases: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +228,7 @@ class SilosEnrolled(Internal):
 
 @dataclass(frozen=True, slots=True)
 class RoundBegan(Internal):
-    """A round of tuning or averaging begins, the first with number 1."""
+    """A round of tuning or averaging, or a query, begins, the first with number 1."""
 
     number: int
 
@@ -223,6 +241,14 @@ class BytesCounted(Internal):
     silo: str
     sent_bytes: int
     received_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMissed(Internal):
+    """These silos have not answered a request of this kind; published again when a run is played again."""
+
+    what: str
+    silos: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +268,7 @@ class ModelReleased(Internal):
 
 AggregatorEvent = (
     Serving | SiloAttends | SiloLeft | CallerTurnedAway | StageBegan | RequestSent | ReplyAccepted | ReplyKept
-    | RequestRefused | SilosSilent | BudgetSpent | ModelKept | RunFinished | GlobalModelWritten | ReportWritten
-    | FittingProgressed | RepliesAwaited | WritingFailed | RunBegan | RequestReplayed | ReplayEnded | SilosEnrolled
-    | RoundBegan | BytesCounted | NoteTaken | ModelReleased
+    | RequestRefused | SilosSilent | BudgetSpent | ModelKept | RunFinished | GlobalModelWritten | AnswersWritten
+    | ReportWritten | FittingProgressed | QueryProgressed | RepliesAwaited | WritingFailed | RunBegan | RequestReplayed
+    | ReplayEnded | SilosEnrolled | RoundBegan | BytesCounted | RequestMissed | NoteTaken | ModelReleased
 )  # fmt: skip

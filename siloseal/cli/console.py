@@ -29,8 +29,15 @@ from siloseal.cli.progress_lines import LINE_SECONDS, ProgressLines
 from siloseal.cli.result import print_result
 from siloseal.federation.errors import SiloSealError
 from siloseal.federation.job.phases import Phase
-from siloseal.federation.run_events.aggregator import FittingProgressed, RequestSent, Serving, StageBegan
+from siloseal.federation.run_events.aggregator import (
+    FittingProgressed,
+    QueryProgressed,
+    RequestSent,
+    Serving,
+    StageBegan,
+)
 from siloseal.federation.run_events.experimenter import (
+    AnswersFound,
     ComparisonProgressed,
     ModelScored,
     ProcessEnded,
@@ -91,6 +98,10 @@ class Console:
                 self.stage(stage, self._lengths.get(stage, 1))
             case FittingProgressed(done, steps):
                 self.advance(Phase.WARM_START, None, done, steps, "fitting the first generator")
+            case QueryProgressed(stage, done, releases):
+                self.advance(stage, None, done, releases)
+            case AnswersFound(folder):
+                self.say(f"{folder} has the answers already; nothing is released again")
             case TrainingProgressed():
                 self._train(event)
             case ModelScored(phase, number, accuracy):

@@ -10,10 +10,10 @@ from siloseal.federation.config.fields import Name
 from siloseal.federation.config.loading import load_config
 from siloseal.federation.config.section import Section
 from siloseal.federation.errors import ConfigError
-from siloseal.federation.job.job import Job
-from siloseal.federation.job.sections.data import MOST_CLASSES, DataSource
+from siloseal.federation.job.any_job import load_any_job
+from siloseal.federation.job.sections.data import MOST_CLASSES
 from siloseal.federation.transport.config import Host, Port, Tls
-from siloseal.silo.config import Address, Policy
+from siloseal.silo.config import Address, OwnData, Policy
 from siloseal.silo.data.paths import expand
 
 RESERVED = ("authority", "aggregator", "operator")
@@ -46,7 +46,7 @@ class Member(Section):
     """One silo."""
 
     name: Name = Field(description="the silo's name, as in the job")
-    data: DataSource = Field(description="what its silo.yaml begins with; paths are those of the silo's machine")
+    data: OwnData = Field(description="what its silo.yaml begins with; paths are those of the silo's machine")
     classes: tuple[Annotated[int, Field(ge=0, lt=MOST_CLASSES)], ...] | None = Field(
         default=None, min_length=1, description="the classes that the silo declares, which is public; all if not given"
     )
@@ -99,7 +99,7 @@ def read_consortium(path: Path) -> Consortium:
     consortium = load_config(Consortium, path)
     silos = tuple(_with_its_request(member, consortium, path.parent) for member in consortium.silos)
     consortium = consortium.model_copy(update={"job": path.parent / expand(consortium.job), "silos": silos})
-    jobs, ours = set(load_config(Job, consortium.job).silos.names), {member.name for member in silos}
+    jobs, ours = set(load_any_job(consortium.job).silos.names), {member.name for member in silos}
     if jobs != ours:
         raise ConfigError(
             f"{path}: its silos are not those of {consortium.job}: only the job has {_listed(jobs - ours)}, only the "

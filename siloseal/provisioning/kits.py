@@ -3,9 +3,8 @@
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from siloseal.federation.config.loading import parse_config
 from siloseal.federation.errors import CertificateError, ConfigError, PolicyRefused
-from siloseal.federation.job.job import Job
+from siloseal.federation.job.any_job import AnyJob, load_any_job
 from siloseal.federation.job.releases import Lengths
 from siloseal.federation.records.roster import Roster, read_roster
 from siloseal.federation.records.storage import locked, make_folder
@@ -58,13 +57,13 @@ def _fill(root: Kit, consortium: Consortium, requests: Requests, authority: Auth
         root.notes += [roster.warning] if roster.warning else []
     _fill_operator(operator, consortium, authority)
     _note_who_left(root, consortium, authority, out)
-    _note_what_is_refused(root, consortium, parse_config(Job, job.decode(), name=str(consortium.job)))
+    _note_what_is_refused(root, consortium, load_any_job(consortium.job))
     if ROSTER in aggregator.updated:
         root.notes.append(f"{ROSTER} has changed: hand the new one to the aggregator and to every silo")
     return [line for kit in (root, aggregator, *silos.values(), operator) for line in kit.lines()]
 
 
-def _note_what_is_refused(root: Kit, consortium: Consortium, job: Job) -> None:
+def _note_what_is_refused(root: Kit, consortium: Consortium, job: AnyJob) -> None:
     """Note what policies refuse: silos may change them; but if nobody does, this comes out at enrolment only."""
     for member in consortium.silos:
         try:

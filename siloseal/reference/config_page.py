@@ -1,6 +1,6 @@
 """docs/config.md: every key of every YAML file, from the fields' own types, bounds, defaults and descriptions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import BaseModel, TypeAdapter
@@ -60,6 +60,8 @@ class _Page:
     def __init__(self) -> None:
         self._headings = {file.model.__name__: file.title for file in FILES}
         """Names of a section's models to its heading."""
+        self._described = dict[str, str]()
+        """Name of a kind's model to the heading below which it is described."""
 
     def file(self, file: File) -> Iterator[str]:
         schema = file.model.model_json_schema()
@@ -97,12 +99,22 @@ class _Page:
     def _kinds(self, heading: str, field: Schema, models: Mapping[str, Schema]) -> Iterator[str]:
         """A section of one shape, or one part for each of its kinds."""
         names = members(field)
+        yield from self._links([name for name in names if name in self._described], models)
         for name in names:
+            if name in self._described:
+                continue
+            self._described[name] = heading
             model = models[name]
             if kind := model.get("properties", {}).get("kind", {}).get("const"):
                 yield f"#### `kind: {kind}`"
             yield paragraphs(model.get("description", ""))
             yield from self._keys(heading, model, models)
+
+    def _links(self, names: Sequence[str], models: Mapping[str, Schema]) -> Iterator[str]:
+        """Where the kinds are described that another section has too."""
+        for heading in dict.fromkeys(self._described[name] for name in names):
+            here = [models[name]["properties"]["kind"]["const"] for name in names if self._described[name] == heading]
+            yield f"{'Kind' if len(here) == 1 else 'Kinds'} {', '.join(f'`{kind}`' for kind in here)}: see [{heading}](#{anchor(heading)})."
 
 
 def _path(owner: str, key: str) -> str:

@@ -7,7 +7,6 @@ from siloseal.report import charts, wording
 from siloseal.report.document import Figure
 from siloseal.runs.metrics import TimingMetric, TrafficMetric, phase_title
 
-PHASES = ("enrolment", "warm_start", "phase_1", "phase_2", "fedavg")
 MOST_PARTS = len(charts.HATCHES)
 """Number of parts of a bar that a reader can tell apart."""
 MOST_BARS = 24
@@ -21,7 +20,7 @@ def traffic_charts(entries: Sequence[TrafficMetric]) -> tuple[Figure, ...]:
     weights: Counter[tuple[str, str]] = Counter()
     for entry in entries:
         weights[phase_title(entry.stage), entry.silo] += entry.sent_bytes + entry.received_bytes
-    phases = [phase_title(phase) for phase in PHASES if any(entry.stage == phase for entry in entries)]
+    phases = list(dict.fromkeys(phase_title(entry.stage) for entry in entries))
     silos = list(dict.fromkeys(entry.silo for entry in entries))
     by_phase = {phase: {silo: float(weights[phase, silo]) for silo in silos} for phase in phases}
     by_silo = {silo: {phase: float(weights[phase, silo]) for phase in phases} for silo in silos}

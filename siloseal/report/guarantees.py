@@ -1,8 +1,11 @@
 """What a run guarantees, to whom, and on what: the rows of its report about protection and parameters."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.analytics.guarantee import analytics_guarantee
+from siloseal.federation.analytics.releases import counted_queries
 from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
@@ -12,6 +15,7 @@ from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
 from siloseal.federation.job.sections.schedule import TwoPhase
 from siloseal.federation.privacy.accounting import RENYI, tightest_epsilon
 from siloseal.federation.privacy.epsilon import epsilon_text
+from siloseal.federation.privacy.guarantee import Guarantee
 from siloseal.federation.sums.exposure import Exposure, NoisedBy
 from siloseal.models.building import vector_lengths
 from siloseal.runs.metrics import ProtectionMetric, phase_title
@@ -22,6 +26,8 @@ from siloseal.silo.ledger import Ledger
 
 Ledgers = Mapping[str, Ledger | None]
 Parts = Mapping[str, LabelledImages]
+CountedReleases = Sequence[tuple[Release, int]]
+"""A release that stands for several, and how many they are: those of one phase, or of one query."""
 
 
 def baseline_warnings(job: Job) -> list[str]:
@@ -42,17 +48,17 @@ _MODELS = {
 }  # fmt: skip
 
 
-def protection(job: Job, finished: RunResult) -> list[ProtectionMetric]:
-    """What each phase uploads, and who sees it."""
+def protection(releases: CountedReleases, *, private: bool) -> list[ProtectionMetric]:
+    """What each phase, or each query, uploads, and who sees it."""
     return [
         ProtectionMetric(
             stage=release.phase,
             what=_uploaded(release),
             scheme=release.scheme.name,
             hidden_from_aggregator=release.scheme.exposure.hides_contributions,
-            note=_note(job, release.scheme.exposure),
+            note=_note(release.scheme.exposure, private=private),
         )
-        for release, _ in counted(job, _lengths(job, finished))
+        for release, _ in releases
     ]
 
 
@@ -62,21 +68,22 @@ def _uploaded(release: Release) -> str:
             return "kernel mean of each silo"
         case Content.UPDATE:
             return "clipped update of each silo"
+        case Content.COUNTS:
+            return "counts of each silo"
         case Content.MODEL if release.phase == Phase.WARM_START:
             return f"model of {release.roster[0]}"
         case _:
             return _MODELS[Phase(release.phase)]
 
 
-def _note(job: Job, exposure: Exposure) -> str:
-    """What the aggregator learns; and what protects uploads without noise that no sum hides, which the job knows."""
+def _note(exposure: Exposure, *, private: bool) -> str:
+    """What the aggregator learns; and what protects uploads without noise that no sum hides."""
     learns = f"the aggregator learns {exposure.aggregator_learns}"
     assumes = f"; assumes {exposure.assumes}" if exposure.assumes else ""
     if exposure.hides_contributions:
         return f"{learns} only{assumes}"
     if exposure.noised_by is not NoisedBy.NOBODY:
         return f"not hidden: {learns}{assumes}"
-    private = not isinstance(job.privacy, NoPrivacy)
     rest = "each is differentially private, sizes aside" if private else "and nothing else protects it"
     return f"not hidden: {learns}, and its size; {rest}"
 
@@ -84,17 +91,10 @@ def _note(job: Job, exposure: Exposure) -> str:
 def parameters(job: Job, parts: Parts, ledgers: Ledgers, finished: RunResult) -> dict[str, str]:
     """What the guarantees of a run rest on, for the report."""
     plans = [plan_silo(job, name, count_units(job, part), _lengths(job, finished)) for name, part in parts.items()]
-    rows = {"parameters of the shared model": f"{finished.parameters:,}", **_sums(job, finished)}
+    rows = {"parameters of the shared model": f"{finished.parameters:,}", **_sums(training_releases(job, finished))}
     if isinstance(job.privacy, NoPrivacy):
         return {**rows, "privacy": "off"}
-    guarantee = guarantee_of(job)
-    words = {
-        "unit of privacy": guarantee.unit,
-        "neighbouring relation": guarantee.relation,
-        "accountant": _accountant([ledger for ledger in ledgers.values() if ledger is not None]),
-        "noise": guarantee.noise,
-        "clip norm": f"{job.privacy.clip_norm:g}",
-    }
+    words = {**_privacy(guarantee_of(job), ledgers), "clip norm": f"{job.privacy.clip_norm:g}"}
     if isinstance(job.privacy, SiloLevel):
         return {**rows, **words}
     noise = [plan.step_noise for plan in plans if plan.step_noise is not None]
@@ -110,9 +110,26 @@ def parameters(job: Job, parts: Parts, ledgers: Ledgers, finished: RunResult) ->
     }
 
 
-def _accountant(ledgers: list[Ledger]) -> str:
+def query_parameters(job: AnalyticsJob, ledgers: Ledgers) -> dict[str, str]:
+    """What the guarantees of a run of queries rest on. All queries have one sum, which is described at its longest."""
+    releases = counted_queries(job)
+    longest = max((release for release, _ in releases), key=lambda release: release.domain.length)
+    rows = {**_sum("sum of every query", longest), **_distance(releases)}
+    return {**rows, **_privacy(analytics_guarantee(job), ledgers)}
+
+
+def _privacy(guarantee: Guarantee, ledgers: Ledgers) -> dict[str, str]:
+    return {
+        "unit of privacy": guarantee.unit,
+        "neighbouring relation": guarantee.relation,
+        "accountant": _accountant([ledger for ledger in ledgers.values() if ledger is not None], guarantee.over),
+        "noise": guarantee.noise,
+    }
+
+
+def _accountant(ledgers: list[Ledger], over: str) -> str:
     """What the ledgers enforce, and what a tighter and slower count makes of the largest of them."""
-    words = "Renyi (dp-accounting), one composition over all phases"
+    words = f"Renyi (dp-accounting), one composition over {over}"
     if not ledgers:
         return words
     largest = max(ledgers, key=lambda ledger: ledger.epsilon)
@@ -120,25 +137,37 @@ def _accountant(ledgers: list[Ledger]) -> str:
     return words if how == RENYI else f"{words}; {how} count epsilon {epsilon_text(epsilon)} for {largest.silo}"
 
 
+def training_releases(job: Job, finished: RunResult) -> CountedReleases:
+    """The first release of each phase of a finished run, and the number of releases of the phase."""
+    return counted(job, _lengths(job, finished))
+
+
 def _lengths(job: Job, finished: RunResult) -> Lengths:
     return vector_lengths(job, finished.image_shape, finished.classes)
 
 
-def _sums(job: Job, finished: RunResult) -> dict[str, str]:
-    """What the protection of each phase's sum rests on."""
-    rows, total = dict[str, str](), 0.0
-    for release, count in counted(job, _lengths(job, finished)):
-        if release.phase == Phase.WARM_START and release.content is Content.MODEL:
-            continue  # a sum of one protects nothing
-        scheme, silos = release.scheme, len(release.roster)
-        title = f"sum of {phase_title(release.phase).lower()}"
-        rows[title] = scheme.name
-        described = {**scheme.describe(release.domain, silos), **scheme.exposure.rows(silos, release.quorum)}
-        rows |= {f"{title}, {name}": value for name, value in described.items()}
-        total += count * scheme.statistical_distance(release.domain, silos)
-    if total:
-        rows["statistical distance of all sums"] = (
-            f"2^{math.log2(total):.1f}: with that probability at most some sum of the run tells more than its total, "
-            "added up over all of them"
-        )
-    return rows
+def _sums(releases: CountedReleases) -> dict[str, str]:
+    """What the protection of each phase's sum rests on. A sum of one protects nothing, and is left out."""
+    sums, rows = [(release, count) for release, count in releases if not _of_one(release)], dict[str, str]()
+    for release, _ in sums:
+        rows |= _sum(f"sum of {phase_title(release.phase).lower()}", release)
+    return {**rows, **_distance(sums)}
+
+
+def _of_one(release: Release) -> bool:
+    return release.phase == Phase.WARM_START and release.content is Content.MODEL
+
+
+def _sum(title: str, release: Release) -> dict[str, str]:
+    scheme, silos = release.scheme, len(release.roster)
+    described = {**scheme.describe(release.domain, silos), **scheme.exposure.rows(silos, release.quorum)}
+    return {title: scheme.name, **{f"{title}, {name}": value for name, value in described.items()}}
+
+
+def _distance(releases: CountedReleases) -> dict[str, str]:
+    """The statistical distance of all releases together; nothing where every sum is perfectly hidden."""
+    total = sum(n * r.scheme.statistical_distance(r.domain, len(r.roster)) for r, n in releases)
+    if not total:
+        return {}
+    words = "with that probability at most some sum of the run tells more than its total, added up over all of them"
+    return {"statistical distance of all sums": f"2^{math.log2(total):.1f}: {words}"}

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.job.any_job import AnyJob
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.sections.evaluation import FewShotTasks
@@ -39,14 +41,27 @@ _AT_AGGREGATOR = (
     "This is the aggregator's own report. It holds no data and no ledger: how good the model is, how many examples and "
     "which classes a silo has, and what a silo has spent exactly are not in it."
 )
+_QUERIES_AT_AGGREGATOR = (
+    "This is the aggregator's own report. It holds no records and no ledger: how many records a silo has, and what its "
+    "ledger says, are not in it. Epsilon follows from the releases that a silo took part in."
+)
 _REPORTED = (
     "Epsilon is what a silo said that it had spent when it last trained, rounded up to a twentieth of its budget, or "
     "the whole budget where that would not cover what it released later. Each silo's own ledger is exact."
 )
 
 
-def aggregator_notes(job: Job) -> list[str]:
+QUERY_NOTES = (
+    "Each query has its answer with an interval that holds the noise, each on its own; where many are read together, "
+    "one in twenty may miss.",
+    "Epsilon is what all queries together cost at most. What other runs on the same records cost comes on top.",
+)
+
+
+def aggregator_notes(job: AnyJob) -> list[str]:
     """What a reader of a deployed aggregator's report has to know."""
+    if isinstance(job, AnalyticsJob):
+        return [_QUERIES_AT_AGGREGATOR, *QUERY_NOTES]
     return [_AT_AGGREGATOR] if isinstance(job.privacy, NoPrivacy) else [_AT_AGGREGATOR, _REPORTED]
 
 

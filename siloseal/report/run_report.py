@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from siloseal.report import charts, costs, sections, wording
-from siloseal.report.document import Alert, Document, Headline
+from siloseal.report.document import Alert, Chapter, Document, Headline
 from siloseal.report.page import write_page
 from siloseal.report.score_table import headline
 from siloseal.report.sentences import guide
@@ -22,8 +22,7 @@ def run_report(run: Run) -> Document:
     """Everything that a run tells its reader."""
     with charts.style():
         chapters = (
-            *([] if run.summary.few_shot else [sections.samples(run)]),
-            sections.quality(run),
+            *_found(run),
             sections.silos(run),
             sections.privacy(run),
             costs.uploads(run),
@@ -43,6 +42,13 @@ def run_report(run: Run) -> Document:
     )
 
 
+def _found(run: Run) -> tuple[Chapter, ...]:
+    """The chapters about what the run was for: answers, or a model and how good it is."""
+    if run.summary.answers is not None:
+        return (sections.answers(run),)
+    return (sections.quality(run),) if run.summary.few_shot else (sections.samples(run), sections.quality(run))
+
+
 def alerts(run: Run) -> tuple[Alert, ...]:
     """A warning where the aggregator could read what a single silo sent."""
     open_uploads = [upload.what for upload in run.of(ProtectionMetric) if not upload.hidden_from_aggregator]
@@ -54,16 +60,25 @@ def alerts(run: Run) -> tuple[Alert, ...]:
 
 def headlines(summary: RunSummary) -> tuple[Headline, ...]:
     """The numbers at the top. At an aggregator nobody measured how good the model is."""
-    here = summary.at_aggregator
-    quality = () if here else task_headlines(summary) if summary.few_shot else image_headlines(summary)
-    largest = "largest that a silo reported" if here else "largest of any silo"
     return (
-        *quality,
-        Headline("Epsilon", wording.epsilon(summary.epsilon), largest),
+        *_quality(summary),
+        Headline("Epsilon", wording.epsilon(summary.epsilon), _whose(summary)),
         Headline("Delta", wording.delta(summary.delta), "chance the bound may fail"),
         Headline("Traffic", wording.size(summary.bytes), f"{summary.bytes:,} bytes in all"),
         Headline("Duration", wording.duration(summary.seconds), f"{len(summary.silos)} silos"),
     )
+
+
+def _quality(summary: RunSummary) -> tuple[Headline, ...]:
+    if summary.at_aggregator or summary.answers is not None:
+        return ()
+    return task_headlines(summary) if summary.few_shot else image_headlines(summary)
+
+
+def _whose(summary: RunSummary) -> str:
+    if summary.answers is not None:
+        return "all queries together"
+    return "largest that a silo reported" if summary.at_aggregator else "largest of any silo"
 
 
 def image_headlines(summary: RunSummary) -> tuple[Headline, ...]:

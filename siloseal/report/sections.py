@@ -1,7 +1,9 @@
 """The chapters of a run's report about what was learnt and what it cost in privacy."""
 
+from siloseal.federation.analytics.answers import INTERVALS
 from siloseal.report import sentences, wording
 from siloseal.report.accuracy_chart import accuracy_chart
+from siloseal.report.answer_table import answer_table
 from siloseal.report.document import Block, Chapter, Notes, Paragraph, Quotes, Table, Tiles
 from siloseal.report.score_table import score_table
 from siloseal.report.silo_table import silo_table
@@ -64,9 +66,19 @@ def _of_images(run: Run) -> tuple[str, Table]:
     return lead, Table("Every measurement", columns, rows, numbers, folded=True)
 
 
+def answers(run: Run) -> Chapter:
+    """A table a query."""
+    found = run.summary.answers or ()
+    blocks = list[Block]()
+    for answer in found:
+        blocks += [answer_table(answer), *([Notes((answer.remark,))] if answer.remark else [])]
+    return Chapter("answers", "Answers", INTERVALS[0].upper() + INTERVALS[1:] + ".", tuple(blocks))
+
+
 def silos(run: Run) -> Chapter:
     """A table with one row a silo."""
     lead = "What each institution brought, spent, and would have had by itself."
+    lead = "What each institution brought, and spent." if run.summary.answers is not None else lead
     lead = "What each institution has spent, at most." if run.summary.at_aggregator else lead
     return Chapter("silos", "Silos", lead, (silo_table(run.summary),))
 

@@ -16,10 +16,19 @@ _ONE_SEED_OF_TASKS = (
 
 def guide(summary: RunSummary) -> str:
     """Three sentences for the person who answers for the data."""
+    if summary.answers is not None:
+        return f"{_asked(summary)} {privacy_sentence(summary)}"
     if summary.at_aggregator:
         return f"{_aggregated(summary)} {privacy_sentence(summary)}"
     learnt = _tasks_learnt(summary) if summary.few_shot else _images_learnt(summary)
     return f"{learnt} {privacy_sentence(summary)}"
+
+
+def _asked(summary: RunSummary) -> str:
+    return (
+        f"{len(summary.silos)} institutions counted in their own records, and each kept them in its own house: what "
+        "travelled are noised counts, of which only the totals over all institutions were seen."
+    )
 
 
 def _aggregated(summary: RunSummary) -> str:
@@ -77,7 +86,7 @@ def privacy_sentence(summary: RunSummary) -> str:
     if summary.epsilon > MEANINGLESS_EPSILON:
         return (
             f"Epsilon bounds what can be learnt about {unit}, but at {summary.epsilon:.0f} the bound is "
-            "too weak to mean anything: treat this model as if it had no such guarantee."
+            "too weak to mean anything: treat what was released as if it had no such guarantee."
         )
     factor = math.ceil(100 * math.exp(summary.epsilon)) / 100
     aside = "," if "," in unit else ""  # closes what the unit's own comma opened
@@ -101,7 +110,7 @@ def lost_to_a_silo(summary: RunSummary) -> str | None:
 
 def standing_notes(summary: RunSummary) -> list[str]:
     """What holds for every run of its kind."""
-    if summary.at_aggregator:
+    if summary.at_aggregator or summary.answers is not None:
         return []
     outside = (
         f"The quality numbers come from held-out {'' if summary.few_shot else 'real '}images without noise. They lie "

@@ -12,6 +12,9 @@ def silo_table(summary: RunSummary, *, accuracies: bool = True) -> Table:
     if summary.at_aggregator:  # which knows nothing of the silos' data
         spent = tuple((silo.name, _spent(silo)) for silo in summary.silos)
         return Table("", ("Silo", "Epsilon, at most"), spent, numbers=(1,))
+    if summary.answers is not None:
+        asked = tuple((silo.name, f"{silo.examples or 0:,}", _spent(silo)) for silo in summary.silos)
+        return Table("", ("Silo", "Records", "Epsilon spent"), asked, numbers=(1, 2))
     columns = ["Silo", "Examples", *(["Tasks"] if _has_tasks(summary) else []), "Classes declared", "Epsilon spent"]
     columns += ["Accuracy alone", "After local training"] if accuracies else []
     rows = tuple(tuple(_cells(silo, summary, accuracies=accuracies)) for silo in summary.silos)

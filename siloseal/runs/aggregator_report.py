@@ -11,28 +11,33 @@ import torch
 
 from siloseal.aggregator.coordinator import Outcome
 from siloseal.aggregator.traffic import Traffic
+from siloseal.aggregator.training import TrainedModel
+from siloseal.federation.analytics.answers import Answers
+from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.config.loading import to_yaml
+from siloseal.federation.job.any_job import AnyJob
 from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
-from siloseal.federation.privacy.epsilon import epsilon_text, weakness
+from siloseal.federation.privacy.guarantee import NO_GUARANTEE
 from siloseal.federation.records.storage import make_folder, write_atomically
-from siloseal.federation.run_events.aggregator import BudgetSpent, ReplayEnded, RequestReplayed
+from siloseal.federation.run_events.aggregator import BudgetSpent, ReplayEnded, RequestMissed, RequestReplayed
 from siloseal.federation.run_events.stream import PublishedBefore, RunEvent
 from siloseal.models.building import SharedModel, read_model
 from siloseal.models.gan.generators import Generator
 from siloseal.models.gan.sampling import generate
-from siloseal.report.guarantees import baseline_warnings, parameters
+from siloseal.report.guarantees import baseline_warnings, parameters, query_parameters
 from siloseal.report.notes import aggregator_notes
 from siloseal.runs.closing import Known, close_run
+from siloseal.runs.closing_queries import close_queries
 from siloseal.runs.folder import is_finished
 from siloseal.runs.images import quantise, write_npz
 from siloseal.runs.metrics import PrivacyMetric
-from siloseal.runs.result import RunResult, from_outcome
+from siloseal.runs.result import as_metrics, from_trained
 from siloseal.runs.scoring import SAMPLING_SEED, SHOWN_PER_CLASS
 from siloseal.runs.stopwatch import Stopwatch
-from siloseal.runs.summary import SiloSummary, sample_path, write_summary
+from siloseal.runs.summary import RunSummary, SiloSummary, sample_path, write_summary
 
 RESTARTED = "The aggregator was stopped and started again in this run: durations are those of its last part."
 PRIVATE = 0o600
@@ -42,10 +47,11 @@ PRIVATE = 0o600
 class AggregatorRecorder:
     """A subscriber that keeps what a deployed aggregator's report needs, and writes it."""
 
-    def __init__(self, job: Job, state: Path) -> None:
+    def __init__(self, job: AnyJob, state: Path) -> None:
         self._job, self._state = job, state
         self._began, self._stopwatch, self._traffic = time.monotonic(), Stopwatch(), Traffic()
         self._reported = dict[str, float]()
+        """What a silo has said that it has spent; not of one that was asked to train since, and stayed silent."""
         self._new, self._restarted = False, False
 
     def hear(self, event: RunEvent) -> None:
@@ -55,37 +61,54 @@ class AggregatorRecorder:
         match event:
             case BudgetSpent(silo, epsilon) | PublishedBefore(BudgetSpent(silo, epsilon)):
                 self._reported[silo] = epsilon
+            case RequestMissed("train", silos):  # who trained, and did not answer in time, has spent more by then
+                for silo in silos:
+                    self._reported.pop(silo, None)
             case ReplayEnded():
                 self._new = True
             case RequestReplayed() if not self._new:  # by another process; this one replays its own after a full disk
                 self._restarted = True
 
-    def write(self, outcome: Outcome) -> Path:
+    def write(self, outcome: Outcome[TrainedModel | Answers]) -> Path:
         """Write the files of a finished run, and return the path of its report. What is there already stays."""
-        report = self._state / "report.html"
         if is_finished(self._state):
-            return report
-        finished = from_outcome(self._job, outcome, self._traffic.counted())
+            return self._state / "report.html"
         write_atomically(self._state / "config.yaml", to_yaml(self._job).encode(), mode=PRIVATE)
-        self._keep_samples(finished.network)
-        known = Known(
-            scores={},
-            timings=self._stopwatch.timings(),
-            privacy=self._privacy(),
-            silos=[self._silo(name) for name in self._job.silos.names],
-            parameters=parameters(self._job, {}, {}, finished),
-            warnings=self._warnings(finished),
-            notes=aggregator_notes(self._job),
-            seconds=time.monotonic() - self._began,
-            written_by="aggregator",
-        )
-        write_summary(self._state, close_run(self._job, self._state, finished, known, mode=PRIVATE), mode=PRIVATE)
+        match self._job, outcome.result:
+            case Job(), TrainedModel() as trained:
+                summary = self._trained(trained, outcome.notes)
+            case AnalyticsJob() as job, Answers() as answers:
+                summary = self._answered(job, answers, outcome.notes)
+            case _:
+                raise AssertionError("a job that trains ends with a model, and a job of queries with answers")
+        write_summary(self._state, summary, mode=PRIVATE)
         from siloseal.report.run_report import write_report  # here: it draws, and only a finished run has to
 
         return write_report(self._state)
 
-    def _warnings(self, finished: RunResult) -> list[str]:
-        return [*finished.notes, *baseline_warnings(self._job), *([RESTARTED] if self._restarted else [])]
+    def _trained(self, trained: TrainedModel, notes: list[str]) -> RunSummary:
+        finished = from_trained(trained, notes, self._traffic.counted())
+        self._keep_samples(finished.network)
+        known = self._known(parameters(trained.job, {}, {}, finished), [*notes, *baseline_warnings(trained.job)])
+        return close_run(trained.job, self._state, finished, known, mode=PRIVATE)
+
+    def _answered(self, job: AnalyticsJob, answers: Answers, notes: list[str]) -> RunSummary:
+        known = self._known(query_parameters(job, {}), notes)
+        return close_queries(job, self._state, answers, as_metrics(self._traffic.counted()), known, mode=PRIVATE)
+
+    def _known(self, rows: dict[str, str], warnings: list[str]) -> Known:
+        """Everything that an aggregator knows of a run beside its result."""
+        return Known(
+            scores={},
+            timings=self._stopwatch.timings(),
+            privacy=self._privacy(),
+            silos=[self._silo(name) for name in self._job.silos.names],
+            parameters=rows,
+            warnings=[*warnings, *([RESTARTED] if self._restarted else [])],
+            notes=aggregator_notes(self._job),
+            seconds=time.monotonic() - self._began,
+            written_by="aggregator",
+        )
 
     def _epsilon(self, silo: str) -> float | None:
         """The most that the silo can have spent on what it released, as far as it is known here."""
@@ -116,14 +139,10 @@ class AggregatorRecorder:
     def _statement(self, name: str) -> str:
         privacy, epsilon = self._job.privacy, self._epsilon(name)
         if isinstance(privacy, NoPrivacy) or epsilon is None:
-            return f"{name}: no guarantee; privacy was switched off in the job."
-        guarantee = guarantee_of(self._job)
-        how = "as the silo reported" if epsilon < privacy.epsilon else "which the silo's ledger does not exceed"
-        return (
-            f"{name}: at most ({epsilon_text(epsilon)}, {privacy.delta:g})-differential privacy{weakness(epsilon)} for "
-            f"{guarantee.unit} ({guarantee.relation}), {how}; {guarantee.noise}. "
-            "Its own ledger has the exact statement."
-        )
+            return f"{name}: {NO_GUARANTEE}"
+        stated = guarantee_of(self._job).statement(epsilon, privacy.delta)
+        how = "as far as it is known here" if epsilon < privacy.epsilon else "which the silo's ledger does not exceed"
+        return f"{name}: at most {stated} That is what it spent {how}. Its own ledger has the exact statement."
 
     def _keep_samples(self, final: SharedModel) -> None:
         """Images that the released generators draw, which costs no privacy; nothing for learners that draw none."""

@@ -1,49 +1,39 @@
-"""A whole run of queries: tables, silos, the job, and the folder with its answers."""
+"""A whole run of queries on one machine: tables, silos, the job, and the run folder with its answers and report."""
 
+import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import torch
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
-from siloseal.aggregator.queries import QueryCoordinator, QueryOutcome
+from siloseal.aggregator.coordinator import Outcome
+from siloseal.aggregator.queries import Queries
+from siloseal.aggregator.traffic import Traffic
+from siloseal.federation.analytics.answers import ANSWERS_FILE, Answers
 from siloseal.federation.analytics.config import AnalyticsJob, CsvTables
-from siloseal.federation.analytics.guarantee import analytics_guarantee
-from siloseal.federation.analytics.query import Answer
-from siloseal.federation.analytics.releases import planned_epsilon, require_feasible
-from siloseal.federation.config.section import Section
+from siloseal.federation.analytics.releases import require_feasible, stage_of
 from siloseal.federation.errors import RunError
-from siloseal.federation.privacy.epsilon import epsilon_text, weakness
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.storage import locked, write_atomically
-from siloseal.federation.run_events.experimenter import AnswersFound
-from siloseal.federation.run_events.stream import Subscriber, unheard
-from siloseal.runs.folder import begin_folder
-from siloseal.runs.simulation import Home, RandomnessOf, local_engine, open_each, open_journal
+from siloseal.federation.run_events.experimenter import AnswersFound, RunOpened
+from siloseal.federation.run_events.stream import EventStream, Subscriber, unheard
+from siloseal.runs.closing_queries import sum_up_queries
+from siloseal.runs.folder import begin_folder, is_finished, run_folder, silo_folder
+from siloseal.runs.result import as_metrics
+from siloseal.runs.simulation import Home, RandomnessOf, coordinate, open_each
+from siloseal.runs.stopwatch import Stopwatch
+from siloseal.runs.summary import write_summary
 from siloseal.silo.data.loading import load
+from siloseal.silo.data.own import read_own_table
 from siloseal.silo.data.partition import partition
 from siloseal.silo.data.paths import expand
 from siloseal.silo.data.tables import Table, image_table, read_table
+from siloseal.silo.ledger import open_ledger
 from siloseal.silo.opening import open_query_silo
 from siloseal.silo.runtime import Silo
-
-INTERVALS = (
-    "95 % intervals, each on its own, are about the noise: they hold the figure of the silos' pooled records, and say "
-    "nothing about a wider population"
-)
-
-
-class Answers(Section):
-    """The content of answers.json."""
-
-    name: str
-    job: str = Field(description="digest of the job")
-    answers: tuple[Answer, ...]
-    epsilon: float
-    delta: float
-    guarantee: str
-    intervals: str = INTERVALS
 
 
 def run_analytics(
@@ -54,27 +44,41 @@ def run_analytics(
     randomness_of: RandomnessOf = lambda _: SecureRandomness(),
 ) -> tuple[Answers, Path]:
     """Answer the job's queries in its folder. Where the folder has the answers already, nothing is released again."""
-    folder = Path("runs") / job.name if out is None else out
-    if (known := _answers_in(folder, job)) is not None:
-        show(AnswersFound(str(folder)))
-        return known, folder
+    run_dir = run_folder(job, out)
+    if is_finished(run_dir) and (run_dir / ANSWERS_FILE).exists():
+        show(AnswersFound(str(run_dir)))
+        return _read_answers(run_dir), run_dir
     require_feasible(job)
     tables = read_tables(job)
-    begin_folder(job, folder)
-    with locked(folder):
-        outcome = answer_queries(job, tables, folder, randomness_of, show)
-        # What was planned, and not what was charged: whether a query ended early depends on the data.
-        epsilon = planned_epsilon(job)
-        found = Answers(
-            name=job.name,
-            job=job.digest.hex(),
-            answers=outcome.answers,
-            epsilon=epsilon,
-            delta=job.privacy.delta,
-            guarantee=guarantee(job, epsilon),
-        )
-        write_atomically(folder / "answers.json", found.model_dump_json(indent=2).encode())
-    return found, folder
+    begin_folder(job, run_dir)
+    repeated = out is None and run_dir.name != job.name
+    show(RunOpened(job.name, str(run_dir), repeated, _stage_lengths(job)))
+    with locked(run_dir):
+        began, traffic, stopwatch = time.monotonic(), Traffic(), Stopwatch()
+        publish = EventStream(traffic.hear, stopwatch.hear, show).publish
+        outcome = answer_queries(job, tables, run_dir, randomness_of, publish)
+        write_atomically(run_dir / ANSWERS_FILE, outcome.result.to_json())
+        with ExitStack() as stack:
+            ledgers = {
+                name: stack.enter_context(ledger)
+                for name in tables
+                if (ledger := open_ledger(job, name, silo_folder(run_dir, name), worked_before=True)) is not None
+            }
+            summary = sum_up_queries(
+                job,
+                run_dir,
+                outcome,
+                ledgers,
+                records={name: len(table) for name, table in tables.items()},
+                traffic=as_metrics(traffic.counted()),
+                timings=stopwatch.timings(),
+                seconds=time.monotonic() - began,
+            )
+        write_summary(run_dir, summary)
+        from siloseal.report.run_report import write_report  # here: it draws, and only a finished run has to
+
+        write_report(run_dir)
+    return outcome.result, run_dir
 
 
 def answer_queries(
@@ -83,7 +87,7 @@ def answer_queries(
     folder: Path,
     randomness_of: RandomnessOf,
     publish: Subscriber,
-) -> QueryOutcome:
+) -> Outcome[Answers]:
     """Answer all queries among silos of this process. Run again after an interruption, it goes on where it stopped."""
 
     def opened(home: Home) -> Silo:
@@ -96,16 +100,15 @@ def answer_queries(
             randomness=randomness_of(home.name),
         )
 
-    with open_each(job.silos.names, folder, opened) as silos, open_journal(folder, job.digest) as journal:
-        return QueryCoordinator(job, local_engine(silos, workers=1), journal, publish).run()
+    with open_each(job.silos.names, folder, opened) as silos:
+        return coordinate(job, Queries(job, publish), silos, folder, publish, workers=1)
 
 
 def read_tables(job: AnalyticsJob) -> dict[str, Table]:
     """The records of each silo: its own file, or its part of one table or of one set of images."""
     if isinstance(job.data, CsvTables):
         if job.data.folder is not None:
-            home = expand(job.data.folder)
-            return {name: read_table(home / f"{name}.csv", job.data.delimiter) for name in job.silos.names}
+            return {name: read_own_table(job.data, name) for name in job.silos.names}
         whole = read_table(expand(job.data.file or Path()), job.data.delimiter)
         labels = torch.zeros(len(whole), dtype=torch.int64)
     else:
@@ -116,25 +119,17 @@ def read_tables(job: AnalyticsJob) -> dict[str, Table]:
     return {name: whole.select(part) for name, part in zip(job.silos.names, parts, strict=True)}
 
 
-def guarantee(job: AnalyticsJob, epsilon: float) -> str:
-    """The guarantee in one line that a person can quote."""
-    protects = analytics_guarantee(job)
-    return (
-        f"({epsilon_text(epsilon)}, {job.privacy.delta:g})-differential privacy{weakness(epsilon)} for {protects.unit} "
-        f"({protects.relation}) over all queries; {protects.noise}; Renyi accounting; what other runs on the same "
-        "records cost comes on top."
-    )
+def _stage_lengths(job: AnalyticsJob) -> dict[str, int]:
+    """The most releases that each query takes."""
+    return {stage_of(query, number): query.releases for number, query in enumerate(job.queries)}
 
 
-def _answers_in(folder: Path, job: AnalyticsJob) -> Answers | None:
-    """The answers that an earlier run of this job left; `RunError` where the folder belongs to something else."""
-    path = folder / "answers.json"
-    if not path.exists():
-        return None
+def _read_answers(folder: Path) -> Answers:
+    path = folder / ANSWERS_FILE
     try:
-        found = Answers.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        raise RunError(f"{path} is damaged; restore it from a backup, or choose another folder with --out") from error
-    if found.job != job.digest.hex():
-        raise RunError(f"{folder} has the answers to another job; choose another folder with --out, or another name")
-    return found
+        return Answers.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise RunError(
+            f"{path} is damaged; restore it from a backup, or remove it, and the same command writes it again from the "
+            "journal, at no cost"
+        ) from error

@@ -5,18 +5,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from siloseal.federation.config.loading import load_config
 from siloseal.federation.errors import RunError
+from siloseal.federation.job.any_job import load_any_job
 from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.few_shot import Episodic
 from siloseal.federation.job.sections.privacy import NoPrivacy
-from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON
 from siloseal.federation.privacy.events import GaussianRelease, SampledGaussianSteps
-from siloseal.report.guarantees import Ledgers, Parts, baseline_warnings, parameters, protection
+from siloseal.report.guarantees import Ledgers, Parts, baseline_warnings, parameters, protection, training_releases
 from siloseal.report.notes import Scores, run_notes
 from siloseal.runs.folder import silo_folder
-from siloseal.runs.metrics import REFERENCES, Metric, NoteMetric, PrivacyMetric, TimingMetric
+from siloseal.runs.metrics import (
+    REFERENCES,
+    Metric,
+    NoteMetric,
+    PrivacyMetric,
+    ProtectionMetric,
+    TimingMetric,
+    TrafficMetric,
+)
 from siloseal.runs.recorder import Recorder
 from siloseal.runs.result import RunResult
 from siloseal.runs.scoring import headline
@@ -24,7 +31,7 @@ from siloseal.runs.simulation import declared_labels
 from siloseal.runs.summary import ModelSummary, RunSummary, SiloSummary, read_run, write_metrics
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.units import count_units
-from siloseal.silo.ledger import Budget, Ledger
+from siloseal.silo.ledger import Budget, Ledger, statement_of
 
 RESUMED = (
     "This run was interrupted and resumed: durations are those of its last part, and training that the interruption "
@@ -55,7 +62,7 @@ def sum_up(
     known = Known(
         scores=recorder.scores,
         timings=recorder.stopwatch.timings(),
-        privacy=_privacy(ledgers),
+        privacy=privacy_of(ledgers),
         silos=[_silo(job, name, parts[name], ledgers[name], recorder) for name in parts],
         parameters=parameters(job, parts, ledgers, finished),
         warnings=list(dict.fromkeys(warnings)),  # the aggregator of a demo has noted some of them, too
@@ -67,10 +74,10 @@ def sum_up(
 
 
 def close_run(job: Job, run_dir: Path, finished: RunResult, known: Known, *, mode: int = 0o644) -> RunSummary:
-    """Write the closing metrics and return the summary."""
-    metrics: list[Metric] = [*known.scores.values(), *finished.traffic, *known.timings, *known.privacy]
-    metrics += [*protection(job, finished), *(NoteMetric(text=text) for text in (*known.warnings, *known.notes))]
-    write_metrics(run_dir, metrics, mode=mode)
+    """Write the closing metrics of a run that has trained a model, and return its summary."""
+    private = not isinstance(job.privacy, NoPrivacy)
+    uploads = protection(training_releases(job, finished), private=private)
+    write_closing(run_dir, known, finished.traffic, uploads, mode=mode)
     measure = headline(job)
     accuracy = {
         stage: metric.accuracy[measure]
@@ -104,6 +111,20 @@ def close_run(job: Job, run_dir: Path, finished: RunResult, known: Known, *, mod
     )
 
 
+def write_closing(
+    run_dir: Path,
+    known: Known,
+    traffic: Sequence[TrafficMetric],
+    uploads: Sequence[ProtectionMetric],
+    *,
+    mode: int,
+) -> None:
+    """Write metrics.jsonl as it stays."""
+    metrics: list[Metric] = [*known.scores.values(), *traffic, *known.timings, *known.privacy, *uploads]
+    metrics += [NoteMetric(text=text) for text in (*known.warnings, *known.notes)]
+    write_metrics(run_dir, metrics, mode=mode)
+
+
 def _silo(job: Job, name: str, part: LabelledImages, ledger: Ledger | None, recorder: Recorder) -> SiloSummary:
     measure = headline(job)
     scores = {stage: recorder.scores.get((stage, name)) for stage in ("silo_alone", "silo_trained")}
@@ -117,7 +138,7 @@ def _silo(job: Job, name: str, part: LabelledImages, ledger: Ledger | None, reco
         budget=ledger.budget.epsilon if ledger else None,
         accuracy_alone=alone,
         accuracy_trained=trained,
-        statement=_statement(name, ledger),
+        statement=statement_of(name, ledger),
     )
 
 
@@ -125,15 +146,8 @@ def _has_fixed_tasks(job: Job) -> bool:
     return isinstance(job.learner, Episodic) and job.learner.episodes == "fixed"
 
 
-def _statement(name: str, ledger: Ledger | None) -> str:
-    if ledger is None:
-        return f"{name}: no guarantee; privacy was switched off in the job."
-    if ledger.epsilon > MEANINGLESS_EPSILON:
-        return f"{name}: no meaningful guarantee; the ledger counts epsilon {ledger.epsilon:.0f}."
-    return ledger.statement()
-
-
-def _privacy(ledgers: Ledgers) -> list[PrivacyMetric]:
+def privacy_of(ledgers: Ledgers) -> list[PrivacyMetric]:
+    """What each silo's ledger says of each phase, or of each release of a query, and in total."""
     metrics = list[PrivacyMetric]()
     for name, ledger in ledgers.items():
         if ledger is None:
@@ -172,7 +186,7 @@ def check_ledgers(run_dir: Path) -> None:
     summary = read_run(run_dir).summary
     if summary.delta is None:
         return
-    guarantee = guarantee_of(load_config(Job, run_dir / "config.yaml"))
+    guarantee = guarantee_of(load_any_job(run_dir / "config.yaml"))
     for silo in summary.silos:
         path = silo_folder(run_dir, silo.name) / "ledger.jsonl"
         if silo.budget is None or not path.is_file():

@@ -7,8 +7,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from siloseal.aggregator.config import AggregatorConfig
-from siloseal.aggregator.coordinator import Outcome
-from siloseal.aggregator.deployed import DeployedAggregator
+from siloseal.aggregator.deployed import DeployedAggregator, Ended
 from siloseal.federation.config.loading import load_config
 from siloseal.federation.config.section import placed
 from siloseal.federation.errors import AuditDamaged
@@ -30,7 +29,7 @@ from siloseal.silo.status import SiloStatus
 AUDIT_FILE = "audit.jsonl"
 
 
-def run_aggregator(path: Path, show: Subscriber = unheard) -> Outcome:
+def run_aggregator(path: Path, show: Subscriber = unheard) -> Ended:
     """Serve the run that this file describes to its end; `show` hears of what is in the audit log."""
     config = placed(load_config(AggregatorConfig, path), path.resolve().parent)
     with _audit_log(config.state, "aggregator") as log, threadpool_limits(1):

@@ -5,21 +5,37 @@ from pathlib import Path
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.config.loading import load_config, to_yaml
 from siloseal.federation.errors import ConfigError, RunError
-from siloseal.federation.job.job import Job
+from siloseal.federation.job.any_job import AnyJob
 from siloseal.federation.records.storage import make_folder, write_atomically
 
 
-def open_run_folder(job: Job, out: Path | None) -> Path:
-    """`out`, or the first of runs/NAME, runs/NAME-2, ... that is new or holds this job unfinished."""
+def open_run_folder(job: AnyJob, out: Path | None) -> Path:
+    """The folder in which a run of this job begins or goes on."""
+    return begin_folder(job, run_folder(job, out))
+
+
+def run_folder(job: AnyJob, out: Path | None) -> Path:
+    """`out`, or the first of runs/NAME, runs/NAME-2, ... that is new or holds this job unfinished.
+
+    A job of queries finds its finished run again: who asks the same questions is shown the answers, and not charged.
+    """
     if out is not None:
-        if is_finished(out):
+        if is_finished(out) and not _is_asked_again(job, out):
             raise RunError(f"{out} holds a finished run; see `siloseal report {out}`, or choose another folder")
-        return begin_folder(job, out)
+        return out
     number, folder = 1, Path("runs") / job.name
-    while folder.exists() and (is_finished(folder) or not _is_of(job, folder)):
+    while folder.exists() and not _may_go_on(job, folder):
         number += 1
         folder = Path("runs") / f"{job.name}-{number}"
-    return begin_folder(job, folder)
+    return folder
+
+
+def _may_go_on(job: AnyJob, folder: Path) -> bool:
+    return _is_asked_again(job, folder) if is_finished(folder) else _is_of(job, folder)
+
+
+def _is_asked_again(job: AnyJob, folder: Path) -> bool:
+    return isinstance(job, AnalyticsJob) and _is_of(job, folder)
 
 
 def is_finished(folder: Path) -> bool:
@@ -38,14 +54,14 @@ def _has_files(folder: Path) -> bool:
     return any(not path.name.startswith(".") for path in folder.iterdir())
 
 
-def _is_of(job: Job | AnalyticsJob, folder: Path) -> bool:
+def _is_of(job: AnyJob, folder: Path) -> bool:
     try:
         return load_config(type(job), folder / "config.yaml").digest == job.digest
     except ConfigError:
         return False
 
 
-def begin_folder(job: Job | AnalyticsJob, folder: Path) -> Path:
+def begin_folder(job: AnyJob, folder: Path) -> Path:
     """A folder that is new, or that holds this job already; `RunError` for any other."""
     if (folder / "config.yaml").exists() and not _is_of(job, folder):
         raise RunError(f"{folder} was begun with another job; run that job again, or choose another folder with --out")

@@ -4,7 +4,8 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, TypeAdapter
 
-Phase = Annotated[str, Field(pattern=r"^(enrolment|warm_start|phase_1|phase_2|fedavg|total)$")]
+Phase = Annotated[str, Field(pattern=r"^(enrolment|warm_start|phase_1|phase_2|fedavg|total|[1-9][0-9]*\. .+)$")]
+"""A phase of a job, or a query by its number and title."""
 Stage = Annotated[
     str, Field(pattern=r"^(warm_start|silo_alone|silo_trained|phase_1|round_[1-9][0-9]*|final|real|pooled)$")
 ]
@@ -99,7 +100,7 @@ def stage_title(stage: str) -> str:
         "phase_1": "Phase 1 average", "phase_2": "Phase 2", "fedavg": "FedAvg", "final": "Final",
         "real": "Real data", "pooled": "Pooled, without privacy", "total": "In total",
     }  # fmt: skip
-    return known.get(stage, stage.replace("_", " ").capitalize())
+    return known.get(stage, stage if stage[:1].isdigit() else stage.replace("_", " ").capitalize())
 
 
 def phase_title(phase: str) -> str:

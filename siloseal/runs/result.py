@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from siloseal.aggregator.coordinator import Outcome
 from siloseal.aggregator.deployed import GLOBAL_MODEL
 from siloseal.aggregator.traffic import Counted
+from siloseal.aggregator.training import TrainedModel
 from siloseal.federation.errors import RunError
-from siloseal.federation.job.job import Job
 from siloseal.federation.run_events.aggregator import Shape
-from siloseal.models.building import SharedModel, load_model, read_model
+from siloseal.models.building import SharedModel, read_model
 from siloseal.runs.metrics import TrafficMetric
 from siloseal.runs.summary import read_run
 
@@ -28,11 +27,21 @@ class RunResult:
     notes: list[str]
 
 
-def from_outcome(job: Job, outcome: Outcome, counted: Sequence[Counted]) -> RunResult:
+def from_trained(trained: TrainedModel, notes: Sequence[str], counted: Sequence[Counted]) -> RunResult:
     """The result of a run in this process."""
-    traffic = [TrafficMetric.model_validate(asdict(entry)) for entry in counted]
-    network = load_model(job, outcome.image_shape, outcome.classes, outcome.model)
-    return RunResult(network, outcome.model.size, outcome.image_shape, outcome.classes, traffic, [*outcome.notes])
+    return RunResult(
+        trained.network(),
+        trained.model.size,
+        trained.image_shape,
+        trained.classes,
+        as_metrics(counted),
+        [*notes],
+    )
+
+
+def as_metrics(counted: Sequence[Counted]) -> list[TrafficMetric]:
+    """Counted bytes as lines of metrics.jsonl."""
+    return [TrafficMetric.model_validate(asdict(entry)) for entry in counted]
 
 
 def from_state(folder: Path) -> RunResult:

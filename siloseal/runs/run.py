@@ -27,7 +27,7 @@ from siloseal.models.building import load_model, model_file, read_model, vector_
 from siloseal.runs.closing import sum_up
 from siloseal.runs.folder import open_run_folder, silo_folder
 from siloseal.runs.recorder import Recorder
-from siloseal.runs.result import RunResult, from_outcome
+from siloseal.runs.result import RunResult, from_trained
 from siloseal.runs.scoring import build_scorer
 from siloseal.runs.simulation import RandomnessOf, deal, federate, open_silos
 from siloseal.runs.stages import stage_lengths
@@ -62,7 +62,7 @@ def run_job(
     ) -> RunResult:
         with open_silos(job, parts, run_dir, randomness_of, publish) as silos:
             outcome = federate(job, silos, run_dir, publish, workers=workers)
-        return from_outcome(job, outcome, recorder.traffic.counted())
+        return from_trained(outcome.result, outcome.notes, recorder.traffic.counted())
 
     return run_and_report(job, out, show, in_process, randomness_of, workers=workers)
 
@@ -193,4 +193,4 @@ def _run_alone(job: Job, name: str, part: LabelledImages, folder: Path, randomne
     }
     alone = job.model_copy(update=changes)
     with open_silos(alone, {name: part}, folder, randomness_of, unheard) as opened:
-        return federate(alone, opened, folder, unheard, workers=1).model
+        return federate(alone, opened, folder, unheard, workers=1).result.model

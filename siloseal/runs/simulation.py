@@ -5,10 +5,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from siloseal.aggregator.coordinator import Coordinator, Outcome
 from siloseal.aggregator.journal import Journal
+from siloseal.aggregator.training import TrainedModel, Training
+from siloseal.aggregator.work import Work
 from siloseal.federation.errors import RunError
+from siloseal.federation.job.any_job import AnyJob
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.partition import ByClass, DisjointClasses
 from siloseal.federation.randomness import Randomness
@@ -21,6 +25,8 @@ from siloseal.silo.opening import open_training_silo
 from siloseal.silo.public_start import public_sum
 from siloseal.silo.runtime import Silo
 from siloseal.silo.state import SiloState
+
+Result = TypeVar("Result")
 
 RandomnessOf = Callable[[str], Randomness]
 """Function that gives each silo its own source of randomness."""
@@ -110,8 +116,17 @@ def open_journal(folder: Path, job_digest: bytes) -> Iterator[Journal]:
         journal.close()
 
 
-def federate(job: Job, silos: Mapping[str, Silo], folder: Path, publish: Subscriber, *, workers: int) -> Outcome:
+def federate(
+    job: Job, silos: Mapping[str, Silo], folder: Path, publish: Subscriber, *, workers: int
+) -> Outcome[TrainedModel]:
+    """Train the model of a job among these silos."""
+    training = Training(job, partial(public_sum, own=job.data), publish)
+    return coordinate(job, training, silos, folder, publish, workers=workers)
+
+
+def coordinate(
+    job: AnyJob, work: Work[Result], silos: Mapping[str, Silo], folder: Path, publish: Subscriber, *, workers: int
+) -> Outcome[Result]:
     """Run the whole job among these silos. Run again after an interruption, it goes on where it stopped."""
     with open_journal(folder, job.digest) as journal:
-        engine = local_engine(silos, workers=workers)
-        return Coordinator(job, engine, journal, publish, partial(public_sum, own=job.data)).run()
+        return Coordinator(job, work, local_engine(silos, workers=workers), journal, publish).run()

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-import yaml
 from rich.console import Console
 from rich.text import Text
 
-from siloseal.federation.config.loading import load_config
+from siloseal.federation.config.loading import load_config, top_level_keys
 from siloseal.federation.config.section import placed
 from siloseal.federation.transport.config import Tls
 from siloseal.federation.transport.pki.certificates import Role
@@ -48,20 +47,11 @@ def ask_status(path: Path) -> pb.StatusReport:
 
 def _caller(path: Path) -> tuple[Address, Tls, Role]:
     folder = path.resolve().parent
-    if _is_of_a_silo(path):
+    if not ONLY_SILOS.isdisjoint(top_level_keys(path)):  # its mistakes are explained as those of a silo's file
         silo = placed(load_config(SiloConfig, path), folder)
         return silo.aggregator, silo.tls, Role.SILO
     operator = placed(load_config(OperatorConfig, path), folder)
     return operator.aggregator, operator.tls, Role.OPERATOR
-
-
-def _is_of_a_silo(path: Path) -> bool:
-    """Whether the file is a silo's, so that its mistakes are explained as those of the file that it is meant to be."""
-    try:
-        found = yaml.safe_load(path.read_bytes())
-    except (OSError, yaml.YAMLError, ValueError, RecursionError):
-        return False  # `load_config` says what is wrong with it
-    return isinstance(found, dict) and not ONLY_SILOS.isdisjoint(found)
 
 
 def as_document(report: pb.StatusReport) -> dict[str, Any]:

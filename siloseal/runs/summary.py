@@ -1,7 +1,8 @@
 """The run folder: what a run leaves behind, and the only definition of its shapes.
 
 config.yaml            the job as it was resolved
-global.safetensors     the global model
+global.safetensors     the global model, of a job that trains one
+answers.json           the answers, of a job of queries
 summary.json           RunSummary: the headline numbers; a folder without it is not finished
 metrics.jsonl          one Metric a line, in the order in which they were measured
 samples/<stage>.npz    generated images of the global model; <stage>.<silo>.npz for one silo's own
@@ -20,6 +21,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue, NonNegativeFloat, NonNegativeInt, ValidationError
 
+from siloseal.federation.analytics.query import Answer
 from siloseal.federation.errors import RunError
 from siloseal.federation.records.storage import write_atomically
 from siloseal.runs.metrics import METRIC, M, Metric, QualityMetric, Shape, Share, Stage
@@ -67,8 +69,9 @@ class RunSummary(Shape):
     seconds: NonNegativeFloat
     run_dir: str
     learner: str = "gan"
+    """Kind of learner; empty for a job of queries, which trains none."""
     classifier: str
-    """Name of the classifier, or of the kind of tasks, that accuracies were measured with."""
+    """Name of the classifier, or of the kind of tasks, that accuracies were measured with; empty for queries."""
     scores: list[QualityMetric] = Field(default_factory=list)
     """Every measurement, with its confidence interval where it has one."""
     silos: list[SiloSummary]
@@ -76,6 +79,8 @@ class RunSummary(Shape):
     warnings: list[str] = Field(default_factory=list)
     """What went otherwise than planned: budgets that ran out, an interruption."""
     model: ModelSummary | None = None
+    answers: tuple[Answer, ...] | None = None
+    """Answers of a job of queries; None for a job that trains a model."""
     written_by: Literal["experimenter", "aggregator"] = "experimenter"
     """Who writes it: an experimenter has all data and all ledgers on one machine, a deployed aggregator has neither."""
 
@@ -86,8 +91,8 @@ class RunSummary(Shape):
 
     @property
     def few_shot(self) -> bool:
-        """Whether the model learns tasks; else it draws images."""
-        return self.learner != "gan"
+        """Whether there is a model that learns tasks."""
+        return self.answers is None and self.learner != "gan"
 
     @property
     def final_accuracy(self) -> float | None:
@@ -133,8 +138,6 @@ def read_run(run_dir: Path) -> Run:
         raise RunError(f"found no folder {run_dir}; give the folder that a run printed at its end")
     if not (run_dir / "config.yaml").is_file() and not (run_dir / "summary.json").is_file():
         raise RunError(f"{run_dir} is not a run's folder; give the folder that a run printed at its end")
-    if (run_dir / "answers.json").is_file():
-        raise RunError(f"{run_dir} holds the answers to queries, and no model; read {run_dir / 'answers.json'}")
     if not (run_dir / "summary.json").is_file():
         raise RunError(f"{run_dir} has no summary.json, so its run has not finished; let it finish, or run it again")
     summary = read_summary(run_dir / "summary.json")

@@ -10,6 +10,7 @@ import pytest
 
 from siloseal.aggregator.coordinator import Coordinator
 from siloseal.aggregator.journal import Journal
+from siloseal.aggregator.training import Training
 from siloseal.federation.errors import CommitmentBroken, MessageError, RunError, SiloRefused
 from siloseal.federation.job.agreement import Agreement
 from siloseal.federation.job.beacon import commit
@@ -54,7 +55,8 @@ class Entering:
 def entered(silos: Entering, folder: Path) -> None:
     journal = Journal(folder / "journal.sqlite", silos.job.digest)
     try:
-        Coordinator(silos.job, Answering(silos.answer), journal, unheard, lambda *_: np.zeros(0)).run()
+        training = Training(silos.job, lambda *_: np.zeros(0), unheard)
+        Coordinator(silos.job, training, Answering(silos.answer), journal, unheard).run()
     finally:
         journal.close()
 

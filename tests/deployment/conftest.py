@@ -1,7 +1,7 @@
 """A consortium of three on one machine: provisioned, started as processes, disturbed by the tests."""
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_args
@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from siloseal.federation.config.loading import to_yaml
+from siloseal.federation.job.any_job import AnyJob
 from siloseal.federation.job.job import Job
 from siloseal.federation.sums.config import SumKind
 from siloseal.models.building import read_generator
@@ -38,15 +39,23 @@ def free_port() -> int:
 class Consortium:
     """Kits in a folder, and a party for each."""
 
-    def __init__(self, folder: Path, job: Job) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        job: AnyJob,
+        *,
+        data: Mapping[str, dict[str, Any]] | None = None,
+        policy: Mapping[str, Any] = POLICY,
+    ) -> None:
         self.folder, self.job, self.port = folder, job, free_port()
         self.kits = folder / "kits"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "job.yaml").write_text(to_yaml(job))
-        silos = [{"name": name, "data": {"kind": "digits", "limit": size}} for name, size in EXAMPLES.items()]
+        images = {name: {"kind": "digits", "limit": size} for name, size in EXAMPLES.items()}
+        silos = [{"name": name, "data": source} for name, source in (data or images).items()]
         consortium = {
             "name": "three", "aggregator": {"host": "localhost", "port": self.port, "listen": "127.0.0.1"},
-            "job": "job.yaml", "policy": POLICY, "silos": silos, "keys": "made_by_authority",
+            "job": "job.yaml", "policy": dict(policy), "silos": silos, "keys": "made_by_authority",
         }  # fmt: skip
         (folder / "consortium.yaml").write_text(yaml.safe_dump(consortium))
         provision(folder / "consortium.yaml", self.kits)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import yaml
@@ -15,6 +15,7 @@ from siloseal.federation.job.contributions import start_of
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.releases import Lengths, Run, release_of
+from siloseal.federation.privacy.guarantee import NO_GUARANTEE
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.transport.wire import consortium_pb2, masked_pb2, sums_pb2
@@ -25,6 +26,7 @@ from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.models.building import initial_model
 from siloseal.silo.config import SiloConfig
 from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.tables import read_table
 from siloseal.silo.messages import ReceivedRequest
 from siloseal.silo.participation import Participation, require_kept, take_part, unended
 from siloseal.silo.state import SiloState
@@ -161,7 +163,7 @@ class TestAJobWithinThePolicy:
     def test_without_privacy_has_no_guarantee_and_says_so(self, desk: Desk) -> None:
         part = desk.offered(desk.job(privacy={"kind": "none"}))
         assert part.epsilon is None
-        assert part.statement == "north: no guarantee; the job has no privacy"
+        assert part.statement == f"north: {NO_GUARANTEE}"
 
 
 class TestAFewShotJob:
@@ -188,6 +190,50 @@ class TestAFewShotJob:
         turned = {"kind": "omniglot", "folder": "/data/omniglot", "rotations": True}
         part = desk.offered(desk.job(**TASKS), policy=TASKS_ALLOWED, data=turned)
         assert part.refused.startswith("PolicyRefused: north cannot take part in the job small: data.rotations")
+
+
+class TestAJobOfQueries:
+    QUERIES: ClassVar[dict[str, Any]] = {
+        "name": "look", "data": {"kind": "at_silos"}, "silos": {"names": list(NAMES)},
+        "privacy": {"epsilon": 4, "delta": 1e-5}, "secure_sum": {"kind": "secagg"},
+        "queries": [{"kind": "histogram", "column": "label", "values": ["0", "1"]}],
+    }  # fmt: skip
+    ALLOWED: ClassVar[dict[str, Any]] = {"secure_sums": ["secagg"], "queries": ["histogram"]}
+
+    def test_is_agreed_to_by_a_silo_with_images(self, desk: Desk) -> None:
+        part = desk.offered(json.dumps(self.QUERIES), policy=self.ALLOWED)
+        assert part.refused == ""
+        assert part.statement.startswith("north: (0.00, 1e-05)-differential privacy for one record")
+        assert "count as public" not in part.statement, "how many records a silo has stays hidden"
+
+    def test_counts_with_what_training_has_spent(self, desk: Desk) -> None:
+        part = desk.offered(job := desk.job())
+        desk.train(part, job)
+        assert desk.offered(json.dumps(self.QUERIES), SECOND_RUN, policy=self.ALLOWED).refused.startswith(
+            "PolicyRefused: "
+        )
+        assert (
+            desk.offered(json.dumps(self.QUERIES), SECOND_RUN, policy={**self.ALLOWED, "largest_epsilon": 14}).refused
+            == ""
+        )
+
+    def test_needs_the_columns_that_it_asks_about(self, desk: Desk) -> None:
+        asked = {**self.QUERIES, "queries": [{**self.QUERIES["queries"][0], "column": "ward"}]}
+        assert desk.offered(json.dumps(asked), policy=self.ALLOWED).refused.startswith("DataError: ")
+
+    def test_whose_noise_cannot_be_drawn_is_refused_before_anything_is_charged(self, desk: Desk) -> None:
+        fine = {"kind": "mean", "column": "brightness", "low": 0, "high": 1, "steps": 2**16}
+        asked = {**self.QUERIES, "queries": [fine], "privacy": {"epsilon": 0.001, "delta": 1e-5}}
+        part = desk.offered(json.dumps(asked), policy={**self.ALLOWED, "queries": ["mean"]})
+        assert part.refused.startswith("ConfigError: ")
+        assert not (desk.folder() / "ledger.jsonl").exists()
+
+    def test_is_all_that_a_silo_with_a_table_takes_part_in(self, desk: Desk, tmp_path: Path) -> None:
+        (tmp_path / "records.csv").write_text("label\n0\n1\n")
+        desk.data = read_table(tmp_path / "records.csv")
+        own = {"data": {"kind": "csv", "file": str(tmp_path / "records.csv")}}
+        assert desk.offered(json.dumps(self.QUERIES), policy=self.ALLOWED, **own).refused == ""
+        assert desk.offered(desk.job(), SECOND_RUN, **own).refused.startswith("DataError: ")
 
 
 class TestARefusal:
@@ -265,7 +311,7 @@ class TestARefusal:
         def fail(*_: object, **__: object) -> None:
             raise RuntimeError("cannot allocate memory for 9 of my examples")
 
-        monkeypatch.setattr("siloseal.silo.participation.vector_lengths", fail)
+        monkeypatch.setattr("siloseal.silo.joining.vector_lengths", fail)
         part = desk.offered(job := desk.job())
         refusal = reply_of(part, request(job)).refusal
         assert refusal.message == part.refused == "RuntimeError; the reason is in the silo's own refusals.log"

@@ -15,13 +15,13 @@ from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.quorum import quorum_of
-from siloseal.federation.job.releases import Lengths
+from siloseal.federation.job.releases import NOTHING_TRAINED, Lengths
 from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.privacy.events import GaussianRelease
 from siloseal.federation.sums.config import SumKind
 from siloseal.silo.config import Policy
 from siloseal.silo.ledger import Budget, Ledger, open_ledger
-from siloseal.silo.policy import JOB_FILE, check_policy, check_query_policy, spent_in
+from siloseal.silo.policy import JOB_FILE, check_policy, spent_in
 from siloseal.silo.state import Checkpoint, SiloState
 
 FRESH = Budget(0.0, 0.0)
@@ -72,7 +72,7 @@ def test_a_job_at_every_limit_of_the_policy_is_allowed(job_of: Callable[..., Job
 
 def test_every_field_of_the_policy_is_asked_about_here() -> None:
     asked = {words.split("policy.")[1].split()[0] for _, _, words in EXCESSES}
-    assert asked | {"learners", "largest_model"} == set(Policy.model_fields)
+    assert asked | {"learners", "largest_model", "queries"} == set(Policy.model_fields)
 
 
 EXCESSES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
@@ -252,8 +252,15 @@ class TestQueries:
             }
         )
 
+    def check(self, policy: Policy, job: AnalyticsJob, spent: Budget) -> None:
+        check_policy(policy, job, silo="north", lengths=NOTHING_TRAINED, spent=spent)
+
+    def test_are_allowed_by_no_policy_that_does_not_name_them(self) -> None:
+        with pytest.raises(PolicyRefused, match=r"policy\.queries"):
+            self.check(policy_of(), self.job(), FRESH)
+
     def test_that_ask_for_no_more_than_is_allowed_pass(self) -> None:
-        check_query_policy(policy_of(), self.job(), silo="north", spent=FRESH)
+        self.check(policy_of(queries=["mean", "histogram"]), self.job(), FRESH)
 
     @pytest.mark.parametrize(
         ("changes", "sections", "spent"),
@@ -265,13 +272,15 @@ class TestQueries:
             ({"privacy": ["silo_level"]}, {}, FRESH),
             ({}, {"secure_sum": {"kind": "secagg"}}, FRESH),
             ({"fewest_silos": 4}, {}, FRESH),
+            ({"queries": ["mean"]}, {}, FRESH),
+            ({"queries": []}, {}, FRESH),
         ],
     )
     def test_that_ask_for_more_are_refused(
         self, changes: dict[str, Any], sections: dict[str, Any], spent: Budget
     ) -> None:
         with pytest.raises(PolicyRefused):
-            check_query_policy(policy_of(**changes), self.job(**sections), silo="north", spent=spent)
+            self.check(policy_of(**{"queries": ["histogram"], **changes}), self.job(**sections), spent)
 
     def test_that_were_answered_count_in_what_is_spent(self, tmp_path: Path) -> None:
         job = self.job(secure_sum={"kind": "secagg"})

@@ -8,11 +8,13 @@ from siloseal.experiments.comparison.rows import Measured
 from siloseal.experiments.report.averages import a_silo, at, choices, numbers, totals
 from siloseal.experiments.report.chapters.draft import Album
 from siloseal.experiments.report.chapters.words import BYTES, missing, text_of
+from siloseal.federation.job.phases import Phase
 from siloseal.report import charts, wording
-from siloseal.report.cost_charts import PHASES
 from siloseal.report.document import Figure
 from siloseal.report.intervals import Mean, bands, mean
 from siloseal.runs.metrics import phase_title
+
+PHASES = ("enrolment", *Phase)
 
 Pick = Callable[[Sequence[Measured]], list[float]]
 """Function that picks one number of each cell."""

@@ -8,7 +8,7 @@ import pytest
 
 from siloseal.federation.job.job import Job
 from siloseal.federation.randomness import SecureRandomness
-from siloseal.federation.run_events.aggregator import BudgetSpent, ReplayEnded, RequestReplayed
+from siloseal.federation.run_events.aggregator import BudgetSpent, ReplayEnded, RequestMissed, RequestReplayed
 from siloseal.federation.run_events.stream import EventStream, PublishedBefore, unheard
 from siloseal.runs.aggregator_report import RESTARTED, AggregatorRecorder
 from siloseal.runs.metrics import NoteMetric
@@ -72,6 +72,19 @@ def test_a_silo_that_never_reported_counts_with_its_whole_budget(small_job: Call
     recorder.hear(PublishedBefore(BudgetSpent("north", 1.5)))
     recorder.hear(BudgetSpent("east", 2.0))
     assert [recorder._epsilon(name) for name in job.silos.names] == [1.5, 2.0, 10.0]
+
+
+def test_a_silo_that_was_silent_when_asked_to_train_counts_with_its_whole_budget_until_it_reports_again(
+    small_job: Callable[..., Job], tmp_path: Path
+) -> None:
+    """It may have trained, and paid, though its reply came too late."""
+    recorder = AggregatorRecorder(small_job(schedule=SHORT), tmp_path)
+    for silo in ("north", "east", "south"):
+        recorder.hear(BudgetSpent(silo, 2.0))
+    recorder.hear(RequestMissed("train", ("north", "east")))
+    recorder.hear(RequestMissed("sum", ("south",)))
+    recorder.hear(BudgetSpent("east", 3.0))
+    assert [recorder._epsilon(silo) for silo in ("north", "east", "south")] == [10.0, 3.0, 2.0]
 
 
 @pytest.mark.parametrize("replays", [0, 1, 2])

@@ -15,7 +15,11 @@ from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.run_events.stream import unheard
 from siloseal.federation.transport.engine import LocalEngine
 from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.report.run_report import write_report
 from siloseal.runs.analytics import answer_queries, read_tables, run_analytics
+from siloseal.runs.closing import check_ledgers
+from siloseal.runs.metrics import ProtectionMetric, TrafficMetric
+from siloseal.runs.summary import read_run
 
 ROOT = Path(__file__).parents[3]
 NAMES = ["north", "east", "south", "west"]
@@ -121,8 +125,37 @@ def test_a_run_whose_answers_were_lost_makes_them_again_and_releases_nothing(
 
 def test_a_folder_of_another_job_is_left_alone(look: AnalyticsJob, tmp_path: Path) -> None:
     run_analytics(look, tmp_path / "run")
-    with pytest.raises(RunError, match="another job"):
+    with pytest.raises(RunError):
         run_analytics(look.model_copy(update={"name": "other"}), tmp_path / "run")
+
+
+def test_a_run_has_the_files_of_every_run_and_a_report_with_its_answers(look: AnalyticsJob, tmp_path: Path) -> None:
+    found, folder = run_analytics(look, tmp_path / "run")
+    run = read_run(folder)
+    assert run.summary.answers == found.answers
+    assert (run.summary.epsilon, run.summary.delta) == (found.epsilon, found.delta)
+    assert {silo.examples for silo in run.summary.silos} == {150}
+    assert all(upload.hidden_from_aggregator for upload in run.of(ProtectionMetric))
+    stages = [f"{number}. {query.title}" for number, query in enumerate(look.queries, start=1)]
+    assert list(dict.fromkeys(metric.stage for metric in run.of(TrafficMetric))) == ["enrolment", *stages]
+    assert write_report(folder).read_text().count("95 % interval") >= len(stages)
+    check_ledgers(folder)
+
+
+def test_two_queries_of_one_title_are_told_apart(look: AnalyticsJob, tmp_path: Path) -> None:
+    job = look.model_copy(update={"queries": look.queries[:1] * 2})
+    _, folder = run_analytics(job, tmp_path / "run")
+    stages = {metric.stage for metric in read_run(folder).of(TrafficMetric)}
+    assert stages == {"enrolment", "1. histogram of sex", "2. histogram of sex"}
+
+
+def test_a_job_of_the_same_name_has_the_next_folder_and_the_same_job_finds_its_own(
+    look: AnalyticsJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, second = (look.model_copy(update={"queries": (query,)}) for query in look.queries[:2])
+    folders = [run_analytics(job, None)[1].name for job in (first, second, first, second)]
+    assert folders == ["look", "look-2", "look", "look-2"]
 
 
 class SilentEngine(LocalEngine):
@@ -145,7 +178,7 @@ def test_silos_may_fall_silent_down_to_the_quorum(
     monkeypatch.setattr(SilentEngine, "silent", tuple(NAMES[:silent]))
     if enough:
         outcome = answer_queries(job, read_tables(job), tmp_path, seeded, unheard)
-        assert len(outcome.answers) == 1
+        assert len(outcome.result.answers) == 1
         assert any("stayed silent" in note for note in outcome.notes)
     else:
         with pytest.raises(QuorumLost):

@@ -10,11 +10,11 @@ import pytest
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import ConfigError, DataError
 from siloseal.federation.job.contributions import COARSEST
-from siloseal.federation.job.guarantee import Guarantee
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.privacy import TaskLevel
 from siloseal.federation.job.weighting import weighted_domain
 from siloseal.federation.privacy.events import SampledGaussianSteps
+from siloseal.federation.privacy.guarantee import Guarantee
 from siloseal.models.building import read_few_shot_model
 from siloseal.models.meta.building import build_few_shot_model
 from siloseal.runs.closing import check_ledgers

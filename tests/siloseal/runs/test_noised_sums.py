@@ -74,7 +74,7 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> Ended:
 def run(job: Job, folder: Path) -> np.ndarray:
     parts = deal(job, load(Digits())[0])
     with open_silos(job, parts, folder, lambda _: SecureRandomness(), lambda *_: None) as silos:
-        return federate(job, silos, folder, unheard, workers=1).model
+        return federate(job, silos, folder, unheard, workers=1).result.model
 
 
 def ledger(job: Job, folder: Path, silo: str) -> Ledger:

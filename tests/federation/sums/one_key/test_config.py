@@ -23,7 +23,7 @@ from siloseal.federation.sums.one_key.one_key_sum import PaillierSum, StockCkksS
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import RealDomain
 from siloseal.models.building import initial_model, load_model
-from siloseal.report.guarantees import protection
+from siloseal.report.guarantees import protection, training_releases
 from siloseal.runs.result import RunResult
 from siloseal.runs.simulation import deal, federate, open_silos
 from siloseal.silo.data.loading import load
@@ -116,7 +116,7 @@ def test_a_report_says_whether_the_aggregator_can_read_uploads(
     job = small_job(secure_sum={"kind": kind}, schedule=SHORT)
     model = initial_model(job, (1, 8, 8), 10)
     finished = RunResult(load_model(job, (1, 8, 8), 10, model), model.size, (1, 8, 8), 10, [], [])
-    (upload,) = protection(job, finished)
+    (upload,) = protection(training_releases(job, finished), private=True)
     assert upload.hidden_from_aggregator == (kind == "paillier")
     assert upload.note.startswith(words)
 

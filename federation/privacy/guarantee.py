@@ -1,0 +1,32 @@
+"""What a guarantee says beside its numbers, and the one sentence that states it. It imports no accountant."""
+
+from dataclasses import dataclass
+
+from siloseal.federation.privacy.epsilon import epsilon_text, weakness
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What a person needs to know beside epsilon and delta."""
+
+    unit: str
+    """What may be there or not without anyone being able to tell."""
+    noise: str
+    """Kind of noise, who adds it, and who is trusted to."""
+    relation: str = "add/remove"
+    """What neighbouring data sets differ in."""
+    public: str = "the number of examples and the set of classes"
+    """Facts that are not hidden; empty if there are none."""
+    over: str = "all phases"
+    """Releases that the guarantee covers together."""
+
+    def statement(self, epsilon: float, delta: float, *, accounting: str = "Renyi accounting") -> str:
+        """The guarantee in one line that a person can quote."""
+        public = f"; {self.public} count as public" if self.public else ""
+        return (
+            f"({epsilon_text(epsilon)}, {delta:g})-differential privacy{weakness(epsilon)} for {self.unit} "
+            f"({self.relation}) over {self.over}; {self.noise}; {accounting}{public}."
+        )
+
+
+NO_GUARANTEE = "no guarantee; privacy was switched off in the job."

@@ -1,0 +1,27 @@
+"""A deployed silo's own data, as its silo.yaml says."""
+
+from pathlib import Path
+
+from siloseal.federation.analytics.config import CsvTables
+from siloseal.silo.config import SiloConfig
+from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.loading import load
+from siloseal.silo.data.paths import expand
+from siloseal.silo.data.tables import Table, read_table
+
+Records = LabelledImages | Table
+"""Images, which training and queries can use, or a table of records for queries."""
+
+
+def load_own(config: SiloConfig) -> Records:
+    """The records that the silo holds: its training images, or its table."""
+    if isinstance(config.data, CsvTables):
+        return read_own_table(config.data, config.name)
+    images, _ = load(config.data)
+    return images
+
+
+def read_own_table(source: CsvTables, silo: str) -> Table:
+    """The table of one silo: the file, or NAME.csv in the folder."""
+    path = expand(source.file or Path()) if source.folder is None else expand(source.folder) / f"{silo}.csv"
+    return read_table(path, source.delimiter)

@@ -1,0 +1,85 @@
+"""From what happened in a run of queries to what its folder says: the same files as those of training."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from siloseal.aggregator.coordinator import Outcome
+from siloseal.federation.analytics.answers import Answers
+from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.analytics.releases import counted_queries
+from siloseal.report.guarantees import protection, query_parameters
+from siloseal.report.notes import QUERY_NOTES
+from siloseal.runs.closing import Known, privacy_of, write_closing
+from siloseal.runs.metrics import TimingMetric, TrafficMetric
+from siloseal.runs.summary import RunSummary, SiloSummary
+from siloseal.silo.ledger import Ledger
+
+
+def sum_up_queries(
+    job: AnalyticsJob,
+    run_dir: Path,
+    outcome: Outcome[Answers],
+    ledgers: Mapping[str, Ledger],
+    *,
+    records: Mapping[str, int],
+    traffic: Sequence[TrafficMetric],
+    timings: Sequence[TimingMetric],
+    seconds: float,
+) -> RunSummary:
+    """Write the closing metrics of a run whose tables and ledgers are here, and return the summary."""
+    known = Known(
+        scores={},
+        timings=timings,
+        privacy=privacy_of(ledgers),
+        silos=[_silo(ledger, records[name]) for name, ledger in ledgers.items()],
+        parameters=query_parameters(job, ledgers),
+        warnings=outcome.notes,
+        notes=list(QUERY_NOTES),
+        seconds=seconds,
+        written_by="experimenter",
+    )
+    return close_queries(job, run_dir, outcome.result, traffic, known)
+
+
+def close_queries(
+    job: AnalyticsJob,
+    run_dir: Path,
+    found: Answers,
+    traffic: Sequence[TrafficMetric],
+    known: Known,
+    *,
+    mode: int = 0o644,
+) -> RunSummary:
+    """Write the closing metrics of a run that has answered queries, and return its summary."""
+    write_closing(run_dir, known, traffic, protection(counted_queries(job), private=True), mode=mode)
+    return RunSummary(
+        name=job.name,
+        accuracy={},
+        best_silo_accuracy=None,
+        real_data_accuracy=None,
+        epsilon=found.epsilon,
+        delta=found.delta,
+        bytes=sum(entry.sent_bytes + entry.received_bytes for entry in traffic),
+        seconds=known.seconds,
+        run_dir=str(run_dir),
+        learner="",
+        classifier="",
+        silos=known.silos,
+        parameters=known.parameters,
+        warnings=known.warnings,
+        answers=found.answers,
+        written_by=known.written_by,
+    )
+
+
+def _silo(ledger: Ledger, records: int) -> SiloSummary:
+    return SiloSummary(
+        name=ledger.silo,
+        examples=records,
+        labels=None,
+        epsilon=ledger.epsilon,
+        budget=ledger.budget.epsilon,
+        accuracy_alone=None,
+        accuracy_trained=None,
+        statement=ledger.statement(),
+    )

@@ -1,0 +1,26 @@
+"""The one sentence that states a guarantee."""
+
+import pytest
+
+from siloseal.federation.privacy.guarantee import Guarantee
+
+RECORD = Guarantee("one record", "noise of the silos", public="", over="all queries")
+
+
+def test_a_statement_says_epsilon_delta_unit_relation_noise_and_accounting() -> None:
+    stated = Guarantee("one example", "Gaussian noise").statement(1.234, 1e-5)
+    for part in ("(1.24, 1e-05)", "one example", "(add/remove)", "all phases", "Gaussian noise", "Renyi", "public"):
+        assert part in stated
+
+
+def test_what_is_public_is_left_out_where_nothing_is() -> None:
+    assert "public" not in RECORD.statement(1.0, 1e-5)
+
+
+@pytest.mark.parametrize(("epsilon", "weak"), [(1.0, False), (20.0, False), (20.5, True)])
+def test_an_epsilon_that_protects_nobody_is_called_so(epsilon: float, weak: bool) -> None:
+    assert ("no meaningful guarantee" in RECORD.statement(epsilon, 1e-5)) == weak
+
+
+def test_another_accounting_is_named() -> None:
+    assert "pairs of numbers" in RECORD.statement(1.0, 1e-5, accounting="pairs of numbers")
