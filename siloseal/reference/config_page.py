@@ -114,7 +114,8 @@ class _Page:
         """Where the kinds are described that another section has too."""
         for heading in dict.fromkeys(self._described[name] for name in names):
             here = [models[name]["properties"]["kind"]["const"] for name in names if self._described[name] == heading]
-            yield f"{'Kind' if len(here) == 1 else 'Kinds'} {', '.join(f'`{kind}`' for kind in here)}: see [{heading}](#{anchor(heading)})."
+            kinds = ", ".join(f"`{kind}`" for kind in here)
+            yield f"{'Kind' if len(here) == 1 else 'Kinds'} {kinds}: see [{heading}](#{anchor(heading)})."
 
 
 def _path(owner: str, key: str) -> str:
