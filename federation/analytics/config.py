@@ -63,12 +63,6 @@ class RecordLevel(Section):
 
     epsilon: float = Field(gt=0, le=1000, description="the most that all queries together may cost")
     delta: float = Field(gt=0, lt=0.1, description="the probability that epsilon does not hold; below 1 / records")
-    reserve_releases: int = Field(
-        default=0,
-        ge=0,
-        le=100,
-        description="further releases that the budget has room for, paid with noise; an interruption costs none",
-    )
     person: OnePerson | None = Field(default=None, description="protect persons, if not given single records")
 
     @property

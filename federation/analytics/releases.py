@@ -99,10 +99,7 @@ def shared_noise(job: AnalyticsJob) -> SharedNoise:
         return SharedNoise(job.mechanism.kind, multiplier, job.honest, job.privacy.records)
 
     def events(multiplier: float) -> list[Event]:
-        """The events of all planned releases, and the costliest repeated as many times as the job reserves."""
-        planned = [event for _, event in planned_costs(job, noise(multiplier))]
-        costliest = max(set(planned), key=lambda event: epsilon_of([event], job.privacy.delta))
-        return planned + [costliest] * job.privacy.reserve_releases
+        return [event for _, event in planned_costs(job, noise(multiplier))]
 
     least = smallest_noise(events, epsilon=job.privacy.epsilon, delta=job.privacy.delta)
     return noise(math.ceil(least * 1e6) / 1e6)  # two machines whose logarithms differ in the last bit still agree
