@@ -98,7 +98,7 @@ def _require_budget(job: AnalyticsJob, ledger: Ledger) -> None:
     epsilon = epsilon_of([*(charge.event for charge in ledger.charges), *left], job.privacy.delta)
     if not epsilon <= job.privacy.epsilon:
         raise BudgetExceeded(
-            f"{ledger.silo} has spent epsilon {ledger.epsilon:.3f} of {job.privacy.epsilon:g}, more than the queries so "
-            f"far cost, and what is left of them would make {epsilon:.3f}; restore its ledger from a backup, or begin "
+            f"{ledger.silo} has spent epsilon {ledger.epsilon:.3f} of {job.privacy.epsilon:g}, more than its queries "
+            f"so far cost, and what is left of them would make {epsilon:.3f}; restore its ledger from a backup, or begin "
             "another run, if the silos agree to spend as much once more"
         )
