@@ -43,7 +43,12 @@ _MODELS = {
 
 
 def protection(job: Job, finished: RunResult) -> list[ProtectionMetric]:
-    """What each phase uploads, and who sees it."""
+    """What each phase of a finished run uploaded, and who saw it."""
+    return uploads(job, _lengths(job, finished))
+
+
+def uploads(job: Job, lengths: Lengths) -> list[ProtectionMetric]:
+    """What each phase of a job uploads, and who sees it."""
     return [
         ProtectionMetric(
             stage=release.phase,
@@ -52,7 +57,7 @@ def protection(job: Job, finished: RunResult) -> list[ProtectionMetric]:
             hidden_from_aggregator=release.scheme.exposure.hides_contributions,
             note=_note(job, release.scheme.exposure),
         )
-        for release, _ in counted(job, _lengths(job, finished))
+        for release, _ in counted(job, lengths)
     ]
 
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from siloseal.report import charts, costs, sections, wording
-from siloseal.report.document import Alert, Document, Headline
+from siloseal.report.document import Document, Headline
 from siloseal.report.page import write_page
 from siloseal.report.score_table import headline
-from siloseal.report.sentences import guide
+from siloseal.report.sentences import guide, upload_alerts
 from siloseal.runs.metrics import ProtectionMetric
 from siloseal.runs.summary import Run, RunSummary, read_run
 
@@ -37,19 +37,10 @@ def run_report(run: Run) -> Document:
         run.summary.name,
         chapters,
         headlines=headlines(run.summary),
-        alerts=alerts(run),
+        alerts=upload_alerts(run.of(ProtectionMetric)),
         guide=guide(run.summary),
         footer=f"SiloSeal · {run.summary.run_dir}",
     )
-
-
-def alerts(run: Run) -> tuple[Alert, ...]:
-    """A warning where the aggregator could read what a single silo sent."""
-    open_uploads = [upload.what for upload in run.of(ProtectionMetric) if not upload.hidden_from_aggregator]
-    if not open_uploads:
-        return ()
-    text = f"the aggregator could read single silos' uploads ({'; '.join(open_uploads)})."
-    return (Alert("Not hidden:", text, "uploads"),)
 
 
 def headlines(summary: RunSummary) -> tuple[Headline, ...]:
