@@ -1,6 +1,6 @@
 """docs/sums.md: who learns what under each secure sum, printed from the schemes.
 
-`make docs` writes it anew.
+`make docs` writes the page.
 """
 
 from collections.abc import Sequence

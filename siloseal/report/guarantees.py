@@ -25,7 +25,7 @@ Parts = Mapping[str, LabelledImages]
 
 
 def baseline_warnings(job: Job) -> list[str]:
-    """What the sums that are here to be compared with do not protect from."""
+    """Warnings about the job's sums that are baselines: what the aggregator learns, and what they assume."""
     sums = [job.secure_sum, *([job.schedule.tuning_sum] if isinstance(job.schedule, TwoPhase) else [])]
     exposures = {config.kind: config.build().exposure for config in sums}
     return [
@@ -74,7 +74,7 @@ def _uploaded(release: Release) -> str:
 
 
 def _note(job: Job, exposure: Exposure) -> str:
-    """What the aggregator learns; and what protects uploads without noise that no sum hides, which the job knows."""
+    """What the aggregator learns; and what protects an upload that neither its sum nor a mechanism protects."""
     learns = f"the aggregator learns {exposure.aggregator_learns}"
     assumes = f"; assumes {exposure.assumes}" if exposure.assumes else ""
     if exposure.hides_contributions:
@@ -116,7 +116,7 @@ def parameters(job: Job, parts: Parts, ledgers: Ledgers, finished: RunResult) ->
 
 
 def _accountant(ledgers: list[Ledger]) -> str:
-    """What the ledgers enforce, and what a tighter and slower count makes of the largest of them."""
+    """The accountant that the ledgers enforce, and the largest epsilon by a tighter and slower count."""
     words = "Renyi (dp-accounting), one composition over all phases"
     if not ledgers:
         return words

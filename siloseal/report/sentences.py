@@ -99,7 +99,7 @@ def upload_alerts(uploads: Sequence[ProtectionMetric]) -> tuple[Alert, ...]:
 
 
 def uploads_line(uploads: Sequence[ProtectionMetric]) -> str:
-    """The same in one line, also where nothing could be read."""
+    """One line about what the aggregator could read of single silos' uploads, also where that is nothing."""
     if not uploads:
         return "Uploads: none recorded."
     hidden = "Hidden: the aggregator could read no single silo's upload."
