@@ -36,7 +36,7 @@ build/protoc/installed: Makefile
 	build/protoc/bin/python -m pip install --quiet grpcio-tools==1.76.0
 	touch $@
 
-# The pages of docs/ that are generated: every setting and every command. A test notices when they are not current.
+# The pages of docs/ that are generated: every setting, every command, every sum. A test notices when they are not current.
 docs: $(VENV)/installed
 	$(BIN)/python -m siloseal.reference docs
 

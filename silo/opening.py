@@ -99,6 +99,6 @@ def _require_budget(job: AnalyticsJob, ledger: Ledger) -> None:
     if not epsilon <= job.privacy.epsilon:
         raise BudgetExceeded(
             f"{ledger.silo} has spent epsilon {ledger.epsilon:.3f} of {job.privacy.epsilon:g}, more than its queries "
-            f"so far cost, and what is left of them would make {epsilon:.3f}; restore its ledger from a backup, or begin "
-            "another run, if the silos agree to spend as much once more"
+            f"so far cost, and what is left of them would make {epsilon:.3f}; restore its ledger from a backup, or "
+            "begin another run, if the silos agree to spend as much once more"
         )

@@ -51,7 +51,7 @@ def _is_comparison(path: Path) -> bool:
 
 
 def plan(job: Job) -> "Plan":
-    """Compute what the job would do and cost: steps, epsilon, bytes, memory, time. It spends no privacy."""
+    """Compute what the job would do and cost, and what the aggregator would learn. It spends no privacy."""
     from siloseal.runs.plan import make_plan
     from siloseal.runs.run import WORKERS
     from siloseal.runs.scoring import require_tasks

@@ -1,7 +1,8 @@
 """A silo that plays with the aggregator: everything that either of them knows both know, and it says what it likes.
 
-It is the last on the roster. Of four silos with a threshold of three, one may be malicious: 2t - n - 1. It has a real
-side, whose memory it reads and rewrites, and signs with its own identity key whatever it says instead.
+It is the last on the roster. Of four silos with a threshold of three, one may be malicious (`may_pool` in
+`federation.sums.threshold`). It has a real side, whose memory it reads and rewrites, and signs with its own identity
+key whatever it says instead.
 """
 
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Exposure: what a secure sum tells whom, and what a silent silo does to it, as one value on each scheme.
+"""Exposure: who learns what from a secure sum, and what a silent silo does to it, as one value on each scheme.
 
 This is the one place that says so. Documents, reports, config descriptions and error messages print these words, and
 the checks of a job ask these numbers. In the words, n is the number of silos that a sum asks, t its threshold.

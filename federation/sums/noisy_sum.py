@@ -22,7 +22,7 @@ class NoisySum:
     mechanism: Mechanism
     inner: SecureSum
     at_aggregator: Randomness = field(default_factory=SecureRandomness, compare=False, repr=False)
-    """Randomness of the aggregator's noise. Whoever may repeat a sum after a crash keeps the total that it gave."""
+    """Randomness of the aggregator's noise. A caller that may repeat a sum after a crash must keep its noised total."""
 
     @property
     def name(self) -> str:

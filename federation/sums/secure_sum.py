@@ -18,7 +18,7 @@ from siloseal.federation.sums.session import Domain, Session, Vector
 
 @dataclass(frozen=True)
 class Sum:
-    """The only thing a session lets anyone learn."""
+    """The result of a session: the total, and whose contributions are in it."""
 
     total: Vector
     contributors: tuple[str, ...]

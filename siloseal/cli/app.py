@@ -88,7 +88,7 @@ def run(config: Config, out: Out = None, as_json: Json = False, quiet: Quiet = F
 
 @app.command()
 def plan(config: Config, as_json: Json = False) -> None:
-    """Show what a job would do and cost, before anything runs: steps, epsilon, bytes, memory, time."""
+    """Show, before anything runs, what a job would do and cost, and what the aggregator would learn in each phase."""
     from siloseal import _api
 
     job = _api.load_job(config)  # before torch is imported: a mistake in the file is said at once
@@ -127,6 +127,7 @@ def _run(job: "Job", out: Path | None, as_json: bool, quiet: bool, *, as_process
     from siloseal.cli.console import Console
     from siloseal.runs.demo import run_demo
     from siloseal.runs.run import run_job
+    from siloseal.runs.summary import read_run
 
     try:
         with Console(quiet=quiet, json=as_json) as console:
@@ -134,7 +135,7 @@ def _run(job: "Job", out: Path | None, as_json: bool, quiet: bool, *, as_process
     except KeyboardInterrupt:
         print("\ninterrupted; the same command continues where it stopped", file=sys.stderr, flush=True)
         os._exit(130)  # at once: silos still at work in threads lose what their next checkpoint would have kept
-    console.final(summary)
+    console.final(read_run(Path(summary.run_dir)))
 
 
 def main() -> NoReturn:

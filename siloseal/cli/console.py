@@ -47,7 +47,7 @@ from siloseal.federation.run_events.experimenter import (
 from siloseal.federation.run_events.silo import DialDelayed, JobAccepted, RequestAnswered, TrainingProgressed
 from siloseal.federation.run_events.stream import PartySaid, RunEvent
 from siloseal.runs.metrics import phase_title
-from siloseal.runs.summary import RunSummary
+from siloseal.runs.summary import Run
 
 
 class Console:
@@ -171,14 +171,15 @@ class Console:
             if advice:
                 self._err.print(Text(f"  hint: {advice}", style="dim"), soft_wrap=True)
 
-    def final(self, summary: RunSummary) -> None:
-        """Show the result: one JSON document, or tables."""
+    def final(self, run: Run) -> None:
+        """Show the result: its summary as one JSON document, or tables."""
         self._bars.stop()
+        summary = run.summary
         if self._json:
             self._out.file.write(summary.model_dump_json(indent=2) + "\n")
             self._out.file.flush()
         elif not self._quiet:
-            print_result(self._out, summary)
+            print_result(self._out, run)
         for warning in () if self._quiet else summary.warnings:
             self._err.print(Text(f"note: {warning}", style="yellow"), soft_wrap=True)
 

@@ -8,23 +8,26 @@ from rich.console import Console as Terminal
 
 from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.phases import Phase
+from siloseal.federation.job.quorum import sum_config
 from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.report import wording
 from siloseal.report.document import Table
 from siloseal.report.guarantees import baseline_warnings
 from siloseal.report.terminal import print_table
-from siloseal.runs.metrics import phase_title
+from siloseal.runs.metrics import Shape, phase_title
 from siloseal.runs.plan import Plan, SiloCost
 
 
 def print_plan(job: Job, plan: Plan, *, as_json: bool) -> None:
     """Print the plan to standard output."""
     if as_json:
-        print(json.dumps(dataclasses.asdict(plan), indent=2))
+        print(json.dumps(dataclasses.asdict(plan), indent=2, default=Shape.model_dump))
         return
     terminal = Terminal(highlight=False)
     print_table(terminal, _silos(job, plan))
     print_table(terminal, _phases(plan))
+    print_table(terminal, _uploads(job, plan))
     privacy = job.privacy
     unit = "" if isinstance(privacy, NoPrivacy) else f" at delta {privacy.delta:g}, for {_protected(job)}"
     largest = max((cost.epsilon["total"] for cost in plan.silos if cost.epsilon), default=None)
@@ -72,6 +75,14 @@ def _phases(plan: Plan) -> Table:
         rows.append((phase_title(phase), f"{steps:,}", *traffic, wording.duration(plan.seconds.get(phase, 0.0))))
     columns = ("phase", "steps a silo", "sent by a silo", "received by a silo", "time")
     return Table("what each phase takes", columns, tuple(rows), numbers=(1, 2, 3, 4))
+
+
+def _uploads(job: Job, plan: Plan) -> Table:
+    rows = [
+        (phase_title(upload.stage), upload.what, sum_config(job, Phase(upload.stage)).kind, upload.note)
+        for upload in plan.uploads
+    ]
+    return Table("what each phase uploads", ("phase", "upload", "secure sum", "which means"), tuple(rows))
 
 
 def _short(phase: str) -> str:

@@ -1,4 +1,4 @@
-"""The result of a run in the terminal: accuracies, silos, the guarantee, and where the report is."""
+"""The result of a run in the terminal: accuracies, silos, the guarantee, open uploads, and where the report is."""
 
 from rich.console import Console as Terminal
 from rich.text import Text
@@ -6,19 +6,21 @@ from rich.text import Text
 from siloseal.report import wording
 from siloseal.report.document import Table
 from siloseal.report.score_table import TITLE, score_table
+from siloseal.report.sentences import uploads_line
 from siloseal.report.silo_table import silo_table
 from siloseal.report.terminal import print_table
-from siloseal.runs.metrics import stage_title
-from siloseal.runs.summary import RunSummary
+from siloseal.runs.metrics import ProtectionMetric, stage_title
+from siloseal.runs.summary import Run, RunSummary
 
 MOST_ROUNDS = 12  # rows of the table of a few-shot run; the report has all
 
 
-def print_result(terminal: Terminal, summary: RunSummary) -> None:
-    """Print two tables, and two lines below them."""
+def print_result(terminal: Terminal, run: Run) -> None:
+    """Print two tables, and three lines below them."""
+    summary = run.summary
     print_table(terminal, task_table(summary) if summary.few_shot else stage_table(summary))
     print_table(terminal, silo_table(summary, accuracies=not summary.few_shot))
-    terminal.print(footer(summary), soft_wrap=True)  # a path that is cut in two can be opened by nobody
+    terminal.print(footer(run), soft_wrap=True)  # a path that is cut in two can be opened by nobody
 
 
 def stage_table(summary: RunSummary) -> Table:
@@ -38,13 +40,12 @@ def task_table(summary: RunSummary) -> Table:
     return score_table(summary, title=title, most_rounds=MOST_ROUNDS)
 
 
-def footer(summary: RunSummary) -> Text:
-    """The guarantee, the cost, and where the report is."""
+def footer(run: Run) -> Text:
+    """The guarantee, the cost, what the aggregator could read, and where the report is."""
+    summary = run.summary
     guarantee = f"epsilon {wording.epsilon(summary.epsilon)}"
     if summary.epsilon is not None:
         unit = summary.parameters.get("unit of privacy", "one example")
         guarantee += f", delta {wording.delta(summary.delta)} for {unit}"
-    return Text(
-        f"{guarantee} · {wording.size(summary.bytes)} · {wording.duration(summary.seconds)}\n"
-        f"report: {summary.run_dir}/report.html"
-    )
+    cost = f"{guarantee} · {wording.size(summary.bytes)} · {wording.duration(summary.seconds)}"
+    return Text("\n".join((cost, uploads_line(run.of(ProtectionMetric)), f"report: {summary.run_dir}/report.html")))

@@ -2,7 +2,7 @@
 
 It draws with matplotlib, and not as hand-written SVG, because the published figures are PNG files beside a Markdown
 report, with logarithmic axes, panels, hatches and error bars; writing SVG by hand would mean a plotting library of our
-own and a second one for the PNG. What hand-written SVG does better is bought otherwise: a picture is an SVG with real
+own and a second one for the PNG. What hand-written SVG does better is kept: a picture is an SVG with real
 text inside the page, small ones are drawn for the width of a phone, and only commands that draw import this module.
 
 Series differ in colour (the palette of Okabe and Ito 2008, which colour-blind people tell apart), marker and dash.
@@ -97,7 +97,7 @@ def curve(axes: Axes, points: Sequence[tuple[float, Mean]], shown: Look, label: 
 
 
 def level(axes: Axes, mean: Mean, shown: Look, label: str) -> None:
-    """Draw a mean that does not depend on what runs to the right, with the band of its confidence interval."""
+    """Draw a mean that is the same all along the horizontal axis, with the band of its confidence interval."""
     axes.axhline(mean.value, label=label, color=shown.colour, linestyle=shown.dash)
     axes.axhspan(mean.low, mean.high, color=shown.colour, alpha=0.16, linewidth=0)
 
@@ -208,7 +208,8 @@ def figure(picture: Picture, name: str, *, message: str, caption: str) -> Figure
     picture.set_layout_engine("none")  # it is laid out once, the same way for every file
     svg = io.BytesIO()
     picture.savefig(svg, format="svg", metadata={"Date": None, "Title": message})
-    return Figure(name, message, caption, svg.getvalue(), inches)
+    of_images = any(axes.images for axes in picture.axes)
+    return Figure(name, message, caption, svg.getvalue(), inches, of_images=of_images)
 
 
 def keep(picture: Picture, drawn: Figure, folder: Path, *, dpi: int) -> Figure:

@@ -51,6 +51,8 @@ class Figure:
     """Width at which the text of the chart has its intended size."""
     png: Path | None = None
     """The same picture on the disk, where it is kept beside the report; its SVG lies beside it."""
+    of_images: bool = False
+    """Whether the chart shows images, whose light and dark a page must keep in every colour scheme."""
 
 
 @dataclass(frozen=True, slots=True)

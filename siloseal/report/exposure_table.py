@@ -1,6 +1,6 @@
 """docs/sums.md: who learns what under each secure sum, printed from the schemes.
 
-`make docs` writes it anew.
+`make docs` writes the page.
 """
 
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from siloseal.federation.sums.exposure import Exposure, NoisedBy
 
 INTRODUCTION = """# Who learns what
 
-This page is written by `make docs` from the schemes themselves (`exposure` in
-`federation/sums/`), which reports and error messages print too.
+`make docs` writes this page from the schemes themselves (`exposure` in `federation/sums/`). Plans, reports and error
+messages print the same words. [protocols.md](protocols.md) says why they hold.
 
 A job names a sum by `secure_sum.kind`, and by `schedule.tuning_sum.kind` for phase 2. Everyone learns who takes part,
 and what the aggregator passes on of the result. n is the number of silos that a sum asks. t is its threshold,
-`threshold` in the job: above half of them, and two thirds and one if not given. A baseline is here to be compared with.
-Under every sum a silo that cheats can falsify the total.
+`threshold` in the job: above half of n, and more than two thirds if it is not given. A *baseline* is a sum to compare
+with, which protects less. Under every sum a silo that cheats can falsify the total.
 """
 COLLUSION = """
 ## If silos help the aggregator
@@ -33,7 +33,7 @@ SILENCE = """
 NOISE = """
 ## If noise is added
 
-What the aggregator learns where a mechanism (`mechanism.kind`) noises the sum, by who adds the noise. It is each silo
+What the aggregator learns if a mechanism (`mechanism.kind`) noises the sum depends on who adds the noise: each silo
 under `gaussian_local`; the silos together, a part each, under `ddg`, `skellam`, `binomial` and `pbm`; and the
 aggregator under `gaussian_central`.
 """

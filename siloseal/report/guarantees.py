@@ -31,7 +31,7 @@ CountedReleases = Sequence[tuple[Release, int]]
 
 
 def baseline_warnings(job: Job) -> list[str]:
-    """What the sums that are here to be compared with do not protect from."""
+    """Warnings about the job's sums that are baselines: what the aggregator learns, and what they assume."""
     sums = [job.secure_sum, *([job.schedule.tuning_sum] if isinstance(job.schedule, TwoPhase) else [])]
     exposures = {config.kind: config.build().exposure for config in sums}
     return [
@@ -77,7 +77,7 @@ def _uploaded(release: Release) -> str:
 
 
 def _note(exposure: Exposure, *, private: bool) -> str:
-    """What the aggregator learns; and what protects uploads without noise that no sum hides."""
+    """What the aggregator learns; and what protects an upload that neither its sum nor a mechanism protects."""
     learns = f"the aggregator learns {exposure.aggregator_learns}"
     assumes = f"; assumes {exposure.assumes}" if exposure.assumes else ""
     if exposure.hides_contributions:

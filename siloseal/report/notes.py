@@ -95,7 +95,7 @@ def _of_images(scores: Scores, measure: str) -> list[str]:
 
 
 def _of_tasks(scores: Scores, measure: str) -> list[str]:
-    """Differences of accuracies, each with the widest that chance in drawing tasks would make likely."""
+    """Differences of accuracies, and whether each is within the margins of the two."""
     compared = [
         ("Training and averaging", (Phase.PHASE_1, None), (Phase.WARM_START, None)),
         ("Tuning", ("final", None), (Phase.PHASE_1, None)),

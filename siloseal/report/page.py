@@ -153,7 +153,7 @@ def heading(title: str) -> str:
 def figure_html(shown: Figure) -> str:
     """A chart. Its message is in the picture; the alternative text says it to those who cannot see that."""
     width = f"width:{PIXELS * shown.inches:.0f}px;min-width:{LEAST_PIXELS * shown.inches:.0f}px"
-    kind = "picture wide" if shown.inches > PHONE else "picture"
+    kind = "picture" + (" wide" if shown.inches > PHONE else "") + (" of-images" if shown.of_images else "")
     names = [shown.png.name, shown.png.with_suffix(".svg").name] if shown.png else []
     files = f" Files: {', '.join(f'<code>{escape(name)}</code>' for name in names)}." if names else ""
     return (

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from siloseal.report import charts, costs, sections, wording
-from siloseal.report.document import Alert, Chapter, Document, Headline
+from siloseal.report.document import Chapter, Document, Headline
 from siloseal.report.page import write_page
 from siloseal.report.score_table import headline
-from siloseal.report.sentences import guide
+from siloseal.report.sentences import guide, upload_alerts
 from siloseal.runs.metrics import ProtectionMetric
 from siloseal.runs.summary import Run, RunSummary, read_run
 
@@ -36,7 +36,7 @@ def run_report(run: Run) -> Document:
         run.summary.name,
         chapters,
         headlines=headlines(run.summary),
-        alerts=alerts(run),
+        alerts=upload_alerts(run.of(ProtectionMetric)),
         guide=guide(run.summary),
         footer=f"SiloSeal · {run.summary.run_dir}",
     )
@@ -47,15 +47,6 @@ def _found(run: Run) -> tuple[Chapter, ...]:
     if run.summary.answers is not None:
         return (sections.answers(run),)
     return (sections.quality(run),) if run.summary.few_shot else (sections.samples(run), sections.quality(run))
-
-
-def alerts(run: Run) -> tuple[Alert, ...]:
-    """A warning where the aggregator could read what a single silo sent."""
-    open_uploads = [upload.what for upload in run.of(ProtectionMetric) if not upload.hidden_from_aggregator]
-    if not open_uploads:
-        return ()
-    text = f"the aggregator could read single silos' uploads ({'; '.join(open_uploads)})."
-    return (Alert("Not hidden:", text, "uploads"),)
 
 
 def headlines(summary: RunSummary) -> tuple[Headline, ...]:

@@ -1,10 +1,13 @@
 """What the report says in sentences: how to read it, and what holds for every run."""
 
 import math
+from collections.abc import Sequence
 
 from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON
 from siloseal.report import wording
+from siloseal.report.document import Alert
 from siloseal.report.score_table import chance, headline, ways_and_shots
+from siloseal.runs.metrics import ProtectionMetric
 from siloseal.runs.summary import RunSummary
 
 _ONE_SEED = "One run with one seed: nothing here says how much another seed would differ."
@@ -95,6 +98,21 @@ def privacy_sentence(summary: RunSummary) -> str:
         f"was released: its presence changes the odds of any outcome at most {factor:,.{2 if factor < 10 else 0}f}-fold"
         f" (delta {wording.delta(summary.delta)} aside), so smaller is safer, and about 1 counts as strong."
     )
+
+
+def upload_alerts(uploads: Sequence[ProtectionMetric]) -> tuple[Alert, ...]:
+    """A warning where the aggregator could read what a single silo sent."""
+    shown = "; ".join(upload.what for upload in uploads if not upload.hidden_from_aggregator)
+    text = f"the aggregator could read single silos' uploads ({shown})."
+    return (Alert("Not hidden:", text, "uploads"),) if shown else ()
+
+
+def uploads_line(uploads: Sequence[ProtectionMetric]) -> str:
+    """One line about what the aggregator could read of single silos' uploads, also where that is nothing."""
+    if not uploads:
+        return "Uploads: none recorded."
+    hidden = "Hidden: the aggregator could read no single silo's upload."
+    return next((f"{alert.title} {alert.text}" for alert in upload_alerts(uploads)), hidden)
 
 
 def lost_to_a_silo(summary: RunSummary) -> str | None:

@@ -8,7 +8,7 @@ from siloseal.runs.summary import RunSummary, SiloSummary
 
 
 def silo_table(summary: RunSummary, *, accuracies: bool = True) -> Table:
-    """The silos of a run; without `accuracies` where another table beside it has them, or nobody measured them."""
+    """The silos of a run; `accuracies` is False where another table has them, or nobody measured them."""
     if summary.at_aggregator:  # which knows nothing of the silos' data
         spent = tuple((silo.name, _spent(silo)) for silo in summary.silos)
         return Table("", ("Silo", "Epsilon, at most"), spent, numbers=(1,))

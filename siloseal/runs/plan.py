@@ -1,4 +1,4 @@
-"""What a job will do and cost, before anything runs: steps, epsilon, bytes, memory, time."""
+"""What a job will do, cost and upload, before anything runs: steps, epsilon, bytes, memory, time, who learns what."""
 
 import time
 from collections import Counter, defaultdict
@@ -25,6 +25,8 @@ from siloseal.federation.sums.secure_sum import SecureSum
 from siloseal.federation.sums.session import RealDomain
 from siloseal.models.building import Model, build_learner, feature_map, initial_model, load_generator, vector_lengths
 from siloseal.models.kernel_mean import fit_generator
+from siloseal.report.guarantees import protection
+from siloseal.runs.metrics import ProtectionMetric
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.units import count_units, units_of
 from siloseal.silo.public_start import public_sum
@@ -62,6 +64,8 @@ class Plan:
     memory_bytes: int
     seconds: dict[str, float]
     """Seconds by phase, estimated from a few measured steps on this machine."""
+    uploads: list[ProtectionMetric]
+    """What each phase uploads, by which sum, and what the aggregator learns; the run records the same."""
 
 
 def make_plan(job: Job, parts: dict[str, LabelledImages], *, workers: int) -> Plan:
@@ -73,15 +77,16 @@ def make_plan(job: Job, parts: dict[str, LabelledImages], *, workers: int) -> Pl
         features = feature_map(job, job.warm_start, first.image_shape, first.classes)
         public_sum(job.warm_start, features, own=job.data)
     lengths = vector_lengths(job, first.image_shape, first.classes)
-    uploads, downloads, in_sums = _traffic(job, lengths)
+    sent, received, in_sums = _traffic(job, lengths)
     return Plan(
         silos=silos,
         tightest_epsilon=_tightest(job, silos),
         parameters=model.size,
-        upload_bytes=uploads,
-        download_bytes=downloads,
+        upload_bytes=sent,
+        download_bytes=received,
         memory_bytes=_memory(parts, model.size),
         seconds=_seconds(job, parts, silos, model, in_sums, workers),
+        uploads=protection(counted(job, lengths), private=not isinstance(job.privacy, NoPrivacy)),
     )
 
 

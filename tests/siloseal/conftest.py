@@ -16,7 +16,7 @@ from siloseal.runs.metrics import (
     TimingMetric,
     TrafficMetric,
 )
-from siloseal.runs.summary import RunSummary, SiloSummary, sample_path, write_metrics, write_summary
+from siloseal.runs.summary import Run, RunSummary, SiloSummary, sample_path, write_metrics, write_summary
 
 NAMES = ("north", "east", "south", "west")
 ALONE = (0.412, 0.463, 0.447, 0.389)
@@ -96,3 +96,9 @@ def make_run(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def summary(tmp_path: Path) -> RunSummary:
     return summary_of(tmp_path / "run", NAMES)
+
+
+@pytest.fixture
+def run(summary: RunSummary, tmp_path: Path) -> Run:
+    """A finished run that no folder holds."""
+    return Run(tmp_path / "run", summary, tuple(metrics_of(NAMES)), {})

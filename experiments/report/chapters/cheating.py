@@ -10,6 +10,8 @@ from siloseal.experiments.comparison.rows import Measured, Row
 from siloseal.experiments.report.averages import at, choices
 from siloseal.experiments.report.chapters.draft import Album, Draft, Part
 from siloseal.experiments.report.chapters.words import missing, text_of
+from siloseal.federation.sums.one_key.one_key_sum import PaillierSum
+from siloseal.federation.sums.threshold import may_pool
 from siloseal.report import charts
 from siloseal.report.document import Figure, Table
 
@@ -21,12 +23,13 @@ NOTES = (
     "Learnt: a silo's vector, or how it changed between two sessions, came out in the aggregator's hands. Refused: in "
     "every way that was tried silos refused, and nothing came out. Harmless: enough silos answered, and what came of "
     "it is not a silo's vector. Does not apply: there was nothing to send, or nothing to compute from.",
-    "Two sessions, one of them without the victim, are no lie that a sum could notice: their difference tells the "
-    "vector. Against that stand the silo's runtime, its policy, and the noise in what is summed, which are not here.",
+    "Two sessions, one of them without the victim, are no lie that a sum could notice: their difference is the "
+    "vector. What prevents it is not tried here: the silo's runtime, its policy, and the noise in what is summed.",
     "Together with a silo: everything that the silo knows the aggregator knows. The silo uploads a ciphertext with a "
     "large constant on its c1, a copy of the victim's upload, what cancels all uploads but the victim's, or "
-    "a constant; or it takes part with a malformed key; or it signs both of two lists. Under one key any silo reads "
-    "every upload, and needs no cheat. One silo is what a threshold of three of four allows for.",
+    "a constant; or it takes part with a malformed key; or it signs both of two lists. Under one key no cheat is "
+    f"needed: {PaillierSum.exposure.if_more_collude}. With a threshold of three of four silos, {may_pool(4, 3)} may "
+    "collude.",
     "Nothing here is about false sums: a silo that cheats can falsify the sum in every scheme.",
     "These are the cheats that were thought of. A matrix without a single learnt is no proof.",
 )

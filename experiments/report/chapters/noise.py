@@ -8,6 +8,8 @@ from siloseal.experiments.comparison.rows import Measured
 from siloseal.experiments.report.averages import accuracy, at, choices, headline, is_number, kind_of, numbers
 from siloseal.experiments.report.chapters.draft import Album, Draft, Part
 from siloseal.experiments.report.chapters.words import ACCURACY, doubts, missing, ranked, ranking, text_of
+from siloseal.federation.sums.exposure import NoisedBy
+from siloseal.federation.sums.secagg.secagg_sum import SecAggSum
 from siloseal.report import charts, wording
 from siloseal.report.document import Figure, Table
 from siloseal.report.intervals import Mean, averaged, bands, ends, mean
@@ -24,8 +26,9 @@ NOTES = (
     "Noise in the training steps goes with another job than noise on a sum, see the comparison's file: what differs "
     "between them is more than the noise.",
 )
+SEEN_BY_AGGREGATOR = SecAggSum().exposure.noised(NoisedBy.AGGREGATOR).aggregator_learns
 LOCAL = ("each silo, all that it needs", "nobody", "n times")
-CENTRAL = ("the aggregator", "the aggregator, with the exact sum", "once")
+CENTRAL = (NoisedBy.AGGREGATOR.value, f"the aggregator, with {SEEN_BY_AGGREGATOR}", "once")
 SPLIT = ("each silo a part, in integers, under a sum that hides parts", "h honest silos of those that stay")
 IN_TRAINING = ("each silo, in every training step", "nobody", "no noise on the sum itself")
 TRUST = {
@@ -34,6 +37,7 @@ TRUST = {
     "binomial": (*SPLIT, "more, by a looser theorem and composition"),
     "pbm": ("the coins that carry the values", SPLIT[1], "5.7 times that of a Gaussian, both against exchange"),
 }  # fmt: skip
+"""Who adds the noise, who is trusted, and how large the variance on a sum is, by `mechanism.kind`."""
 
 Curves = dict[str, list[tuple[float, Mean]]]
 """Points over epsilon, by kind of noise."""

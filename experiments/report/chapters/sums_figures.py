@@ -57,8 +57,8 @@ def phases(cells: Sequence[Measured], album: Album) -> Figure:
     )
     caption = (
         "Bytes that the mean silo sends and receives in a whole job: the share of each phase, and the total on a "
-        f"logarithmic scale. In the later rounds models travel by the job's `tuning_sum`, in clear unless it says "
-        f"otherwise. {bands(one for one in found.values() if one)}"
+        f"logarithmic scale. In the later rounds models travel by the job's `tuning_sum`, which is plain unless "
+        f"the job says otherwise. {bands(one for one in found.values() if one)}"
     )
     return album.keep(picture, "phases", message=message, caption=caption)
 

@@ -10,6 +10,7 @@ from siloseal.experiments.report.chapters.draft import Album, Draft, Part
 from siloseal.experiments.report.chapters.slides import REPORTED, slides
 from siloseal.experiments.report.chapters.traffic_figures import Counted, Formula, growth, quality
 from siloseal.experiments.report.chapters.words import BYTES, missing, text_of
+from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.report import wording
 from siloseal.report.document import Table
 from siloseal.report.intervals import mean
@@ -23,8 +24,9 @@ LEAD = (
 NOTES = (
     "Filled markers are bytes that runs counted. Dashed lines extend them by the formula of each scheme: what a round "
     "costs times the rounds, plus what is paid once.",
-    "The schemes do not protect alike: with one encrypted sum the aggregator reads every silo's model of the later "
-    "rounds, which differential privacy alone protects; and where every round is in clear, that of the first, too.",
+    "The schemes do not protect alike: in a round by the plain sum the aggregator learns "
+    f"{PlainSum.exposure.aggregator_learns}, which differential privacy alone protects. With one encrypted sum these "
+    "are all rounds but the first.",
     "The figures from the slides are quoted as they were reported. How they were counted is not known, so they were "
     "not reproduced, and only their ratios can be set beside ours.",
 )

@@ -5,8 +5,9 @@
    is the vector less all of these, so that no share has to travel as a vector.
 3. add: it sends the sum of its own share and of the shares that it was given.
 
-Any n - 1 shares of a vector are independent of it, so that whoever holds fewer than all learns the sum only. Nobody can
-stand in for a silo that falls silent: its share of everyone's vector is gone, and there is no sum.
+Why the lines of `exposure` hold: any n - 1 shares of a vector are independent of it, so whoever holds fewer than all of
+them needs the sum for anything. And a silo's share of every other vector exists nowhere else, so nobody can stand in
+for it.
 """
 
 from collections.abc import Mapping

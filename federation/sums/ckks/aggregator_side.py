@@ -1,7 +1,6 @@
 """The aggregator's part: it adds ciphertexts, and gets, by SecAgg, the key of their sum and no other.
 
-Whose key shares are in that key is SecAgg's one agreed list. Silos that fall silent before they upload are left out;
-those that fall silent after it stay in the sum.
+That key holds the key shares of the silos on the one list that all agreed on in SecAgg.
 """
 
 import numpy as np

@@ -3,11 +3,11 @@
 1. advertise, 2. share: as in SecAgg.
 3. upload: a silo draws its share of the key, encrypts its vector under it, and sends the ciphertext, and the share
    under SecAgg's masks.
-4. confirm, 5. reveal: as in SecAgg. The aggregator learns the sum of the key shares over the one list that the silos
-   agreed on. That key opens the sum of their ciphertexts.
+4. confirm, 5. reveal: as in SecAgg. The aggregator gets the sum of the key shares of the silos on the one list that
+   all agreed on. That key opens the sum of their ciphertexts.
 
-Nobody ever holds a key that opens more than the sum. No honest message depends on anybody's ciphertext, so that a silo
-that cheats, with the aggregator or without, learns nothing from what the others answer. It can falsify the sum.
+Why the lines of `exposure` hold: nobody ever holds a key that opens more than the sum. And no honest message depends on
+anybody's ciphertext, so that the others' answers are the same whatever a cheating silo uploads. It can falsify the sum.
 
 The masks cover one short polynomial instead of the vector, so that drop-outs cost the same however long the vector is.
 What key and error must be like for 128 bits is derived in security.py, all sizes in parameters.py.
@@ -41,7 +41,7 @@ class CkksSum:
 
     @property
     def exposure(self) -> Exposure:
-        """The exposure of SecAgg, whose masks hide the key shares: the key of the sum opens nothing else."""
+        """The exposure of SecAgg, whose masks hide the key shares."""
         return threshold_exposure(self.fewest)
 
     @property

@@ -1,7 +1,7 @@
 """The aggregator's part: it relays what the silos sign, adds ciphertexts one by one, and never holds a whole key.
 
-Silent silos: before the key is joined they are left out; after it, their shares of the key are missing, and at least t
-survivors reveal what recovers them. A silo whose partial decryption came is never recovered.
+The key shares of silos that fall silent after the key was joined are missing at the end, and t survivors or more reveal
+what recovers them. A silo whose partial decryption came is never recovered.
 """
 
 from collections.abc import Mapping

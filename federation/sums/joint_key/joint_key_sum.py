@@ -11,12 +11,11 @@ Only where silos went silent after 2, and at least t are left:
 6. confirm: it signs who is silent, having seen that t silos opened the same sum.
 7. recover: it reveals its shares of the missing seeds, once t silos have signed the same list.
 
-The aggregator adds ciphertexts and learns the sum. It never holds all shares of the key, and neither does any silo.
+The aggregator adds ciphertexts. It never holds all shares of the key, and neither does any silo.
 
-All of it assumes that silos follow the protocol. What a silo opens depends on the c1 halves that the others uploaded,
-and nothing shows that these are well formed: a silo that uploads c1 + Delta has the opening show Delta times the joint
-key, and reads, together with the aggregator, every upload (experiments/attacks has it). The key-additive sum in
-federation/sums/ckks has no such message.
+Why `exposure` assumes that silos follow the protocol: what a silo opens depends on the c1 halves that the others
+uploaded, and nothing shows that these are well formed. If a silo uploads c1 + Delta, the opening shows Delta times the
+joint key (experiments/attacks has it). The key-additive sum in federation/sums/ckks has no such message.
 """
 
 import math
@@ -45,7 +44,7 @@ class JointKeySum:
 
     @property
     def exposure(self) -> Exposure:
-        """The exposure of the other sums with a threshold, if silos follow the protocol."""
+        """The exposure of the other sums with a threshold, under one more assumption."""
         return replace(
             threshold_exposure(self.fewest),
             colluders="2t - n - 1, and n - 2 at most, if they follow the protocol",

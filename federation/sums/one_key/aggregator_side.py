@@ -1,6 +1,6 @@
-"""The aggregator's part of a sum under one key: it carries sealed keys, adds ciphertexts, and is told their sum.
+"""The aggregator's part of a sum under one key: it carries sealed keys, adds ciphertexts, and asks for their sum.
 
-It holds no key. Under stock CKKS it can compute the key from what it is told; see `one_key_sum`.
+It holds no key.
 """
 
 from collections.abc import Mapping

@@ -4,21 +4,18 @@
 2. draw_key: the leader, the first on the roster, draws a key pair and seals the secret key to every other silo.
 3. upload: every silo encrypts its vector; the aggregator, which holds no key, adds the ciphertexts.
 4. open: every silo gets the summed ciphertext, decrypts it, and signs a digest of what it found.
-5. tell: if they agree, one of them says what it found.
+5. tell: if they agree, the aggregator asks one of them for the sum.
 
-They are baselines, and hide less than the other sums. Every silo holds the whole key, so that one silo that works with
-the aggregator reads every upload. An aggregator that lies has every upload opened as if it were the sum, each by
-another silo: no silo can tell what it opens, nor what the others were given.
+They are baselines, and hide less than the other sums; `exposure` says how much less. Why: every silo holds the whole
+key, and no silo can tell what it opens, nor what the others were given.
 
-Stock CKKS does not even hide uploads from an aggregator that follows the protocol. A decryption is approximate: it
-carries the noise, which is linear in the key, and told as it is, without flooding, it gives the key away (Li and
-Micciancio 2021). From 8192 real entries on, one sum is enough: `experiments.attacks.key_recovery` does it in a fraction
-of a second. This is what stock CKKS does wherever decryptions are shared, so the baseline is left as it is. In
-SiloSeal's own CKKS the aggregator is given a key, that of the sum, which opens nothing else; Paillier decrypts exactly.
+Stock CKKS hides least. A decryption is approximate: it carries the noise, which is linear in the key. Shared as it is,
+without flooding, it gives the key away (Li and Micciancio 2021). From 8192 real entries on, one sum is enough:
+`experiments.attacks.key_recovery` does it in a fraction of a second. This is what stock CKKS does wherever decryptions
+are shared, so the baseline is left as it is. Paillier decrypts exactly.
 
-The leader must be there for the first two rounds; after these any silo may fall silent while the quorum is left, but
-for the one that tells. What was opened is compared to the last bit: under stock CKKS, whose decoding rounds, all silos
-must run the same build of TenSEAL.
+What was opened is compared to the last bit. Decoding rounds under stock CKKS, so all silos must run the same build of
+TenSEAL.
 """
 
 from abc import ABC, abstractmethod
@@ -57,8 +54,8 @@ _EXPOSURE = Exposure(
     silo_learns="the sum, before the aggregator",
     colluders="none: every silo holds the whole key",
     if_more_collude="one silo and the aggregator read every upload",
-    if_a_silo_is_silent="the first on the roster must stay until it has drawn the key, and the one that is asked to "
-    "tell the sum until it has; any other may fall silent while the job's silos.fewest are left",
+    if_a_silo_is_silent="the first on the roster must stay until it has drawn the key, and the one that is asked for "
+    "the sum until it has sent it; any other may fall silent while the job's silos.fewest are left",
     assumes="that the aggregator does not lie: one that does has every upload opened as if it were the sum, each by "
     "another silo, and no silo can tell",
     hides_contributions=True,
@@ -73,7 +70,7 @@ class OneKeySum(ABC):
     """The part that both sums under one key have in common. See the module's text."""
 
     exposure: ClassVar[Exposure]
-    """Exposure of the sum. The two differ in what they show, not in what colluding silos learn or a silent one does."""
+    """Exposure of the sum, which differs between the two in what the aggregator learns by itself."""
 
     sums_modulo: ClassVar[bool] = False
     """Always False: silos decrypt totals that are not reduced yet."""
@@ -111,7 +108,7 @@ class OneKeySum(ABC):
         return 2
 
     def statistical_distance(self, domain: Domain, silos: int) -> float:
-        """Always 0: what an opening tells beyond the sum is no accident."""
+        """Always 0: what an opening shows beyond the sum, it always shows."""
         return 0.0
 
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
@@ -135,7 +132,7 @@ class PaillierSum(OneKeySum):
     """Integers, which are exact, in lanes of Paillier plaintexts."""
 
     exposure: ClassVar[Exposure] = _EXPOSURE
-    """Exposure of Paillier: decryption gives the exact sum, without any noise that would show the key."""
+    """Exposure of Paillier, whose decryption is exact and carries no noise that would show the key."""
 
     key_bits: int = 2048
     largest: int | None = None
@@ -186,12 +183,12 @@ class StockCkksSum(OneKeySum):
 
     exposure: ClassVar[Exposure] = replace(
         _EXPOSURE,
-        aggregator_learns="every silo's vector: the sum that it is told carries noise, from which it computes the key",
+        aggregator_learns="every silo's vector: the decrypted sum carries noise, from which it computes the key",
         colluders="the aggregator needs nobody",
         if_more_collude="no more than the aggregator alone",
         hides_contributions=False,
     )
-    """Exposure of stock CKKS, shown for sums of 8,192 reals and more. See the module's text."""
+    """Exposure of stock CKKS. It was shown for sums of 8,192 reals and more; see the module's text."""
     name: ClassVar[str] = "ckks_one_key"
 
     def sizes(self, domain: Domain, silos: int) -> StockSizes:

@@ -1,7 +1,7 @@
 """One silo's part of a sum under one key, whatever the cipher.
 
-It cannot tell what it decrypts: the ciphertext of one silo, given to it as if it were the sum, is opened as one. Nor
-does it hear what the other silos were given, so that each may open another silo's.
+It cannot check what it decrypts, and does not hear what the other silos were given. That is why the scheme's `exposure`
+assumes that the aggregator does not lie.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class OneKeySilo(SiloRounds):
 
     @property
     def _steps(self) -> Mapping[int, Step]:
-        """Steps of the rounds. Only the leader draws a key, and one silo at most is asked to tell."""
+        """Steps of the rounds. Only the leader draws a key, and one silo at most is asked for the sum."""
         everyone: dict[int, Step] = {Round.UPLOAD: self._upload, Round.OPEN: self._open, Round.TELL: self._tell}
         if self._me.name == leader(self._session):
             return {Round.ADVERTISE: self._advertise, Round.DRAW_KEY: self._draw_key, **everyone}

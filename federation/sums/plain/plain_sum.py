@@ -1,7 +1,6 @@
 """The plain sum: every silo sends its vector in clear. The baseline that every other scheme must equal.
 
-One round: the aggregator asks, the silo answers with its vector, reals in single precision. It hides nothing; reports
-say so.
+One round: the aggregator asks, the silo answers with its vector, reals in single precision.
 """
 
 from collections.abc import Mapping
@@ -61,7 +60,7 @@ class PlainSum:
         return 0.0
 
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
-        """Describe the protection of the sum: there is none."""
+        """Return no rows: there is nothing that the protection of the sum could rest on."""
         return {}
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:

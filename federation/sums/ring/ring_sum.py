@@ -5,9 +5,9 @@
    own vector and seals it to the third, and so on, until the last seals it to the first.
 3. open: the first silo subtracts its random vector and sends the sum.
 
-A teaching baseline: two silos that stand around a third need only compare what one sent it with what the other got from
-it to have its vector, and the first silo alone can say that the sum is whatever it likes. Nobody may fall silent, and
-the silos work one after the other.
+The scheme is for teaching, and `exposure` says how little it withstands. Why: the difference between what a silo
+received from the one before it and what it passed to the next is its vector. The first silo alone opens the total, so
+nobody can check what it says. The silos work one after the other.
 """
 
 from collections.abc import Mapping
@@ -59,7 +59,7 @@ class RingSum:
         return 0.0
 
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
-        """Describe what a sum rests on: nothing but what its exposure says."""
+        """Return no rows: a sum rests on nothing but what its exposure says."""
         return {}
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:

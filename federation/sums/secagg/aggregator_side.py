@@ -1,8 +1,7 @@
 """The aggregator's part: it relays sealed shares, adds masked vectors, and removes the masks that are left.
 
-Silos that fall silent before they upload are left out, and the masks that others share with them are removed by their
-keys; those that fall silent after it stay in the sum, and their own masks are removed by their seeds. It asks for one
-of the two secrets of each silo, and would not get the other.
+The key of a silo that never uploaded removes the masks that others share with it. The seed of a silo that did upload
+removes that silo's own mask. The aggregator asks for one of the two secrets of each silo, and would not get the other.
 """
 
 from collections import defaultdict

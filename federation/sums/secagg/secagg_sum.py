@@ -7,9 +7,10 @@
 5. reveal: once t of its neighbours have signed the same, it reveals its share of the seed of each neighbour in the sum,
    and of the masking key of each that dropped out before.
 
-The aggregator removes what masks are left and learns the sum. Of one silo it gets one of the two secrets: the seed
-alone leaves the masks with others on the upload, the masking key alone leaves the silo's own, so that an upload that
-comes too late stays hidden. SecAgg+ is the same on another graph: neighbours on a random ring instead of everyone.
+The aggregator removes the masks that are left. Why it learns no more than `exposure` says: it gets one of the two
+secrets of each silo. The seed alone leaves the masks with others on the upload. The masking key alone leaves the silo's
+own mask, so that an upload that comes too late stays hidden. SecAgg+ is the same on another graph: neighbours on a
+random ring instead of everyone.
 """
 
 from collections.abc import Mapping

@@ -17,7 +17,9 @@ from siloseal.cli.app import main
 from siloseal.federation.config.loading import parse_config, to_yaml
 from siloseal.federation.job.job import Job
 from siloseal.federation.randomness import SeededRandomness
+from siloseal.runs.metrics import METRIC, ProtectionMetric
 from siloseal.runs.run import run_job
+from siloseal.runs.summary import read_run
 
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 3, "tuning_rounds": 1, "tuning_steps": 2}
 
@@ -88,7 +90,7 @@ def test_quiet_says_nothing(small_job: Callable[..., Job], tmp_path: Path) -> No
 def test_plan_tells_what_a_run_then_does(
     here: Callable[..., Ran], small_job: Callable[..., Job], tmp_path: Path
 ) -> None:
-    """The plan's epsilon and bytes are those of the run."""
+    """The plan's epsilon, bytes and uploads are those of the run."""
     (tmp_path / "job.yaml").write_text(to_yaml(small_job(schedule=SHORT, secure_sum={"kind": "ckks"})))
     planned = here("plan", tmp_path / "job.yaml", "--json")
     assert planned.returncode == 0, planned.stderr
@@ -97,6 +99,9 @@ def test_plan_tells_what_a_run_then_does(
     assert max(silo["epsilon"]["total"] for silo in plan["silos"]) == pytest.approx(summary["epsilon"], rel=1e-6)
     traffic = 3 * sum((*plan["upload_bytes"].values(), *plan["download_bytes"].values()))
     assert traffic == pytest.approx(summary["bytes"], rel=0.02)
+    assert [METRIC.validate_python(upload) for upload in plan["uploads"]] == read_run(tmp_path / "run").of(
+        ProtectionMetric
+    )
     assert plan["memory_bytes"] > 0
     assert all(seconds > 0 for seconds in plan["seconds"].values())
 

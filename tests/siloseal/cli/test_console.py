@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -21,42 +22,42 @@ from siloseal.federation.run_events.experimenter import (
 from siloseal.federation.run_events.silo import TrainingProgressed
 from siloseal.federation.run_events.stream import PartySaid, RunEvent
 from siloseal.report import wording
-from siloseal.runs.summary import RunSummary
+from siloseal.report.sentences import upload_alerts
+from siloseal.runs.metrics import ProtectionMetric
+from siloseal.runs.summary import Run, RunSummary
 
 
-def work(console: Console, summary: RunSummary) -> None:
+def work(console: Console, run: Run) -> None:
     with console:
         console.stage("phase_1", total=2)
         console.advance("phase_1", "north", 1, 2, note="loss 0.5")
         console.advance("phase_1", None, 2, 2)
         console.say("keeping [all] of it")
-        console.final(summary)
+        console.final(run)
 
 
-def test_json_leaves_one_document_on_standard_output(summary: RunSummary, capsys: pytest.CaptureFixture[str]) -> None:
-    work(Console(quiet=False, json=True), summary)
+def test_json_leaves_one_document_on_standard_output(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    work(Console(quiet=False, json=True), run)
     streams = capsys.readouterr()
-    assert RunSummary.model_validate(json.loads(streams.out)) == summary
+    assert RunSummary.model_validate(json.loads(streams.out)) == run.summary
     assert "Phase 1 ..." in streams.err
     assert "keeping [all] of it" in streams.err
 
 
-def test_quiet_says_nothing(summary: RunSummary, capsys: pytest.CaptureFixture[str]) -> None:
-    work(Console(quiet=True, json=False), summary)
+def test_quiet_says_nothing(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    work(Console(quiet=True, json=False), run)
     assert capsys.readouterr() == ("", "")
 
 
-def test_quiet_json_still_gives_the_result(summary: RunSummary, capsys: pytest.CaptureFixture[str]) -> None:
-    work(Console(quiet=True, json=True), summary)
+def test_quiet_json_still_gives_the_result(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    work(Console(quiet=True, json=True), run)
     streams = capsys.readouterr()
     assert json.loads(streams.out)["epsilon"] == 6.418
     assert streams.err == ""
 
 
-def test_the_table_holds_stages_silos_and_the_way_to_the_report(
-    summary: RunSummary, capsys: pytest.CaptureFixture[str]
-) -> None:
-    work(Console(quiet=False, json=False), summary)
+def test_the_table_holds_stages_silos_and_the_way_to_the_report(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    work(Console(quiet=False, json=False), run)
     out = capsys.readouterr().out
     for text in ("Phase 1 average", "0.643", "Final", "0.712", "Best silo alone", "0.463", "Real data", "0.968",
                  "north", "1,000", "0-4, 7", "6.42", "0.521", "delta 1e-5", "24 MB", "3 min 07 s",
@@ -64,8 +65,24 @@ def test_the_table_holds_stages_silos_and_the_way_to_the_report(
         assert text in out, text
 
 
-def test_privacy_off_is_said_in_the_table(summary: RunSummary, capsys: pytest.CaptureFixture[str]) -> None:
-    work(Console(quiet=False, json=False), summary.model_copy(update={"epsilon": None, "delta": None}))
+def test_the_table_says_what_the_aggregator_could_read(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    work(Console(quiet=False, json=False), run)
+    (alert,) = upload_alerts(run.of(ProtectionMetric))
+    assert "generator of each silo" in alert.text
+    assert f"{alert.title} {alert.text}\n" in capsys.readouterr().out
+
+
+def test_the_table_says_where_the_aggregator_could_read_nothing(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    hidden = tuple(upload for upload in run.of(ProtectionMetric) if upload.hidden_from_aggregator)
+    work(Console(quiet=False, json=False), replace(run, metrics=hidden))
+    out = capsys.readouterr().out
+    assert "\nHidden: " in out
+    assert "Not hidden" not in out
+
+
+def test_privacy_off_is_said_in_the_table(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    summary = run.summary.model_copy(update={"epsilon": None, "delta": None})
+    work(Console(quiet=False, json=False), replace(run, summary=summary))
     assert "epsilon no guarantee ·" in capsys.readouterr().out
 
 
@@ -154,7 +171,7 @@ def test_a_run_is_told_by_its_events(capsys: pytest.CaptureFixture[str]) -> None
         assert all(line.startswith(start) for line, start in zip(found, lines, strict=True)), (found, lines)
 
 
-def test_silos_may_report_from_many_threads(summary: RunSummary, capsys: pytest.CaptureFixture[str]) -> None:
+def test_silos_may_report_from_many_threads(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     with Console(quiet=False, json=True) as console:
         console.stage("phase_1", total=400)
 
@@ -163,6 +180,6 @@ def test_silos_may_report_from_many_threads(summary: RunSummary, capsys: pytest.
                 console.advance("phase_1", silo, step + 1, 100)
 
         with ThreadPoolExecutor() as threads:
-            list(threads.map(train, [silo.name for silo in summary.silos]))  # list: raises what a thread raised
-        console.final(summary)
-    assert json.loads(capsys.readouterr().out)["name"] == summary.name
+            list(threads.map(train, [silo.name for silo in run.summary.silos]))  # list: raises what a thread raised
+        console.final(run)
+    assert json.loads(capsys.readouterr().out)["name"] == run.summary.name

@@ -1,6 +1,7 @@
 """What a person reads in a terminal of 80 columns, or in a file that the output went to: all of it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -9,10 +10,15 @@ from siloseal.cli.plan_table import print_plan
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.planning import SiloPlan
 from siloseal.federation.transport.wire import consortium_pb2 as pb
+from siloseal.runs.metrics import ProtectionMetric
 from siloseal.runs.plan import Plan, SiloCost
 from siloseal.runs.status import print_status
-from siloseal.runs.summary import RunSummary
+from siloseal.runs.summary import Run
 
+UPLOADS = [
+    ProtectionMetric(stage="phase_2", what="tuned generator and size of each silo", scheme="plain",
+                     hidden_from_aggregator=False, note="not hidden: the aggregator learns every silo's vector"),
+]  # fmt: skip
 WIDTHS = pytest.mark.parametrize("columns", [None, "80", "40"])
 
 
@@ -26,14 +32,14 @@ def narrow(monkeypatch: pytest.MonkeyPatch, columns: str | None) -> None:
 
 @WIDTHS
 def test_the_result_of_a_run_is_whole(
-    summary: RunSummary,
+    run: Run,
     columns: str | None,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     narrow(monkeypatch, columns)
-    silos = [silo.model_copy(update={"name": f"university_hospital_{silo.name}"}) for silo in summary.silos]
-    Console(quiet=False, json=False).final(summary.model_copy(update={"silos": silos}))
+    silos = [silo.model_copy(update={"name": f"university_hospital_{silo.name}"}) for silo in run.summary.silos]
+    Console(quiet=False, json=False).final(replace(run, summary=run.summary.model_copy(update={"silos": silos})))
     out = capsys.readouterr().out
     assert "…" not in out
     for silo in silos:
@@ -52,10 +58,12 @@ def test_a_plan_is_whole(
     phases = {"warm_start": 1.01, "phase_1": 8.123, "phase_2": 3.4, "total": 9.98}
     cost = SiloCost("university_hospital_north", 160_000, 1053, SiloPlan(0.25, 1.234, {"phase_1": 30}), phases)
     sizes = {"phase_1": 12_345_678, "phase_2": 3_456_789}
-    print_plan(small_job(), Plan([cost], None, 28_064, sizes, sizes, 10**6, {"phase_1": 200.0}), as_json=False)
+    plan = Plan([cost], None, 28_064, sizes, sizes, 10**6, {"phase_1": 200.0}, UPLOADS)
+    print_plan(small_job(), plan, as_json=False)
     out = capsys.readouterr().out
     assert "…" not in out
-    for text in ("university_hospital_north", "160,000", "0.2500", "1.234", "8.13", "9.98", "12.3 MB", "3 min 20 s"):
+    for text in ("university_hospital_north", "160,000", "0.2500", "1.234", "8.13", "9.98", "12.3 MB", "3 min 20 s",
+                 "generator", "plain", "vector"):  # fmt: skip
         assert text in out, text
 
 

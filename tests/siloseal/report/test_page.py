@@ -1,12 +1,16 @@
 """The page of any document: escaped, self-contained, and whole on a phone."""
 
+import io
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
+from siloseal.report import charts
 from siloseal.report.document import (
     Alert,
     Cell,
@@ -128,3 +132,27 @@ def test_a_run_report_shows_all_of_every_table_in_a_window_of_any_width(
     pixels = browser.execute_script("return getComputedStyle(document.querySelector('.tiles img')).imageRendering")
     assert pixels == "pixelated"
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+def drawn(name: str, *, image: bool) -> Figure:
+    """A chart with nothing but a line, or an image, on its white ground."""
+    with charts.style():
+        picture, (axes,) = charts.panels(1)
+        axes.imshow([[0.0, 1.0]], cmap="gray") if image else axes.plot([0, 1], [0, 1])
+        return charts.figure(picture, name, message="A message", caption="A caption")
+
+
+@pytest.mark.parametrize(("scheme", "chart_is_light"), [("light", True), ("dark", False)])
+def test_charts_are_as_dark_as_the_page_and_images_stay_as_they_are(
+    tmp_path: Path, browser: Any, scheme: str, chart_is_light: bool
+) -> None:
+    figures = (drawn("line", image=False), drawn("image", image=True))
+    path = write_page(tmp_path / "report.html", Document("kind", "title", (Chapter("one", "One", "", figures),)))
+    scheme_wanted = {"name": "prefers-color-scheme", "value": scheme}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme_wanted]})
+    browser.get(path.as_uri())
+    brightness = [
+        np.median(Image.open(io.BytesIO(shown.screenshot_as_png)).convert("L"))
+        for shown in browser.find_elements("css selector", ".picture img")
+    ]
+    assert [value > 127 for value in brightness] == [chart_is_light, True]

@@ -17,7 +17,7 @@ from siloseal.report.run_report import write_report
 from siloseal.report.score_table import TITLE, chance, headline, score_table
 from siloseal.report.silo_table import silo_table
 from siloseal.runs.metrics import Metric, NoteMetric, PrivacyMetric, QualityMetric, TimingMetric
-from siloseal.runs.summary import RunSummary, SiloSummary, write_metrics, write_summary
+from siloseal.runs.summary import Run, RunSummary, SiloSummary, write_metrics, write_summary
 from tests.siloseal.report.test_run_report import EVIL, MakeRun, Reader, chart
 
 Show = Callable[[RunSummary], str]
@@ -75,7 +75,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     monkeypatch.setenv("COLUMNS", "200")
 
     def show(summary: RunSummary) -> str:
-        Console(quiet=False, json=False).final(summary)
+        Console(quiet=False, json=False).final(Run(Path(summary.run_dir), summary, (), {}))
         return " ".join(capsys.readouterr().out.split())
 
     return show

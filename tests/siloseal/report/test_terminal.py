@@ -11,7 +11,7 @@ from siloseal.report.terminal import print_table
 
 WIDE = Table(
     "A table with a long title that says much about what it is",
-    ("silo", "examples", "classes declared", "epsilon, last told", "sent by it", "received by it", "trouble"),
+    ("silo", "examples", "classes declared", "epsilon, last reported", "sent by it", "received by it", "trouble"),
     tuple(
         (f"hospital_of_{name}", "1,234,567", "0, 2, 4, 6, 8, 10", Cell("9.98 of 10"), "24.1 MB", "123 MB",
          f"{name} answered late and [red]twice[/red]") for name in ("north", "east")
@@ -55,7 +55,7 @@ def test_numbers_are_never_folded() -> None:
 def test_a_table_that_does_not_fit_becomes_a_list() -> None:
     lines = shown(WIDE, 40)
     assert "hospital_of_north" in lines
-    assert "  epsilon, last told: 9.98 of 10" in lines
+    assert "  epsilon, last reported: 9.98 of 10" in lines
     assert not any("│" in line for line in lines)
 
 
