@@ -10,21 +10,20 @@ it to have its vector, and the first silo alone can say that the sum is whatever
 the silos work one after the other.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.exposure import Exposure
-from siloseal.federation.sums.masked.words import require_integers
+from siloseal.federation.sums.masked.masked_sum import MaskedSum
 from siloseal.federation.sums.ring.sides import RingAggregator, RingSilo, require_ring
 from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide
-from siloseal.federation.sums.session import Domain, Session, Vector
+from siloseal.federation.sums.session import Session, Vector
 
 
 @dataclass(frozen=True)
-class RingSum:
+class RingSum(MaskedSum):
     """The secure-sum game. See the module's text."""
 
     name: ClassVar[str] = "ring"
@@ -38,29 +37,11 @@ class RingSum:
         may_collude=lambda silos: 1,
         shows_silos_the_exact_sum=True,
     )
-    sums_modulo: ClassVar[bool] = True
-
-    def admit(self, domain: Domain, silos: int) -> None:
-        """Require at least three silos, and a modulus that holds their sum."""
-        self.fewest(silos)
-        require_integers(domain, silos)
 
     def fewest(self, silos: int) -> int:
         """Number of all silos: each passes the total on."""
         require_ring(silos)
         return silos
-
-    def grid(self, domain: Domain) -> float:
-        """Always 0: integers are exact."""
-        return 0.0
-
-    def statistical_distance(self, domain: Domain, silos: int) -> float:
-        """Always 0: masks are uniform."""
-        return 0.0
-
-    def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
-        """Describe what a sum rests on: nothing but what its exposure says."""
-        return {}
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
         """Return the side of the silo with this identity."""
