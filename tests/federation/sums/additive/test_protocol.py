@@ -16,6 +16,7 @@ from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.additive.additive_sum import AdditiveSum
 from siloseal.federation.sums.additive.config import AdditiveSumConfig
 from siloseal.federation.sums.additive.sides import Round, shared_ring
+from siloseal.federation.sums.masked.silo_side import sealed_share_context
 from siloseal.federation.sums.sealing import ChannelKey
 from siloseal.federation.sums.session import IntegerDomain
 from siloseal.federation.transport.wire import masked_pb2, sums_pb2
@@ -51,7 +52,7 @@ class Parties(Recorded):
         """Return the seed, unsealed with the receiver's own key."""
         memory = decode(masked_pb2.MaskedSiloState, self.states[Round.SHARE][receiver])
         (advertised,) = (piece.data for piece in memory.advertised if piece.silo == sender)
-        context = self.session.bind("letter", sender.encode(), receiver.encode())
+        context = sealed_share_context(self.session, sender, receiver)
         sealed = self.sealed_seeds(sender)[receiver]
         return ChannelKey(memory.channel_key).unseal(
             decode(masked_pb2.Advertisement, advertised).keys[0], sealed, context

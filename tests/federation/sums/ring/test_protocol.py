@@ -19,6 +19,7 @@ from siloseal.federation.errors import (
 )
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.masked.silo_side import sealed_share_context
 from siloseal.federation.sums.masked.words import ring_for
 from siloseal.federation.sums.ring.config import RingSumConfig
 from siloseal.federation.sums.ring.ring_sum import RingSum
@@ -70,7 +71,7 @@ class Parties(Recorded):
         place = self.roster.index(silo)
         number, before = (place or len(self.roster)) + 1, self.roster[place - 1]
         memory = decode(masked_pb2.MaskedSiloState, self.states[0][silo])
-        context = self.session.bind("letter", before.encode(), silo.encode())
+        context = sealed_share_context(self.session, before, silo)
         packed = ChannelKey(memory.channel_key).unseal(self.public(before), self.turn(number).total, context)
         return self.ring.values(self.ring.unpack(packed))
 
@@ -153,7 +154,7 @@ class TestWhatTheAggregatorLearns:
     def test_a_sealed_total_opens_with_no_key_but_the_next_silos(self) -> None:
         parties = Parties()
         parties.run()
-        context = parties.session.bind("letter", b"north", b"south")
+        context = sealed_share_context(parties.session, "north", "south")
         own = {
             silo: ChannelKey(decode(masked_pb2.MaskedSiloState, parties.states[0][silo]).channel_key)
             for silo in parties.roster
