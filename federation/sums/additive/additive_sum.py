@@ -16,7 +16,7 @@ from typing import ClassVar
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.additive.sides import AdditiveAggregator, AdditiveSilo, shared_ring
-from siloseal.federation.sums.exposure import Exposure
+from siloseal.federation.sums.exposure import EVERYONE_MUST_STAY, Exposure
 from siloseal.federation.sums.masked.masked_sum import MaskedSum
 from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide
 from siloseal.federation.sums.session import Domain, Session, Vector
@@ -33,7 +33,7 @@ class AdditiveSum(MaskedSum):
         silo_learns="nothing",
         colluders="n - 2, lying or not",
         if_more_collude="they subtract their own vectors from the sum, which leaves the last silo's",
-        if_a_silo_is_silent="every silo must stay until its last message, or there is an error and no sum",
+        if_a_silo_is_silent=EVERYONE_MUST_STAY,
         hides_contributions=True,
         may_collude=lambda silos: max(silos - 2, 0),
     )
@@ -42,6 +42,10 @@ class AdditiveSum(MaskedSum):
         """Number of all silos: each holds a share of every vector."""
         require_two_silos(silos)
         return silos
+
+    def statistical_distance(self, domain: Domain, silos: int) -> float:
+        """Always 0: shares are uniform."""
+        return 0.0
 
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
         """Describe what a sum rests on."""

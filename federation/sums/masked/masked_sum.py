@@ -1,6 +1,6 @@
 """The part of a scheme that all masked sums share: they add integers exactly, in words of as few bits as suffice.
 
-What a scheme says itself is its rounds, who learns what, and how many silos must stay.
+What a scheme says itself is its rounds, who learns what, how many silos must stay, and how its masks may fail.
 """
 
 from abc import ABC, abstractmethod
@@ -21,6 +21,10 @@ class MaskedSum(ABC):
     def fewest(self, silos: int) -> int:
         """Return how many of these silos must stay; `DomainError` for too few to hide anything."""
 
+    @abstractmethod
+    def statistical_distance(self, domain: Domain, silos: int) -> float:
+        """Return the probability that what is left of the masks of a silo is not uniform."""
+
     def admit(self, domain: Domain, silos: int) -> None:
         """Require enough silos to hide one among them, and a modulus that holds their sum."""
         self.fewest(silos)
@@ -28,10 +32,6 @@ class MaskedSum(ABC):
 
     def grid(self, domain: Domain) -> float:
         """Always 0: integers are exact."""
-        return 0.0
-
-    def statistical_distance(self, domain: Domain, silos: int) -> float:
-        """Always 0 where every silo's masks or shares are uniform, whoever colludes."""
         return 0.0
 
     def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:

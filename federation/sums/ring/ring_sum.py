@@ -15,11 +15,11 @@ from typing import ClassVar
 
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
-from siloseal.federation.sums.exposure import Exposure
+from siloseal.federation.sums.exposure import EVERYONE_MUST_STAY, Exposure
 from siloseal.federation.sums.masked.masked_sum import MaskedSum
 from siloseal.federation.sums.ring.sides import RingAggregator, RingSilo, require_ring
 from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide
-from siloseal.federation.sums.session import Session, Vector
+from siloseal.federation.sums.session import Domain, Session, Vector
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class RingSum(MaskedSum):
         silo_learns="the first on the roster the sum, before the aggregator; the others nothing",
         colluders="one",
         if_more_collude="the two silos around a third learn its vector, and need no aggregator for it",
-        if_a_silo_is_silent="every silo must stay until its last message, or there is an error and no sum",
+        if_a_silo_is_silent=EVERYONE_MUST_STAY,
         hides_contributions=True,
         may_collude=lambda silos: 1,
         shows_silos_the_exact_sum=True,
@@ -42,6 +42,10 @@ class RingSum(MaskedSum):
         """Number of all silos: each passes the total on."""
         require_ring(silos)
         return silos
+
+    def statistical_distance(self, domain: Domain, silos: int) -> float:
+        """Always 0: masks are uniform."""
+        return 0.0
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
         """Return the side of the silo with this identity."""

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siloseal.federation.sums.masked.silo_side import sealed_share_context
+from siloseal.federation.sums.masked.words import WordRing, ring_for
 from siloseal.federation.sums.sealing import ChannelKey
 from siloseal.federation.sums.secure_sum import SecureSum
 from siloseal.federation.sums.session import IntegerDomain
@@ -28,6 +29,11 @@ class MaskedParties(Recorded):
         names = NAMES[:count]
         given = drawn_vectors(names, domain) if vectors is None else dict(zip(names, vectors, strict=True))
         super().__init__(self.SCHEME, given, domain, quorum=2)
+
+    @property
+    def ring(self) -> WordRing:
+        """The words that are summed."""
+        return ring_for(self.session.domain, len(self.roster))
 
     def public(self, silo: str) -> bytes:
         """The silo's key for what is sealed to it, as it advertised it."""

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from siloseal.federation.errors import DomainError, MessageError, SealBroken, WrongContributors
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.sums.masked.silo_side import sealed_share_context
-from siloseal.federation.sums.masked.words import WordRing, ring_for
 from siloseal.federation.sums.ring.ring_sum import RingSum
 from siloseal.federation.sums.rounds import pieces
 from siloseal.federation.sums.sealing import ChannelKey
@@ -27,10 +26,6 @@ class Parties(MaskedParties):
     """Silos in one session: a round to advertise, a turn each, and the first one's last turn."""
 
     SCHEME = RingSum()
-
-    @property
-    def ring(self) -> WordRing:
-        return ring_for(self.session.domain, len(self.roster))
 
     def turn(self, number: int) -> ring_pb2.RingTurn:
         (silo,) = self.asked[number]
