@@ -5,10 +5,9 @@ from typing import Annotated, ClassVar, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
+from siloseal.federation.analytics.counting import CountQuery
 from siloseal.federation.analytics.intervals import count_estimate
-from siloseal.federation.analytics.query import Answer, Column, Counts, Progress, Query
-from siloseal.federation.analytics.shared_noise import SharedNoise
-from siloseal.federation.privacy.mechanisms.counts import NoisyCounts
+from siloseal.federation.analytics.query import Answer, Column, Counts, Progress
 from siloseal.federation.privacy.mechanisms.integer_noise import Move
 
 OTHER = "(other)"
@@ -17,7 +16,7 @@ Value = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) i
 """YAML reads 1 as a number; columns hold texts."""
 
 
-class Histogram(Query):
+class Histogram(CountQuery):
     """Counts of named values, and of all others together, so that every record counts once."""
 
     numeric: ClassVar[bool] = False
@@ -40,9 +39,6 @@ class Histogram(Query):
     def move(self) -> Move:
         """One record is in one cell."""
         return Move(l2=1.0, l1=1.0, linf=1.0, coordinates=len(self.values) + 1)
-
-    def mechanism(self, noise: SharedNoise) -> NoisyCounts:
-        return noise.counts(self.move)
 
     def length(self, progress: Progress) -> int:
         return len(self.values) + 1
