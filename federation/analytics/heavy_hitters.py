@@ -35,6 +35,7 @@ class HeavyHitters(CountQuery):
     """The most frequent texts over an alphabet. All letters outside it count as one, which is shown as a box."""
 
     numeric: ClassVar[bool] = False
+    figure: ClassVar[str] = "frequent values"
     kind: Literal["heavy_hitters"] = Field(description="frequent short texts that nobody has listed")
     alphabet: str = Field(
         default="abcdefghijklmnopqrstuvwxyz0123456789 -",
@@ -58,10 +59,6 @@ class HeavyHitters(CountQuery):
                 f"at most {MOST_CELLS} are allowed: lower it, or take a smaller alphabet"
             )
         return self
-
-    @property
-    def title(self) -> str:
-        return f"frequent values of {self.column}"
 
     @property
     def releases(self) -> int:

@@ -20,6 +20,7 @@ class Histogram(CountQuery):
     """Counts of named values, and of all others together, so that every record counts once."""
 
     numeric: ClassVar[bool] = False
+    figure: ClassVar[str] = "histogram"
     kind: Literal["histogram"] = Field(description="how often each of these values occurs")
     values: tuple[Value, ...] = Field(
         min_length=1, max_length=10_000, description="the values to count; others are counted together"
@@ -30,10 +31,6 @@ class Histogram(CountQuery):
         if len(set(self.values)) != len(self.values):
             raise ValueError("values lists one twice, expected each once; remove the copy")
         return self
-
-    @property
-    def title(self) -> str:
-        return f"histogram of {self.column}"
 
     @property
     def move(self) -> Move:

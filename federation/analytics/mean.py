@@ -6,7 +6,7 @@ method and add, as a worst case, what rounding can do: half a step in each recor
 """
 
 import math
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -20,12 +20,9 @@ from siloseal.federation.privacy.mechanisms.integer_noise import Move
 class Mean(RangeQuery):
     """Mean, variance and number of records. All three are of the clipped numbers."""
 
+    figure: ClassVar[str] = "mean"
     kind: Literal["mean"] = Field(description="mean and variance of a number")
     steps: int = Field(default=1024, ge=16, le=65_536, description="grid steps in half the range; K in the text")
-
-    @property
-    def title(self) -> str:
-        return f"mean of {self.column}"
 
     @property
     def move(self) -> Move:

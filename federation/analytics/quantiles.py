@@ -5,7 +5,7 @@ not of all the leaves below it, so its noise grows with h and not with 2^h (Hay 
 """
 
 import math
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from siloseal.federation.privacy.mechanisms.integer_noise import Move
 class Quantiles(RangeQuery):
     """Where given shares of the records lie below."""
 
+    figure: ClassVar[str] = "quantiles"
     kind: Literal["quantiles"] = Field(description="medians, quartiles and others of a number")
     shares: tuple[float, ...] = Field(
         default=(0.25, 0.5, 0.75), min_length=1, max_length=100, description="0.5 is the median"
@@ -31,10 +32,6 @@ class Quantiles(RangeQuery):
         if not all(0 < share < 1 for share in self.shares):
             raise ValueError("shares must lie between 0 and 1; write 0.5 for the median")
         return self
-
-    @property
-    def title(self) -> str:
-        return f"quantiles of {self.column}"
 
     @property
     def move(self) -> Move:
