@@ -31,6 +31,7 @@ from siloseal.federation.sums.ckks.aggregator_side import CkksAggregator
 from siloseal.federation.sums.ckks.ckks_sum import CkksSum
 from siloseal.federation.sums.joint_key import statements
 from siloseal.federation.sums.joint_key.joint_key_sum import JointKeySum
+from siloseal.federation.sums.masked.silo_side import sealed_share_context
 from siloseal.federation.sums.masked.words import ring_for
 from siloseal.federation.sums.one_key.one_key_sum import OneKeySum
 from siloseal.federation.sums.plain.plain_sum import PlainSum
@@ -190,7 +191,7 @@ def _in_the_ring(attacked: AttackedSum, constant: int | None) -> list[Vector]:
         if constant is None:
             return saying(attacked, number, replies, known["sealed"])
         packed = ring.pack(ring.words(np.full(ring.length, constant)))
-        context = session.bind("letter", ACCOMPLICE.encode(), VICTIM.encode())
+        context = sealed_share_context(session, ACCOMPLICE, VICTIM)
         return saying(attacked, number, replies, ChannelKey(known["mine"]).seal(known["victim's"], packed, context))
 
     return [attacked.drive(unchecked(attacked.scheme.aggregator(session)), carry=carry).total]

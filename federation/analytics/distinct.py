@@ -30,6 +30,7 @@ class Distinct(Query):
     """The number of different values."""
 
     numeric: ClassVar[bool] = False
+    figure: ClassVar[str] = "distinct values"
     kind: Literal["distinct"] = Field(description="how many different values there are over all silos")
     cells: int = Field(
         default=16_384, ge=64, le=2**22, description="a power of two, about as many as values are expected"
@@ -40,10 +41,6 @@ class Distinct(Query):
         if self.cells & (self.cells - 1):
             raise ValueError(f"cells is {self.cells}; take a power of two, such as {1 << self.cells.bit_length()}")
         return self
-
-    @property
-    def title(self) -> str:
-        return f"distinct values of {self.column}"
 
     def mechanism(self, noise: SharedNoise) -> NoisyBits:
         return noise.bits()

@@ -12,10 +12,9 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from siloseal.federation.analytics.counting import CountQuery
 from siloseal.federation.analytics.intervals import count_estimate, rare_reach
-from siloseal.federation.analytics.query import Answer, Column, Counts, NoisyTotal, Progress, Query
-from siloseal.federation.analytics.shared_noise import SharedNoise
-from siloseal.federation.privacy.mechanisms.counts import NoisyCounts
+from siloseal.federation.analytics.query import Answer, Column, Counts, NoisyTotal, Progress
 from siloseal.federation.privacy.mechanisms.integer_noise import Move
 
 END = "\0"  # no text of a table holds it
@@ -32,10 +31,11 @@ class _Found:
     spread: float
 
 
-class HeavyHitters(Query):
+class HeavyHitters(CountQuery):
     """The most frequent texts over an alphabet. All letters outside it count as one, which is shown as a box."""
 
     numeric: ClassVar[bool] = False
+    figure: ClassVar[str] = "frequent values"
     kind: Literal["heavy_hitters"] = Field(description="frequent short texts that nobody has listed")
     alphabet: str = Field(
         default="abcdefghijklmnopqrstuvwxyz0123456789 -",
@@ -61,10 +61,6 @@ class HeavyHitters(Query):
         return self
 
     @property
-    def title(self) -> str:
-        return f"frequent values of {self.column}"
-
-    @property
     def releases(self) -> int:
         return self.letters
 
@@ -72,9 +68,6 @@ class HeavyHitters(Query):
     def move(self) -> Move:
         """One record votes for one prefix in each release; `coordinates` is the largest number of cells."""
         return Move(l2=1.0, l1=1.0, linf=1.0, coordinates=self.most * self._symbols)
-
-    def mechanism(self, noise: SharedNoise) -> NoisyCounts:
-        return noise.counts(self.move)
 
     def length(self, progress: Progress) -> int:
         return len(self._cells(self._living(progress)))

@@ -5,10 +5,9 @@ from typing import Annotated, ClassVar, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, model_validator
 
+from siloseal.federation.analytics.counting import CountQuery
 from siloseal.federation.analytics.intervals import count_estimate
-from siloseal.federation.analytics.query import Answer, Column, Counts, Progress, Query
-from siloseal.federation.analytics.shared_noise import SharedNoise
-from siloseal.federation.privacy.mechanisms.counts import NoisyCounts
+from siloseal.federation.analytics.query import Answer, Column, Counts, Progress
 from siloseal.federation.privacy.mechanisms.integer_noise import Move
 
 OTHER = "(other)"
@@ -17,10 +16,11 @@ Value = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) i
 """YAML reads 1 as a number; columns hold texts."""
 
 
-class Histogram(Query):
+class Histogram(CountQuery):
     """Counts of named values, and of all others together, so that every record counts once."""
 
     numeric: ClassVar[bool] = False
+    figure: ClassVar[str] = "histogram"
     kind: Literal["histogram"] = Field(description="how often each of these values occurs")
     values: tuple[Value, ...] = Field(
         min_length=1, max_length=10_000, description="the values to count; others are counted together"
@@ -33,16 +33,9 @@ class Histogram(Query):
         return self
 
     @property
-    def title(self) -> str:
-        return f"histogram of {self.column}"
-
-    @property
     def move(self) -> Move:
         """One record is in one cell."""
         return Move(l2=1.0, l1=1.0, linf=1.0, coordinates=len(self.values) + 1)
-
-    def mechanism(self, noise: SharedNoise) -> NoisyCounts:
-        return noise.counts(self.move)
 
     def length(self, progress: Progress) -> int:
         return len(self.values) + 1

@@ -6,48 +6,28 @@ method and add, as a worst case, what rounding can do: half a step in each recor
 """
 
 import math
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
+from siloseal.federation.analytics.counting import RangeQuery
 from siloseal.federation.analytics.intervals import RELIABLE, TWO_SIDED, count_estimate
-from siloseal.federation.analytics.query import Answer, Column, Counts, Estimate, NoisyTotal, Progress, Query
-from siloseal.federation.analytics.shared_noise import SharedNoise
-from siloseal.federation.privacy.mechanisms.counts import NoisyCounts
+from siloseal.federation.analytics.query import Answer, Column, Counts, Estimate, NoisyTotal, Progress
 from siloseal.federation.privacy.mechanisms.integer_noise import Move
 
 
-class Mean(Query):
+class Mean(RangeQuery):
     """Mean, variance and number of records. All three are of the clipped numbers."""
 
-    numeric: ClassVar[bool] = True
+    figure: ClassVar[str] = "mean"
     kind: Literal["mean"] = Field(description="mean and variance of a number")
-    low: float = Field(
-        ge=-1e15, le=1e15, description="smaller numbers count as this one; choose it without looking at the data"
-    )
-    high: float = Field(
-        ge=-1e15, le=1e15, description="larger numbers count as this one; choose it without looking at the data"
-    )
     steps: int = Field(default=1024, ge=16, le=65_536, description="grid steps in half the range; K in the text")
-
-    @model_validator(mode="after")
-    def _low_is_below_high(self) -> Self:
-        if not self.high - self.low > 1e-12 * max(abs(self.low), abs(self.high)):
-            raise ValueError(f"low is {self.low:g} and high is {self.high:g}; low must be well below high")
-        return self
-
-    @property
-    def title(self) -> str:
-        return f"mean of {self.column}"
 
     @property
     def move(self) -> Move:
         """The farthest records are those at an end of the range: they send (K, K, K) or (K, -K, K)."""
         return Move(l2=math.sqrt(3) * self.steps, l1=3.0 * self.steps, linf=float(self.steps), coordinates=3)
-
-    def mechanism(self, noise: SharedNoise) -> NoisyCounts:
-        return noise.counts(self.move)
 
     def length(self, progress: Progress) -> int:
         return 3

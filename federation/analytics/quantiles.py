@@ -11,49 +11,33 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from siloseal.federation.analytics.counting import RangeQuery
 from siloseal.federation.analytics.intervals import RELIABLE, TWO_SIDED
-from siloseal.federation.analytics.query import Answer, Column, Counts, Estimate, NoisyTotal, Progress, Query
-from siloseal.federation.analytics.shared_noise import SharedNoise
-from siloseal.federation.privacy.mechanisms.counts import NoisyCounts
+from siloseal.federation.analytics.query import Answer, Column, Counts, Estimate, NoisyTotal, Progress
 from siloseal.federation.privacy.mechanisms.integer_noise import Move
 
 
-class Quantiles(Query):
+class Quantiles(RangeQuery):
     """Where given shares of the records lie below."""
 
-    numeric: ClassVar[bool] = True
+    figure: ClassVar[str] = "quantiles"
     kind: Literal["quantiles"] = Field(description="medians, quartiles and others of a number")
-    low: float = Field(
-        ge=-1e15, le=1e15, description="smaller numbers count as this one; choose it without looking at the data"
-    )
-    high: float = Field(
-        ge=-1e15, le=1e15, description="larger numbers count as this one; choose it without looking at the data"
-    )
     shares: tuple[float, ...] = Field(
         default=(0.25, 0.5, 0.75), min_length=1, max_length=100, description="0.5 is the median"
     )
     depth: int = Field(default=8, ge=2, le=16, description="the range has 2^depth leaves; an answer is no finer")
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
-        if not self.high - self.low > 1e-12 * max(abs(self.low), abs(self.high)):
-            raise ValueError(f"low is {self.low:g} and high is {self.high:g}; low must be well below high")
+    def _shares_are_shares(self) -> Self:
         if not all(0 < share < 1 for share in self.shares):
             raise ValueError("shares must lie between 0 and 1; write 0.5 for the median")
         return self
-
-    @property
-    def title(self) -> str:
-        return f"quantiles of {self.column}"
 
     @property
     def move(self) -> Move:
         """One record is in one part a level."""
         levels = self.depth + 1
         return Move(l2=math.sqrt(levels), l1=float(levels), linf=1.0, coordinates=2 ** (self.depth + 1) - 1)
-
-    def mechanism(self, noise: SharedNoise) -> NoisyCounts:
-        return noise.counts(self.move)
 
     def length(self, progress: Progress) -> int:
         return self.move.coordinates

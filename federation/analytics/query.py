@@ -86,13 +86,15 @@ class Query(Section, ABC):
 
     numeric: ClassVar[bool]
     """Whether the column must hold numbers."""
+    figure: ClassVar[str]
+    """The figure that it finds of the column."""
 
     column: str = Field(min_length=1, max_length=200, description="the column that it looks at")
 
     @property
-    @abstractmethod
     def title(self) -> str:
         """The title, for people."""
+        return f"{self.figure} of {self.column}"
 
     @property
     def releases(self) -> int:

@@ -1,6 +1,5 @@
 """Who a silo is: an Ed25519 key of its own, whose public half everyone on the roster knows."""
 
-import os
 from pathlib import Path
 from typing import Self
 
@@ -8,7 +7,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from siloseal.federation.errors import RunError, SignatureInvalid
-from siloseal.federation.records.storage import make_folder, write_atomically
+from siloseal.federation.records.storage import make_folder, read_secret, write_atomically
 from siloseal.federation.secret import Secret
 
 KEY_BYTES = 32
@@ -40,20 +39,15 @@ class Identity(Secret):
     @classmethod
     def read(cls, name: str, path: Path) -> Self:
         """The key in this file, which must be there."""
-        try:
-            with path.open("rb") as file:
-                mode, content = os.fstat(file.fileno()).st_mode, file.read()
-        except OSError as error:
-            raise RunError(
-                f"{path} cannot be read ({error.strerror}); restore it from a backup. A kit of the authority holds no "
-                "keys: put its files beside those that `siloseal provision request` made"
-            ) from error
+        content = read_secret(
+            path,
+            remedy="restore it from a backup. A kit of the authority holds no keys: put its files beside those "
+            "that `siloseal provision request` made",
+        )
         if len(content) != KEY_BYTES:
             raise RunError(
                 f"{path} holds {len(content)} bytes, expected an Ed25519 key of {KEY_BYTES}; restore it from a backup"
             )
-        if mode & 0o077:
-            raise RunError(f"{path} can be read by others than its owner; `chmod 600` it, if nobody else has read it")
         return cls(name, Ed25519PrivateKey.from_private_bytes(content))
 
     def sign(self, statement: bytes) -> bytes:

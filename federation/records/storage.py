@@ -28,6 +28,18 @@ def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     sync_folder(path.parent)
 
 
+def read_secret(path: Path, *, remedy: str) -> bytes:
+    """Return the content of a file that only its owner may read, or `RunError`, with the remedy for a missing one."""
+    try:
+        with path.open("rb") as file:
+            mode, content = os.fstat(file.fileno()).st_mode, file.read()
+    except OSError as error:
+        raise RunError(f"{path} cannot be read ({error.strerror}); {remedy}") from error
+    if mode & 0o077:
+        raise RunError(f"{path} can be read by others than its owner; `chmod 600` it, if nobody else has read it")
+    return content
+
+
 def make_folder(folder: Path, *, mode: int = 0o755) -> None:
     """The folder and its parents, each flushed, so that a power cut cannot take a new folder with all that is in it."""
     missing = [folder, *folder.parents][: next(i for i, path in enumerate([folder, *folder.parents]) if path.exists())]

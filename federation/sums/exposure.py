@@ -9,6 +9,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import assert_never
 
+EVERYONE_MUST_STAY = "every silo must stay until its last message, or there is an error and no sum"
+"""What a silent silo does to a sum in which nobody can stand in for another."""
+
 
 class NoisedBy(StrEnum):
     """The party that adds the noise of a mechanism, which decides who sees what without it."""

@@ -8,14 +8,19 @@ from siloseal.federation.sums.exposure import Exposure
 
 def recovery_threshold(silos: int, asked: int | None) -> int:
     """Return the threshold: as asked for, or two thirds and one. Above half, no two groups can answer differently."""
+    require_two_silos(silos)
     threshold = 2 * silos // 3 + 1 if asked is None else asked
-    if silos < 2:
-        raise DomainError("a sum of one silo hides nothing; take two silos or more, or `kind: plain`")
     if not silos / 2 < threshold <= silos:
         raise DomainError(
             f"its threshold is {threshold} for {silos} silos; it must be above half of them and at most all of them"
         )
     return threshold
+
+
+def require_two_silos(silos: int) -> None:
+    """Raise `DomainError` for a sum of one silo, which would be that silo's vector."""
+    if silos < 2:
+        raise DomainError("a sum of one silo hides nothing; take two silos or more, or `kind: plain`")
 
 
 def may_pool(silos: int, threshold: int) -> int:

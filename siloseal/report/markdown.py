@@ -70,7 +70,7 @@ def _block(block: Block, folder: Path) -> Iterator[str]:
         case Command():
             took = f", in {wording.duration(block.seconds)} of one core" if block.seconds else ""
             yield f"Made by this command{took}:"
-            yield f"    {block.line}"
+            yield "    " + block.line.replace("\n", " ")
         case _:
             assert_never(block)
 

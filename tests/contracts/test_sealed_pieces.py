@@ -3,7 +3,7 @@
 import pytest
 
 from siloseal.federation.errors import ProtocolError, QuorumLost, SealBroken, WrongContributors
-from siloseal.federation.sums.masked.silo_side import SEAL_BYTES
+from siloseal.federation.sums.masked.silo_side import SEAL_BYTES, sealed_share_context
 from siloseal.federation.sums.sealing import ChannelKey
 from siloseal.federation.transport.wire import masked_pb2
 from siloseal.federation.transport.wire.codec import decode, wrap
@@ -64,7 +64,7 @@ def test_a_silo_refuses_a_piece_of_another_size_though_its_sender_sealed_it(carr
             silo: ChannelKey(decode(masked_pb2.MaskedSiloState, parties.states[0][silo]).channel_key)
             for silo in (sender, carrier.silo)
         }
-        context = parties.session.bind("letter", sender.encode(), carrier.silo.encode())
+        context = sealed_share_context(parties.session, sender, carrier.silo)
         right = len(sealed) - SEAL_BYTES
         sizes = {
             size: keys[sender].seal(keys[carrier.silo].public, bytes(size), context)

@@ -3,6 +3,7 @@
 import math
 from contextlib import suppress
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from siloseal.federation.errors import (
 )
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.config import NamedSum, SumKind
 from siloseal.federation.sums.secure_sum import SecureSum
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, Session, Vector
 from siloseal.federation.transport.wire import consortium_pb2
@@ -275,3 +277,10 @@ def test_an_array_with_nan_in_a_reply_is_refused_by_the_aggregator() -> None:
     assert vector in replies["north"]
     with pytest.raises(MessageError):
         parties.aggregator.advance({**replies, "north": replies["north"].replace(vector, nan)})
+
+
+@pytest.mark.parametrize("kind", sorted(set(get_args(SumKind)) - {"plain", "ckks_one_key"}))
+def test_the_precision_of_a_config_is_in_the_name_that_the_silos_agree_on(kind: str) -> None:
+    """Two sums round to no grid, and have no precision."""
+    config = NamedSum.model_validate({"secure_sum": {"kind": kind, "precision_bits": 20}})
+    assert "precision_bits=20" in config.secure_sum.build().name

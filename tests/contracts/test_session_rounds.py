@@ -141,44 +141,57 @@ def test_a_first_request_that_says_something_is_refused(scheme: SecureSum) -> No
         parties.silos["north"].answer(wrap(parties.session, round=0, body=b"\0"))
 
 
+Attempt = Callable[[Recorded, int, str, bytes], None]
+
+
+def try_on_every_reply(scheme: SecureSum, attempt: Attempt) -> None:
+    """Have something tried at the aggregator before each honest reply comes in; the sum is right all the same."""
+
+    def reply(number: int, silo: str, body: bytes) -> bytes:
+        attempt(parties, number, silo, body)
+        return body
+
+    parties = begin(scheme, SHORT)
+    result = parties.run(reply=reply, silent=silent_for_all_rounds(scheme))
+    np.testing.assert_array_equal(result.total, parties.total())
+
+
 @every_scheme
 class TestTheAggregator:
     def test_refuses_a_reply_in_every_round_that_is_cut_prolonged_or_empty(self, scheme: SecureSum) -> None:
-        def try_others(number: int, silo: str, body: bytes) -> bytes:
+        def others(parties: Recorded, number: int, silo: str, body: bytes) -> None:
             for wrong in (body[:-1], body + b"\0", b""):
                 with pytest.raises(ProtocolError):
                     parties.aggregator.check(silo, wrap(parties.session, round=2 * number + 1, body=wrong))
-            return body
 
-        parties = begin(scheme, SHORT)
-        np.testing.assert_array_equal(
-            parties.run(reply=try_others, silent=silent_for_all_rounds(scheme)).total, parties.total()
-        )
+        try_on_every_reply(scheme, others)
 
     def test_refuses_a_reply_of_another_round(self, scheme: SecureSum) -> None:
-        def try_others(number: int, silo: str, body: bytes) -> bytes:
-            for other in range(10):
-                if other != number:
-                    with pytest.raises(WrongRound):
-                        parties.aggregator.check(silo, wrap(parties.session, round=2 * other + 1, body=body))
-            return body
+        def others(parties: Recorded, number: int, silo: str, body: bytes) -> None:
+            for other in set(range(10)) - {number}:
+                with pytest.raises(WrongRound):
+                    parties.aggregator.check(silo, wrap(parties.session, round=2 * other + 1, body=body))
 
-        parties = begin(scheme, SHORT)
-        np.testing.assert_array_equal(
-            parties.run(reply=try_others, silent=silent_for_all_rounds(scheme)).total, parties.total()
-        )
+        try_on_every_reply(scheme, others)
 
     def test_refuses_whoever_was_not_asked(self, scheme: SecureSum) -> None:
-        def try_others(number: int, silo: str, body: bytes) -> bytes:
+        def others(parties: Recorded, number: int, silo: str, body: bytes) -> None:
             for other in {"mallory", *ROSTER} - set(parties.asked[number]):
                 with pytest.raises(DomainError):
                     parties.aggregator.check(other, wrap(parties.session, round=2 * number + 1, body=body))
-            return body
 
-        parties = begin(scheme, SHORT)
-        np.testing.assert_array_equal(
-            parties.run(reply=try_others, silent=silent_for_all_rounds(scheme)).total, parties.total()
-        )
+        try_on_every_reply(scheme, others)
+
+    def test_waits_for_the_quorum_or_for_as_many_as_the_scheme_needs(self, scheme: SecureSum) -> None:
+        parties = begin(scheme, SHORT, quorum=2)
+        assert parties.messages
+        assert parties.aggregator.fewest == max(2, scheme.fewest(len(ROSTER)))
+
+    def test_never_waits_for_more_than_it_has_asked(self, scheme: SecureSum) -> None:
+        def count(parties: Recorded, number: int, silo: str, body: bytes) -> None:
+            assert 1 <= parties.aggregator.fewest <= len(parties.asked[number])
+
+        try_on_every_reply(scheme, count)
 
 
 @every_hiding_scheme

@@ -32,7 +32,6 @@ from siloseal.silo.participation import Participation, take_part
 
 from .conftest import Consortium
 
-ONE_STEP = {"kind": "two_phase", "batch": 48, "local_steps": 1, "tuning_rounds": 0}
 """The shortest schedule: enrol, begin, nonces, train, one plain sum, finish."""
 CALL_SECONDS = 30.0
 LARGEST = 2**31

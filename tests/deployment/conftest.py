@@ -22,6 +22,7 @@ from .parties import Party
 EXAMPLES = {"north": 300, "east": 400, "south": 500}
 NAMES = tuple(EXAMPLES)
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 30, "tuning_rounds": 1, "tuning_steps": 5}
+ONE_STEP = {"kind": "two_phase", "batch": 48, "local_steps": 1, "tuning_rounds": 0}
 PRIVACY = {"kind": "example_level", "epsilon": 10, "delta": 1e-5, "reserve_steps": 2000}
 KERNEL_MEAN = {"kind": "kernel_mean", "epsilon": 4, "frequencies": 40, "length_scale": 1.0, "fit_steps": 5}
 POLICY = {
@@ -131,3 +132,11 @@ def lasting_consortium_of(
     folder = tmp_path_factory.mktemp("consortia")
     with _consortia(lambda **sections: Job.model_validate({**small_sections, **sections}), folder) as make:
         yield make
+
+
+@pytest.fixture(scope="module")
+def consortium(lasting_consortium_of: Callable[..., Consortium]) -> Consortium:
+    """A run that waits for everyone to enrol, for as long as the tests of a module last."""
+    consortium = lasting_consortium_of(schedule=ONE_STEP)
+    consortium.aggregator.start().wait_for("serves")
+    return consortium

@@ -19,21 +19,13 @@ from siloseal.federation.transport.wire.codec import decode
 from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 
-from .client import ONE_STEP, Attending, Caller, Hand, Pair, broken, refused
+from .client import Attending, Caller, Hand, Pair, broken, refused
 from .conftest import Consortium
 from .evidence import audit_lines
 from .parties import PATIENCE_SECONDS
 
 HUGE = 900_000_000
 Lie = Callable[[bytes], list[consortium_pb2.Chunk]]
-
-
-@pytest.fixture(scope="module")
-def consortium(lasting_consortium_of: Callable[..., Consortium]) -> Consortium:
-    """Its run waits for everyone to enrol, for as long as these tests last; north is the one that lies."""
-    consortium = lasting_consortium_of(schedule=ONE_STEP)
-    consortium.aggregator.start().wait_for("serves")
-    return consortium
 
 
 @pytest.fixture(scope="module")

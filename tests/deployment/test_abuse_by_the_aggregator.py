@@ -26,8 +26,7 @@ from siloseal.federation.transport.wire.codec import to_array
 from siloseal.federation.transport.wire.error_codes import error_of
 from siloseal.models.building import initial_model
 
-from .client import ONE_STEP
-from .conftest import NAMES, Consortium
+from .conftest import NAMES, ONE_STEP, Consortium
 from .liar import RUN, Liar
 from .parties import Event, Party
 

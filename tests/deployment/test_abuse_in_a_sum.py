@@ -20,8 +20,8 @@ from siloseal.federation.transport.wire import consortium_pb2, sums_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, from_array, to_array
 
-from .client import ONE_STEP, Caller, Hand, Pair, refused
-from .conftest import NAMES, Consortium
+from .client import Caller, Hand, Pair, refused
+from .conftest import NAMES, ONE_STEP, Consortium
 from .evidence import audit_lines, journal_replies
 
 FRAMING_BYTES = 256

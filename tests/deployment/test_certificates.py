@@ -14,22 +14,14 @@ from siloseal.federation.transport.pki.keys import new_private_key, public_key_o
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 
-from .client import ONE_STEP, Caller, Hand, Pair, broken, refused
-from .conftest import NAMES, Consortium
+from .client import Caller, Hand, Pair, broken, refused
+from .conftest import NAMES, ONE_STEP, Consortium
 from .liar import Liar
 from .parties import Party
 
 UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 NOW = datetime.now(UTC)
 LONG_AGO, LATER = NOW - timedelta(days=60), NOW + timedelta(days=60)
-
-
-@pytest.fixture(scope="module")
-def consortium(lasting_consortium_of: Callable[..., Consortium]) -> Consortium:
-    """Its run waits for everyone to enrol, for as long as these tests last."""
-    consortium = lasting_consortium_of(schedule=ONE_STEP)
-    consortium.aggregator.start().wait_for("serves")
-    return consortium
 
 
 @pytest.fixture

@@ -8,8 +8,7 @@ from siloseal.runs.metrics import TrafficMetric
 from siloseal.runs.status import ask_status
 from siloseal.runs.summary import read_run
 
-from .client import ONE_STEP
-from .conftest import NAMES, Consortium
+from .conftest import NAMES, ONE_STEP, Consortium
 from .evidence import audit_lines, journal_replies
 from .parties import Party
 

@@ -8,8 +8,8 @@ from siloseal.federation.errors import RunError
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 
-from .client import ONE_STEP, Caller, Hand, Pair, refused
-from .conftest import NAMES, POLICY, Consortium
+from .client import Caller, Hand, Pair, refused
+from .conftest import NAMES, ONE_STEP, POLICY, Consortium
 from .parties import Party
 
 

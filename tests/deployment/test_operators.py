@@ -23,8 +23,8 @@ from siloseal.runs.metrics import ProtectionMetric, QualityMetric, TimingMetric,
 from siloseal.runs.status import ask_status
 from siloseal.runs.summary import read_run
 
-from .client import ONE_STEP, Caller, Pair, broken
-from .conftest import NAMES, Consortium, free_port
+from .client import Caller, Pair, broken
+from .conftest import NAMES, ONE_STEP, Consortium, free_port
 from .evidence import audit_lines, digests
 from .parties import Party
 

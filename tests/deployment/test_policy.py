@@ -6,8 +6,7 @@ import yaml
 
 from siloseal.federation.config.loading import to_yaml
 
-from .client import ONE_STEP
-from .conftest import POLICY, PRIVACY, Consortium
+from .conftest import ONE_STEP, POLICY, PRIVACY, Consortium
 from .evidence import audit_lines
 
 

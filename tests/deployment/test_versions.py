@@ -19,20 +19,12 @@ from siloseal.silo import client as client_module
 from siloseal.silo.client import AggregatorClient
 from siloseal.silo.config import SiloConfig
 
-from .client import ONE_STEP, Caller, Hand, Pair, refused
-from .conftest import Consortium
+from .client import Caller, Hand, Pair, refused
+from .conftest import ONE_STEP, Consortium
 from .liar import RUN, Liar
 
 OTHERS = [0, PROTOCOL_VERSION - 1, PROTOCOL_VERSION + 1]
 AT_THE_AGGREGATOR, AT_NORTH = "upgrade siloseal at the aggregator", "upgrade siloseal at silo north"
-
-
-@pytest.fixture(scope="module")
-def consortium(lasting_consortium_of: Callable[..., Consortium]) -> Consortium:
-    """Its run waits for everyone to enrol, for as long as these tests last."""
-    consortium = lasting_consortium_of(schedule=ONE_STEP)
-    consortium.aggregator.start().wait_for("serves")
-    return consortium
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2
 
-from .client import ONE_STEP, Caller, Pair, broken
-from .conftest import Consortium
+from .client import Caller, Pair, broken
+from .conftest import ONE_STEP, Consortium
 
 SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING
 

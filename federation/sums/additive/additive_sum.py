@@ -14,18 +14,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from siloseal.federation.errors import DomainError
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.additive.sides import AdditiveAggregator, AdditiveSilo, shared_ring
-from siloseal.federation.sums.exposure import Exposure
-from siloseal.federation.sums.masked.words import require_integers
+from siloseal.federation.sums.exposure import EVERYONE_MUST_STAY, Exposure
+from siloseal.federation.sums.masked.masked_sum import MaskedSum
 from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide
 from siloseal.federation.sums.session import Domain, Session, Vector
+from siloseal.federation.sums.threshold import require_two_silos
 
 
 @dataclass(frozen=True)
-class AdditiveSum:
+class AdditiveSum(MaskedSum):
     """Additive sharing over Z_{2^64}. See the module's text."""
 
     name: ClassVar[str] = "additive"
@@ -34,26 +34,15 @@ class AdditiveSum:
         silo_learns="nothing",
         colluders="n - 2, lying or not",
         if_more_collude="they subtract their own vectors from the sum, which leaves the last silo's",
-        if_a_silo_is_silent="every silo must stay until its last message, or there is an error and no sum",
+        if_a_silo_is_silent=EVERYONE_MUST_STAY,
         hides_contributions=True,
         may_collude=lambda silos: max(silos - 2, 0),
     )
-    sums_modulo: ClassVar[bool] = True
-
-    def admit(self, domain: Domain, silos: int) -> None:
-        """Require at least two silos, and a modulus that holds their sum."""
-        self.fewest(silos)
-        require_integers(domain, silos)
 
     def fewest(self, silos: int) -> int:
         """Number of all silos: each holds a share of every vector."""
-        if silos < 2:
-            raise DomainError("a sum of one silo hides nothing; take two silos or more, or `kind: plain`")
+        require_two_silos(silos)
         return silos
-
-    def grid(self, domain: Domain) -> float:
-        """Always 0: integers are exact."""
-        return 0.0
 
     def statistical_distance(self, domain: Domain, silos: int) -> float:
         """Always 0: shares are uniform."""

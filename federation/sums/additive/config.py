@@ -6,8 +6,8 @@ from pydantic import Field
 
 from siloseal.federation.config.section import Section
 from siloseal.federation.sums.additive.additive_sum import AdditiveSum
+from siloseal.federation.sums.config_fields import PrecisionBits
 from siloseal.federation.sums.fixed_point import FixedPointSum
-from siloseal.federation.sums.precision import PrecisionBits
 from siloseal.federation.sums.secure_sum import SecureSum
 
 

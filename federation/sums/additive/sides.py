@@ -12,9 +12,9 @@ from siloseal.federation.sums.masked.words import WordRing, checked_integers, ri
 from siloseal.federation.sums.rounds import AggregatorRounds, Bodies, Step, pieces, read_pieces
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Domain, Session, Vector
+from siloseal.federation.transport.wire.codec import FRAMING_BYTES
 
 SEED_BYTES = 32
-_FRAMING_BYTES = 256
 
 
 class Round(IntEnum):
@@ -75,9 +75,9 @@ class AdditiveAggregator(AggregatorRounds):
         return len(self._session.roster)
 
     def _largest(self, number: int) -> int:
-        sealed_bytes = len(self._session.roster) * (SEED_BYTES + SEAL_BYTES + _FRAMING_BYTES)
+        sealed_bytes = len(self._session.roster) * (SEED_BYTES + SEAL_BYTES + FRAMING_BYTES)
         sizes = (ADVERTISEMENT_BYTES, sealed_bytes, self._ring.packed_bytes)
-        return sizes[number] + _FRAMING_BYTES
+        return sizes[number] + FRAMING_BYTES
 
     def _check(self, number: int, silo: str, body: bytes) -> None:
         match number:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from siloseal.federation.config.section import Section
 from siloseal.federation.sums.ckks.ckks_sum import CkksSum
-from siloseal.federation.sums.precision import PrecisionBits
+from siloseal.federation.sums.config_fields import PrecisionBits, Threshold
 from siloseal.federation.sums.secure_sum import SecureSum
 
 
@@ -17,11 +17,7 @@ class CkksSumConfig(Section):
         description="each silo encrypts under its own key share; only the key of the sum is ever put together"
     )
     precision_bits: PrecisionBits = 28
-    threshold: int | None = Field(
-        default=None,
-        ge=2,
-        description="silos that stand in for one that dropped out; more than half, two thirds and one if not given",
-    )
+    threshold: Threshold = None
 
     def build(self) -> SecureSum:
         """Build the scheme."""

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 
 from siloseal.federation.errors import DomainError
 from siloseal.federation.sums.ckks.security import HARDNESS_DEVIATION, MODULUS_BITS, largest_total, smoothing_deviation
-from siloseal.federation.sums.fixed_point import grid_step
-from siloseal.federation.sums.seal.values import largest_value
-from siloseal.federation.sums.session import Domain, RealDomain
+from siloseal.federation.sums.seal.values import require_values
+from siloseal.federation.sums.session import Domain
 
 if TYPE_CHECKING:
     from siloseal.federation.sums.seal.ring import Ring
@@ -28,15 +27,11 @@ if TYPE_CHECKING:
 TAIL_BITS = 40
 """Bits b such that a session of honest silos fails with probability 2^-b at most by errors, and by key shares."""
 
-WIDEST = 62
-"""Bits of the largest total that 64-bit integers carry with a sign to spare."""
-
 COLUMNS = 64
 """Divisor of the number of coefficients, so that they can be packed into words."""
 
 _WIDEST_RADIX = 40  # bits; divided by in machine words together with a digit of 16
 _WIDEST_PRIME, _FEWEST_BITS = 60, 40
-_FINEST_STEP = 2.0**-960  # far above where double precision runs out
 
 
 @dataclass(frozen=True)
@@ -122,7 +117,7 @@ class Parameters:
 @lru_cache(maxsize=64)
 def derive(domain: Domain, silos: int, *, precision_bits: int) -> Parameters:
     """The parameters with the shortest upload, or `DomainError` where no coefficient has room for one value."""
-    largest = _require_domain(domain, silos, precision_bits)
+    largest = require_values(domain, silos, precision_bits)
     found = [
         parameters
         for degree, most in MODULUS_BITS.items()
@@ -135,21 +130,3 @@ def derive(domain: Domain, silos: int, *, precision_bits: int) -> Parameters:
             "entries for the security argument; split the vector"
         )
     return min(found, key=lambda parameters: parameters.ciphertext_bytes + parameters.key_bytes)
-
-
-def _require_domain(domain: Domain, silos: int, precision_bits: int) -> int:
-    """Return the largest value of one silo, if the scheme can carry the sum of all of them; else `DomainError`."""
-    if domain.length < 1:
-        raise DomainError(f"a CKKS sum carries vectors of one entry or more, found {domain}")
-    largest = largest_value(domain, precision_bits)
-    if isinstance(domain, RealDomain):
-        if not (grid_step(domain, precision_bits) > _FINEST_STEP and math.isfinite(domain.bound * silos)):
-            raise DomainError(f"a CKKS sum of {silos} silos cannot carry {domain}; its bound is too small or too large")
-    elif largest < 1:
-        raise DomainError(f"a CKKS sum cannot carry {domain}; its modulus must be 2 or more")
-    if (width := int(silos * largest).bit_length()) > WIDEST:
-        raise DomainError(
-            f"a CKKS sum of {silos} silos cannot carry {domain} at {precision_bits} bits of precision: a value would "
-            f"take {width} bits, {WIDEST} at most fit; lower the precision or the modulus"
-        )
-    return largest

@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from siloseal.federation.config.section import Section
+from siloseal.federation.sums.config_fields import PrecisionBits, Threshold
 from siloseal.federation.sums.joint_key.joint_key_sum import JointKeySum
-from siloseal.federation.sums.precision import PrecisionBits
 from siloseal.federation.sums.secure_sum import SecureSum
 
 
@@ -20,11 +20,7 @@ class JointKeyConfig(Section):
     statistical_distance_bits: int = Field(
         default=40, ge=40, le=60, description="an opening tells more than the sum with probability 2^-this at most"
     )
-    threshold: int | None = Field(
-        default=None,
-        ge=2,
-        description="silos that recover the key share of a silent one; more than half, two thirds and one if not given",
-    )
+    threshold: Threshold = None
 
     def build(self) -> SecureSum:
         """Build the scheme."""

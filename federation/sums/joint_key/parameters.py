@@ -33,13 +33,11 @@ from fractions import Fraction
 from siloseal.federation.errors import DomainError
 from siloseal.federation.sums.joint_key.moduli import DIVISORS, PRIME_BITS, PRIMES
 from siloseal.federation.sums.joint_key.sampling import ERROR_VARIANCE, TERNARY_VARIANCE
-from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain
+from siloseal.federation.sums.seal.values import require_values
+from siloseal.federation.sums.session import Domain
 
 TAIL_BITS = 40
-WIDEST = 62
-"""Bits of the largest total that 64-bit integers carry with a sign to spare."""
-
-_FINEST_STEP = 2.0**-960  # far above where double precision runs out
+"""Bits b such that the noise of a session passes `noise_bound` with probability 2^-b at most."""
 
 
 @dataclass(frozen=True)
@@ -117,33 +115,15 @@ class Parameters:
 
 def derive(domain: Domain, silos: int, *, precision_bits: int, distance_bits: int) -> Parameters:
     """The parameters with the least traffic, or `DomainError` where no coefficient has room for one value."""
-    width = value_width(domain, silos, precision_bits)
-    if domain.length < 1:
-        raise DomainError(f"a CKKS sum carries vectors of one entry or more, found {domain}")
-    fits = width <= WIDEST
-    candidates = [_fullest(domain.length, silos, degree, width, distance_bits) for degree in PRIMES] if fits else []
+    width = int(silos * require_values(domain, silos, precision_bits)).bit_length()
+    candidates = [_fullest(domain.length, silos, degree, width, distance_bits) for degree in PRIMES]
     found = [parameters for parameters in candidates if parameters is not None]
     if not found:
         raise DomainError(
-            f"a CKKS sum of {silos} silos cannot carry {domain} at {precision_bits} bits of precision: a value would "
-            f"take {width} bits, {WIDEST} at most fit; lower the precision or the modulus"
+            f"a CKKS sum of {silos} silos cannot carry {domain} at {precision_bits} bits of precision: no coefficient "
+            f"has room for a value of {width} bits and its flooding; lower the precision or the modulus"
         )
     return min(found, key=lambda parameters: parameters.polynomials * parameters.degree)
-
-
-def value_width(domain: Domain, silos: int, precision_bits: int) -> int:
-    """Bits that a sum of this many silos' values needs, so that it cannot reach the next value."""
-    match domain:
-        case RealDomain(bound=bound):
-            if not (bound * 2.0**-precision_bits > _FINEST_STEP and math.isfinite(bound * silos)):
-                raise DomainError(
-                    f"a CKKS sum of {silos} silos cannot carry {domain}; its bound is too small or too large"
-                )
-            return int(silos * (2 ** (precision_bits + 1) - 1)).bit_length()
-        case IntegerDomain(modulus=modulus):
-            if modulus < 2:
-                raise DomainError(f"a CKKS sum cannot carry {domain}; its modulus must be 2 or more")
-            return int(silos * (modulus - 1)).bit_length()
 
 
 def _fullest(length: int, silos: int, degree: int, width: int, distance_bits: int) -> Parameters | None:

@@ -107,11 +107,12 @@ class MaskedSilo(SiloRounds):
 
     def _seal(self, receiver: str, key: bytes, message: bytes) -> bytes:
         """Seal the message for the owner of this public key."""
-        return self._own_channel().seal(key, message, self._context(self._me.name, receiver))
+        return self._own_channel().seal(key, message, sealed_share_context(self._session, self._me.name, receiver))
 
     def _unseal(self, sender: str, key: bytes, sealed: bytes, *, size: int) -> bytes:
         """Return the message that `sender` sealed for us, which must have this size."""
-        message = self._own_channel().unseal(key, sealed, self._context(sender, self._me.name))
+        context = sealed_share_context(self._session, sender, self._me.name)
+        message = self._own_channel().unseal(key, sealed, context)
         if len(message) != size:
             raise SealBroken(f"{sender} sealed {len(message)} bytes for {self._me.name}, expected {size}")
         return message
@@ -128,8 +129,10 @@ class MaskedSilo(SiloRounds):
     def _own_seed(self) -> bytes:
         return _there(self._seed).private_bytes()
 
-    def _context(self, sender: str, receiver: str) -> bytes:
-        return self._session.bind("letter", sender.encode(), receiver.encode())
+
+def sealed_share_context(session: Session, sender: str, receiver: str) -> bytes:
+    """Return the context in which one silo seals a share, a seed or a total for another."""
+    return session.bind("sealed share", sender.encode(), receiver.encode())
 
 
 def _there(secret: S | None) -> S:

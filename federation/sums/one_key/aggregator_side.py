@@ -16,9 +16,8 @@ from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import RealDomain, Session, Vector
 from siloseal.federation.transport.wire import one_key_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
-from siloseal.federation.transport.wire.codec import decode, from_array
+from siloseal.federation.transport.wire.codec import FRAMING_BYTES, decode, from_array
 
-_FRAMING_BYTES = 256
 _DIGEST_BYTES = 32
 
 
@@ -40,12 +39,12 @@ class OneKeyAggregator(AggregatorRounds):
         cipher, silos = self._cipher, len(self._session.roster)
         sizes = {
             Round.ADVERTISE: ADVERTISEMENT_BYTES,
-            Round.DRAW_KEY: (silos + 1) * (cipher.key_bytes + SEAL_BYTES + _FRAMING_BYTES),
+            Round.DRAW_KEY: (silos + 1) * (cipher.key_bytes + SEAL_BYTES + FRAMING_BYTES),
             Round.UPLOAD: cipher.ciphertext_bytes,
-            Round.OPEN: _FRAMING_BYTES,
+            Round.OPEN: FRAMING_BYTES,
             Round.TELL: 8 * self._session.domain.length,
         }
-        return sizes[Round(number)] + _FRAMING_BYTES
+        return sizes[Round(number)] + FRAMING_BYTES
 
     def _check(self, number: int, silo: str, body: bytes) -> None:
         match number:

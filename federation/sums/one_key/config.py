@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from siloseal.federation.config.section import Section
+from siloseal.federation.sums.config_fields import PrecisionBits
 from siloseal.federation.sums.one_key.one_key_sum import FixedPointPaillier, PaillierSum, StockCkksSum
-from siloseal.federation.sums.precision import PrecisionBits
 from siloseal.federation.sums.secure_sum import SecureSum
 
 

@@ -23,7 +23,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from siloseal.federation.errors import DomainError
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.exposure import Exposure, nobody_may_collude
@@ -44,6 +43,7 @@ from siloseal.federation.sums.one_key.stock_parameters import (
 )
 from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide
 from siloseal.federation.sums.session import Domain, RealDomain, Session, Vector
+from siloseal.federation.sums.threshold import require_two_silos
 
 if TYPE_CHECKING:
     from siloseal.federation.sums.one_key.paillier import PaillierCipher
@@ -103,8 +103,7 @@ class OneKeySum(ABC):
 
     def fewest(self, silos: int) -> int:
         """Always two: any silo opens the sum, but the sum of one would hide nothing."""
-        if silos < 2:
-            raise DomainError("a sum of one silo hides nothing; take two silos or more, or `kind: plain`")
+        require_two_silos(silos)
         return 2
 
     def statistical_distance(self, domain: Domain, silos: int) -> float:

@@ -23,7 +23,7 @@ def leader(session: Session) -> str:
 
 def sealed_key_context(session: Session, receiver: str) -> bytes:
     """Return the context in which the leader seals the key to this silo."""
-    return session.bind("letter", leader(session).encode(), receiver.encode())
+    return session.bind("sealed key", leader(session).encode(), receiver.encode())
 
 
 def opening_statement(session: Session, ciphertext: bytes, digest: bytes) -> bytes:

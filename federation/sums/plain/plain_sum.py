@@ -16,9 +16,15 @@ from siloseal.federation.sums.exposure import Exposure, nobody_may_collude
 from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide, Sum
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, Session, Vector
 from siloseal.federation.transport.wire import sums_pb2 as pb
-from siloseal.federation.transport.wire.codec import decode, from_array, require_at_most, to_array, unwrap, wrap
-
-_FRAMING_BYTES = 256
+from siloseal.federation.transport.wire.codec import (
+    FRAMING_BYTES,
+    decode,
+    from_array,
+    require_at_most,
+    to_array,
+    unwrap,
+    wrap,
+)
 
 
 @dataclass(frozen=True)
@@ -115,7 +121,7 @@ class _PlainAggregator:
     def largest(self) -> int:
         self._require_open()
         entry_bytes = 4 if isinstance(self._session.domain, RealDomain) else 8
-        return entry_bytes * self._session.domain.length + _FRAMING_BYTES
+        return entry_bytes * self._session.domain.length + FRAMING_BYTES
 
     def check(self, silo: str, reply: bytes) -> None:
         if silo not in self._session.roster:

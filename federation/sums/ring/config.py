@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from siloseal.federation.config.section import Section
+from siloseal.federation.sums.config_fields import PrecisionBits
 from siloseal.federation.sums.fixed_point import FixedPointSum
-from siloseal.federation.sums.precision import PrecisionBits
 from siloseal.federation.sums.ring.ring_sum import RingSum
 from siloseal.federation.sums.secure_sum import SecureSum
 

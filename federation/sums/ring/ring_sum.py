@@ -10,21 +10,20 @@ received from the one before it and what it passed to the next is its vector. Th
 nobody can check what it says. The silos work one after the other.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
-from siloseal.federation.sums.exposure import Exposure
-from siloseal.federation.sums.masked.words import require_integers
+from siloseal.federation.sums.exposure import EVERYONE_MUST_STAY, Exposure
+from siloseal.federation.sums.masked.masked_sum import MaskedSum
 from siloseal.federation.sums.ring.sides import RingAggregator, RingSilo, require_ring
 from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide
 from siloseal.federation.sums.session import Domain, Session, Vector
 
 
 @dataclass(frozen=True)
-class RingSum:
+class RingSum(MaskedSum):
     """The secure-sum game. See the module's text."""
 
     name: ClassVar[str] = "ring"
@@ -33,34 +32,20 @@ class RingSum:
         silo_learns="the first on the roster the sum, before the aggregator; the others nothing",
         colluders="one",
         if_more_collude="the two silos around a third learn its vector, and need no aggregator for it",
-        if_a_silo_is_silent="every silo must stay until its last message, or there is an error and no sum",
+        if_a_silo_is_silent=EVERYONE_MUST_STAY,
         hides_contributions=True,
         may_collude=lambda silos: 1,
         shows_silos_the_exact_sum=True,
     )
-    sums_modulo: ClassVar[bool] = True
-
-    def admit(self, domain: Domain, silos: int) -> None:
-        """Require at least three silos, and a modulus that holds their sum."""
-        self.fewest(silos)
-        require_integers(domain, silos)
 
     def fewest(self, silos: int) -> int:
         """Number of all silos: each passes the total on."""
         require_ring(silos)
         return silos
 
-    def grid(self, domain: Domain) -> float:
-        """Always 0: integers are exact."""
-        return 0.0
-
     def statistical_distance(self, domain: Domain, silos: int) -> float:
         """Always 0: masks are uniform."""
         return 0.0
-
-    def describe(self, domain: Domain, silos: int) -> Mapping[str, str]:
-        """Return no rows: a sum rests on nothing but what its exposure says."""
-        return {}
 
     def silo(self, session: Session, me: Identity, contribution: Vector, randomness: Randomness) -> SiloSide:
         """Return the side of the silo with this identity."""

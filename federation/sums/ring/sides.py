@@ -12,10 +12,9 @@ from siloseal.federation.sums.rounds import AggregatorRounds, Bodies, Step, piec
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Session, Vector
 from siloseal.federation.transport.wire import ring_pb2 as pb
-from siloseal.federation.transport.wire.codec import decode
+from siloseal.federation.transport.wire.codec import FRAMING_BYTES, decode
 
 ADVERTISE, FIRST = 0, 1
-_FRAMING_BYTES = 256
 
 
 class RingSilo(MaskedSilo):
@@ -87,7 +86,7 @@ class RingAggregator(AggregatorRounds):
 
     def _largest(self, number: int) -> int:
         size = ADVERTISEMENT_BYTES if number == ADVERTISE else self._ring.packed_bytes + SEAL_BYTES
-        return size + _FRAMING_BYTES
+        return size + FRAMING_BYTES
 
     def _check(self, number: int, silo: str, body: bytes) -> None:
         if number == ADVERTISE:

@@ -18,11 +18,9 @@ from siloseal.federation.sums.secagg.survivors import check_survivors, to_bits
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.wire import secagg_pb2 as pb
-from siloseal.federation.transport.wire.codec import decode
+from siloseal.federation.transport.wire.codec import FRAMING_BYTES, decode
 
 _SEALED_BYTES = 2 * SECRET_BYTES + SEAL_BYTES
-_FRAMING_BYTES = 256
-"""Number of bytes that suffice for framing a whole message, or a piece with its silo's name."""
 
 
 class SecAggAggregator(AggregatorRounds):
@@ -45,12 +43,12 @@ class SecAggAggregator(AggregatorRounds):
         most = self._plan.most_near
         sizes = {
             Round.ADVERTISE: ADVERTISEMENT_BYTES,
-            Round.SHARE: most * (_SEALED_BYTES + _FRAMING_BYTES),
+            Round.SHARE: most * (_SEALED_BYTES + FRAMING_BYTES),
             Round.UPLOAD: self._plan.ring.packed_bytes,
             Round.CONFIRM: 64,
-            Round.REVEAL: most * (SECRET_BYTES + _FRAMING_BYTES),
+            Round.REVEAL: most * (SECRET_BYTES + FRAMING_BYTES),
         }
-        return sizes[Round(number)] + _FRAMING_BYTES
+        return sizes[Round(number)] + FRAMING_BYTES
 
     def _check(self, number: int, silo: str, body: bytes) -> None:
         match number:

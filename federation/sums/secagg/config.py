@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from siloseal.federation.config.section import Section
+from siloseal.federation.sums.config_fields import PrecisionBits, Threshold
 from siloseal.federation.sums.fixed_point import FixedPointSum
-from siloseal.federation.sums.precision import PrecisionBits
 from siloseal.federation.sums.secagg.secagg_sum import RandomRing, SecAggSum
 from siloseal.federation.sums.secure_sum import SecureSum
 
@@ -16,11 +16,7 @@ class SecAggConfig(Section):
 
     kind: Literal["secagg"] = Field(description="masks between all silos, which cancel in the sum")
     precision_bits: PrecisionBits = 28
-    threshold: int | None = Field(
-        default=None,
-        ge=2,
-        description="silos that stand in for one that dropped out; more than half, two thirds and one if not given",
-    )
+    threshold: Threshold = None
 
     def build(self) -> SecureSum:
         """Build the scheme."""

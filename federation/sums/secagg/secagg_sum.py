@@ -16,12 +16,12 @@ random ring instead of everyone.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar
 
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.exposure import Exposure
-from siloseal.federation.sums.masked.words import WordRing, checked_integers, require_integers, ring_for
+from siloseal.federation.sums.masked.masked_sum import MaskedSum
+from siloseal.federation.sums.masked.words import WordRing, checked_integers, ring_for
 from siloseal.federation.sums.secagg.aggregator_side import SecAggAggregator
 from siloseal.federation.sums.secagg.graph import Shape, complete, find_shape, harary, whole_silos
 from siloseal.federation.sums.secagg.plan import Plan
@@ -57,12 +57,11 @@ class RandomRing:
 
 
 @dataclass(frozen=True)
-class SecAggSum:
+class SecAggSum(MaskedSum):
     """SecAgg, or SecAgg+ on a ring. See the module's text."""
 
     threshold: int | None = None
     ring: RandomRing | None = None
-    sums_modulo: ClassVar[bool] = True
 
     @property
     def exposure(self) -> Exposure:
@@ -94,20 +93,15 @@ class SecAggSum:
 
     def admit(self, domain: Domain, silos: int) -> None:
         """Require at least two silos, a graph for this many, and a modulus that holds their sum."""
-        self.fewest(silos)
+        super().admit(domain, silos)
         if self._on_ring(silos) is not None:
             self._shape(silos)
-        require_integers(domain, silos)
 
     def fewest(self, silos: int) -> int:
         """The threshold; on a ring all but the share that may drop out."""
         if (ring := self._on_ring(silos)) is not None:
             return silos - whole_silos(ring.dropout, silos)
         return self._threshold_among(silos)
-
-    def grid(self, domain: Domain) -> float:
-        """Always 0: integers are exact."""
-        return 0.0
 
     def statistical_distance(self, domain: Domain, silos: int) -> float:
         """The probability that a ring's order surrounds a silo by corrupted ones; 0 on the complete graph."""

@@ -4,7 +4,6 @@ That the consortium's authority signed a certificate is checked by TLS. What TLS
 this consortium, and whether the authority has taken the certificate back since.
 """
 
-import os
 import re
 import threading
 from dataclasses import dataclass
@@ -16,7 +15,8 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.x509.oid import NameOID
 
-from siloseal.federation.errors import CertificateError, RunError
+from siloseal.federation.errors import CertificateError
+from siloseal.federation.records.storage import read_secret
 from siloseal.federation.transport.pki.keys import parse_private_key, public_bytes, public_key_of, require_p256
 from siloseal.federation.transport.pki.newest_list import NewestList
 
@@ -212,16 +212,7 @@ def read_certificate(path: Path) -> bytes:
 
 def read_private_key(path: Path) -> bytes:
     """A key's PEM from a file that only its owner may read."""
-    try:
-        with path.open("rb") as file:
-            mode, content = os.fstat(file.fileno()).st_mode, file.read()
-    except OSError as error:
-        raise RunError(
-            f"{path} cannot be read ({error.strerror}), expected a private key in PEM; copy it from the kit, or from "
-            "where the key was made"
-        ) from error
-    if mode & 0o077:
-        raise RunError(f"{path} can be read by others than its owner; `chmod 600` it, if nobody else has read it")
+    content = read_secret(path, remedy="copy the private key, in PEM, from the kit, or from where it was made")
     parse_private_key(content, str(path))
     return content
 

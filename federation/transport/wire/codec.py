@@ -12,6 +12,8 @@ from siloseal.federation.transport.wire import sums_pb2 as pb
 
 MAX_MESSAGE_BYTES = 2**31 - 1
 """Largest size of a message, which is Protobuf's own limit; larger models need a stream."""
+FRAMING_BYTES = 256
+"""Number of bytes that suffice for framing a whole message, or a piece with its silo's name."""
 
 _DTYPES: dict[str, np.dtype[Any]] = {"<f4": np.dtype("<f4"), "<f8": np.dtype("<f8"), "<i8": np.dtype("<i8")}
 

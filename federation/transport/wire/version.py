@@ -2,7 +2,7 @@
 
 from siloseal.federation.errors import RunError, VersionMismatch
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 """Version that rises with every change after which an older peer, or an older file of a run, would be misunderstood.
 
 Parties from before there were versions send none, which reads as 0.

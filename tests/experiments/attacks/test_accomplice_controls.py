@@ -103,17 +103,6 @@ def test_it_would_open_the_victims_upload_if_those_of_the_others_cancelled_out(
     assert play("ckks_joint_key", "malformed_key").outcome == "learnt"
 
 
-@pytest.mark.parametrize(
-    ("kind", "place"),
-    [("secagg", "secagg.secagg_sum"), ("ckks", "secagg.secagg_sum"), ("ckks_joint_key", "joint_key.joint_key_sum")],
-)
-def test_two_lists_would_give_two_sums_if_half_of_the_silos_could_open_one(
-    kind: SumKind, place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(f"siloseal.federation.sums.{place}.recovery_threshold", lambda silos, threshold: silos // 2)
-    assert play(kind, "two_lists_with_a_silo").outcome == "learnt"
-
-
 @pytest.mark.parametrize("kind", ["secagg", "ckks", "ckks_joint_key"])
 def test_one_accomplice_more_than_the_threshold_allows_gets_two_sums(
     kind: SumKind, monkeypatch: pytest.MonkeyPatch

@@ -6,11 +6,12 @@ from siloseal.experiments.attacks.cheat_names import WITH_A_SILO, Cheat
 from siloseal.experiments.attacks.cheating import SUMS
 from siloseal.federation.sums.config import SumKind
 
-from .conftest import Played
+from .conftest import Played, require
 
 ONE_KEY_SUMS: tuple[SumKind, ...] = ("paillier", "ckks_one_key")
 MASKED: tuple[SumKind, ...] = ("secagg", "secagg_plus", "additive", "ring")
 UPLOAD_CHEATS: tuple[Cheat, ...] = ("copies_upload", "cancels_upload", "constant_upload")
+USELESS = "every silo answered; the aggregator cannot use what it got: OpeningFailed"
 
 
 @pytest.mark.parametrize("cheat", WITH_A_SILO)
@@ -21,63 +22,47 @@ def test_one_silo_and_the_aggregator_learn_nothing_from_these_sums(played: Playe
 
 @pytest.mark.parametrize("cheat", ["malformed_c1", "constant_upload"])
 def test_a_malformed_c1_opens_every_upload_under_a_joint_key(played: Played, cheat: Cheat) -> None:
-    attempt = played["ckks_joint_key", cheat]
-    assert attempt.outcome == "learnt"
-    assert "what the aggregator computed is the victim's vector" in attempt.words
+    require(played["ckks_joint_key", cheat], "learnt", "what the aggregator computed is the victim's vector")
 
 
 @pytest.mark.parametrize("cheat", ["malformed_c1", *UPLOAD_CHEATS])
 def test_silos_of_the_key_additive_sum_need_not_care_what_others_upload(played: Played, cheat: Cheat) -> None:
     """They all answer: `tests/federation/sums/ckks/test_non_interference.py` shows that it is what they always answer."""
-    attempt = played["ckks", cheat]
-    assert attempt.outcome == "harmless"
-    assert "every silo answered" in attempt.words
-    assert "refused" not in attempt.words
+    require(played["ckks", cheat], "harmless", "every silo answered")
+    assert "refused" not in played["ckks", cheat].words
 
 
 @pytest.mark.parametrize("cheat", ["copies_upload", "cancels_upload"])
 def test_under_a_joint_key_a_ciphertext_must_be_the_one_that_its_silo_committed_to(
     played: Played, cheat: Cheat
 ) -> None:
-    attempt = played["ckks_joint_key", cheat]
-    assert attempt.outcome == "refused"
-    assert "east, north, south refused. CommitmentBroken" in attempt.words
+    require(played["ckks_joint_key", cheat], "refused", "east, north, south refused. CommitmentBroken")
 
 
 @pytest.mark.parametrize("cheat", WITH_A_SILO)
 @pytest.mark.parametrize("kind", ONE_KEY_SUMS)
 def test_under_one_key_any_silo_reads_all_for_the_aggregator(played: Played, kind: SumKind, cheat: Cheat) -> None:
-    attempt = played[kind, cheat]
-    assert attempt.outcome == "learnt"
-    assert "Every silo holds the key" in attempt.words
+    require(played[kind, cheat], "learnt", "Every silo holds the key")
 
 
 @pytest.mark.parametrize("kind", MASKED)
 def test_keys_of_low_order_are_refused(played: Played, kind: SumKind) -> None:
-    attempt = played[kind, "malformed_key"]
-    assert attempt.outcome == "refused"
-    assert "SealBroken" in attempt.words
+    require(played[kind, "malformed_key"], "refused", "SealBroken")
 
 
 def test_a_key_share_that_is_not_short_opens_nothing(played: Played) -> None:
-    attempt = played["ckks", "malformed_key"]
-    assert attempt.outcome == "harmless"
-    assert "every silo answered; the aggregator cannot use what it got: OpeningFailed" in attempt.words
-    assert "SealBroken" in attempt.words, "and keys of low order are refused here as well"
+    """Keys of low order are refused here as well."""
+    require(played["ckks", "malformed_key"], "harmless", USELESS, "SealBroken")
 
 
 def test_the_sum_of_all_one_time_polynomials_opens_no_upload(played: Played) -> None:
-    attempt = played["ckks_joint_key", "malformed_key"]
-    assert attempt.outcome == "harmless"
-    assert "every silo answered; the aggregator cannot use what it got: OpeningFailed" in attempt.words
+    require(played["ckks_joint_key", "malformed_key"], "harmless", USELESS)
 
 
 @pytest.mark.parametrize("kind", ["ckks", "ckks_joint_key", "secagg", "secagg_plus"])
 def test_of_two_lists_one_sum_comes_out_even_where_a_silo_signs_both(played: Played, kind: SumKind) -> None:
-    attempt = played[kind, "two_lists_with_a_silo"]
-    assert attempt.outcome == "harmless"
-    assert "south refused. QuorumLost: 2 silos remain, 3 are needed" in attempt.words
-    assert "east refused. QuorumLost: 2 silos remain, 3 are needed" in attempt.words
+    refused = [f"{silo} refused. QuorumLost: 2 silos remain, 3 are needed" for silo in ("south", "east")]
+    require(played[kind, "two_lists_with_a_silo"], "harmless", *refused)
 
 
 def test_a_plain_sum_is_learnt_whatever_the_silo_uploads(played: Played) -> None:

@@ -20,13 +20,7 @@ from siloseal.experiments.report.chapters import (
 from siloseal.report import charts
 from siloseal.report.intervals import Mean
 
-
-def cell(*rows: Row, seed: int = 0, **labels: Label) -> Measured:
-    return Measured(comparison="c", cell=f"{labels}{seed}", labels=labels, seed=seed, rows=rows)
-
-
-def scored(value: float, stage: str = "final", silo: str = "") -> Row:
-    return Row(measure="accuracy", value=value, stage=stage, silo=silo, detail="cnn")
+from .by_hand import cell, scored
 
 
 def test_a_number_of_a_cell_is_the_mean_of_its_rows() -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from siloseal.experiments.comparison.rows import Label, Measured, Row
+from siloseal.experiments.comparison.rows import Row
 from siloseal.experiments.report.chapters import (
     draw,
     noise,
@@ -14,13 +14,7 @@ from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.report import charts
 from siloseal.report.intervals import Mean
 
-
-def cell(*rows: Row, seed: int = 0, **labels: Label) -> Measured:
-    return Measured(comparison="c", cell=f"{labels}{seed}", labels=labels, seed=seed, rows=rows)
-
-
-def scored(value: float, stage: str = "final", silo: str = "") -> Row:
-    return Row(measure="accuracy", value=value, stage=stage, silo=silo, detail="cnn")
+from .by_hand import cell, scored
 
 
 def test_of_two_noises_the_smaller_error_is_the_better(tmp_path: Path) -> None:

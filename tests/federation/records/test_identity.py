@@ -78,6 +78,7 @@ def test_only_its_owner_may_read_the_file_and_its_folder(tmp_path: Path) -> None
 def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path: Path, length: int) -> None:
     path = tmp_path / "identity"
     path.write_bytes(bytes(length))
+    path.chmod(0o600)
     with pytest.raises(RunError, match=f"{length} bytes"):
         Identity.in_file("north", path)
     assert path.read_bytes() == bytes(length)

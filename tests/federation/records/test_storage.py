@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from siloseal.federation.records.storage import write_atomically
+from siloseal.federation.errors import RunError
+from siloseal.federation.records.storage import read_secret, write_atomically
 
 
 def test_what_a_kill_left_beside_a_file_is_gone_after_the_next_write(tmp_path: Path) -> None:
@@ -51,3 +52,15 @@ def test_a_full_disk_leaves_the_old_content_and_no_litter(tmp_path: Path, monkey
         write_atomically(file, b"new" * 1000)
     assert file.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_secret_is_read_if_only_its_owner_may(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    with pytest.raises(RunError, match="copy it"):
+        read_secret(file, remedy="copy it from the kit")
+    write_atomically(file, b"secret", mode=0o600)
+    assert read_secret(file, remedy="") == b"secret"
+    for mode in (0o640, 0o604, 0o620):
+        file.chmod(mode)
+        with pytest.raises(RunError, match="chmod 600"):
+            read_secret(file, remedy="")

@@ -1,6 +1,7 @@
 """All parties of a secure sum, with seeded randomness, and everything that was asked, said and kept on the way."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -25,6 +26,17 @@ def drawn_vectors(names: Collection[str], domain: Domain, *, seed: int = 7) -> d
     if isinstance(domain, IntegerDomain):
         return {name: draw.integers(0, domain.modulus, domain.length) for name in names}
     return {name: draw.uniform(-domain.bound, domain.bound, domain.length) for name in names}
+
+
+@dataclass(frozen=True)
+class _Disturbance:
+    """What goes wrong on the way of a session: see `Recorded.run`."""
+
+    silent: Mapping[str, int]
+    tell: Hook = unaltered
+    reply: Hook = unaltered
+    restarted: Collection[int] = ()
+    checked: bool = True
 
 
 class Recorded(InProcess):
@@ -81,8 +93,9 @@ class Recorded(InProcess):
         `tell` may alter what silos are told, `reply` what they answer. Before the rounds in `restarted`, fresh objects
         with other randomness take up what the silos kept.
         """
+        disturbance = _Disturbance(silent or {}, tell, reply, restarted, checked)
         while self.result is None:
-            self.step(silent=silent, tell=tell, reply=reply, restarted=restarted, checked=checked)
+            self._step_through(disturbance)
         return self.result
 
     def run_until(
@@ -94,22 +107,18 @@ class Recorded(InProcess):
         checked: bool = True,
     ) -> Mapping[str, bytes]:
         """The rounds before this one; returns the messages that begin it."""
+        disturbance = _Disturbance(silent or {}, tell, unaltered, (), checked)
         while self.round < number:
-            self.step(silent=silent, tell=tell, checked=checked)
+            self._step_through(disturbance)
         return self.messages
 
-    def step(
-        self,
-        *,
-        silent: Mapping[str, int] | None = None,
-        tell: Hook = unaltered,
-        reply: Hook = unaltered,
-        restarted: Collection[int] = (),
-        checked: bool = True,
-    ) -> None:
+    def step(self, *, silent: Mapping[str, int] | None = None) -> None:
         """One round."""
-        number = self.round
-        if number in restarted:
+        self._step_through(_Disturbance(silent or {}))
+
+    def _step_through(self, disturbance: "_Disturbance") -> None:
+        number, tell, reply = self.round, disturbance.tell, disturbance.reply
+        if number in disturbance.restarted:
             for silo in self.roster:
                 self.restart(silo, self.randomness_of(silo, seed=number + 100))
         self.asked.append(self.messages)
@@ -130,8 +139,8 @@ class Recorded(InProcess):
             return said[silo]
 
         self.states.append({silo: side.state() for silo, side in self.silos.items()})
-        gone = [silo for silo, first in (silent or {}).items() if number >= first]
-        self.next_round(gone, to_silo=to_silo, from_silo=from_silo, checked=checked)
+        gone = [silo for silo, first in disturbance.silent.items() if number >= first]
+        self.next_round(gone, to_silo=to_silo, from_silo=from_silo, checked=disturbance.checked)
 
     @property
     def carried(self) -> bytes:

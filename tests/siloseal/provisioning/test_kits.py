@@ -13,16 +13,10 @@ from siloseal.federation.config.section import placed
 from siloseal.federation.job.job import Job
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.roster import read_roster
+from siloseal.federation.transport.config import Tls
 from siloseal.federation.transport.pki.authority import Authority
-from siloseal.federation.transport.pki.certificates import (
-    Revocations,
-    Role,
-    bearer_of,
-    read_certificate,
-    read_private_key,
-    require_issuer,
-    require_pair,
-)
+from siloseal.federation.transport.pki.certificates import Revocations, Role
+from siloseal.federation.transport.tls import read_credentials
 from siloseal.provisioning.consortium import OperatorConfig, read_consortium
 from siloseal.provisioning.kits import provision
 from siloseal.silo.config import Policy, SiloConfig
@@ -64,11 +58,9 @@ def test_a_folder_that_others_could_enter_is_closed(config: Path, tmp_path: Path
 @pytest.mark.parametrize("name", ROLES)
 def test_key_and_certificate_of_each_belong_together(kits: Path, name: str) -> None:
     folder, role = kits / name, ROLES[name]
-    pem = read_certificate(folder / f"{role}.crt")
-    require_pair(pem, read_private_key(folder / f"{role}.key"))
-    require_issuer(pem, (folder / "ca.crt").read_bytes())
-    bearer = bearer_of(pem)
-    assert (bearer.consortium, bearer.role, bearer.name) == ("hospitals", role, name)
+    files = Tls(certificate=folder / f"{role}.crt", key=folder / f"{role}.key", authority=folder / "ca.crt")
+    bearer = read_credentials(files, role=role, name=name).bearer
+    assert bearer.consortium == "hospitals"
     assert 365 <= (bearer.not_after - bearer.not_before).days <= 366
 
 
@@ -100,7 +92,7 @@ def test_the_aggregators_file_loads_and_its_files_are_there(kits: Path, config: 
     path = kits / "aggregator" / "aggregator.yaml"
     loaded = placed(load_config(AggregatorConfig, path), path.parent)
     assert (loaded.host, loaded.port) == ("0.0.0.0", 8443)  # noqa: S104 (what the file says)
-    require_pair(read_certificate(loaded.tls.certificate), read_private_key(loaded.tls.key))
+    read_credentials(loaded.tls, role=Role.AGGREGATOR)
     Revocations(loaded.revoked, loaded.tls.authority.read_bytes(), remembered=loaded.state / "newest.json")
     assert loaded.job.read_bytes() == config.with_name("hospitals.yaml").read_bytes()
     assert set(load_config(Job, loaded.job).silos.names) == set(SILOS)
@@ -116,7 +108,7 @@ def test_defaults_that_are_written_out_are_the_defaults(kits: Path) -> None:
 def test_the_operators_file_loads_and_its_files_are_there(kits: Path) -> None:
     path = kits / "operator" / "operator.yaml"
     loaded = placed(load_config(OperatorConfig, path), path.parent)
-    require_pair(read_certificate(loaded.tls.certificate), read_private_key(loaded.tls.key))
+    read_credentials(loaded.tls, role=Role.OPERATOR)
     assert loaded.aggregator.port == 8443
 
 

@@ -57,13 +57,18 @@ def test_a_renewal_may_last_another_time(kits: Path) -> None:
     assert days_left((kits / "east/silo.crt").read_bytes()) == pytest.approx(7, abs=0.1)
 
 
-def test_a_renewal_after_the_end_says_that_the_old_one_is_over(kits: Path) -> None:
+def expired(kits: Path) -> datetime:
+    """The day on which the certificate of `east` has expired, which takes the place of the valid one."""
     authority = Authority.load(kits / "authority")
     (old,) = authority.issued("east")
     (kits / "authority/issued" / f"east.{old.bearer.serial:x}.pem").unlink()
-    past = datetime.now(UTC) - timedelta(days=40)
-    authority.issue(old.bearer.role, "east", old.public_key, valid_days=30, now=past)
-    assert f"expired on {past + timedelta(days=30):%Y-%m-%d}" in "\n".join(renew("east", kits))
+    issued = datetime.now(UTC) - timedelta(days=40)
+    authority.issue(old.bearer.role, "east", old.public_key, valid_days=30, now=issued)
+    return issued + timedelta(days=30)
+
+
+def test_a_renewal_after_the_end_says_that_the_old_one_is_over(kits: Path) -> None:
+    assert f"expired on {expired(kits):%Y-%m-%d}" in "\n".join(renew("east", kits))
 
 
 def test_a_kit_that_was_handed_over_is_renewed_from_what_was_issued(kits: Path) -> None:
@@ -123,11 +128,7 @@ def test_a_revoked_key_is_not_renewed_and_not_certified_again(kits: Path, again:
 
 
 def test_an_expired_certificate_is_revoked_too_so_that_its_key_is_not_renewed(kits: Path) -> None:
-    authority = Authority.load(kits / "authority")
-    (old,) = authority.issued("east")
-    (kits / "authority/issued" / f"east.{old.bearer.serial:x}.pem").unlink()
-    past = datetime.now(UTC) - timedelta(days=40)
-    authority.issue(old.bearer.role, "east", old.public_key, valid_days=30, now=past)
+    expired(kits)
     revoke("east", kits)
     with pytest.raises(CertificateError, match="revoked"):
         renew("east", kits)

@@ -4,22 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from siloseal.report.document import (
-    Alert,
-    Block,
-    Cell,
-    Chapter,
-    Command,
-    Document,
-    Figure,
-    Headline,
-    Notes,
-    Paragraph,
-    Quotes,
-    Table,
-    Tiles,
-)
+from siloseal.report.document import Block, Chapter, Command, Document, Notes
 from siloseal.report.markdown import write_markdown
+from tests.siloseal.report.documents import full_of
 
 
 def written(folder: Path, *blocks: Block, lead: str = "lead") -> str:
@@ -29,24 +16,13 @@ def written(folder: Path, *blocks: Block, lead: str = "lead") -> str:
 
 def test_words_are_text_and_never_markup(tmp_path: Path) -> None:
     evil = r"<b> | `x` [y](z) \| *s* _u_ ~t~ $m$ &amp; !" + "\n# w"
-    blocks = (
-        Paragraph(evil), Figure("one", evil, evil, b"", 4.8, tmp_path / "figures" / "one.png"),
-        Figure("two", evil, evil, b"", 4.8), Table(evil, (evil, "n"), ((evil, Cell("1")),), numbers=(1,), note=evil),
-        Tiles("", ((evil, b""),)), Notes((evil,)), Quotes(((evil, evil),)),
-    )  # fmt: skip
-    document = Document(
-        "kind",
-        evil,
-        (Chapter("c", evil, evil, blocks),),
-        (Headline(evil, evil, evil),),
-        (Alert(evil, evil, "c"),),
-        evil,
-    )
-    text = write_markdown(tmp_path / "report.md", document).read_text("utf-8")
+    text = write_markdown(tmp_path / "report.md", full_of(evil, tmp_path / "figures" / "one.png")).read_text("utf-8")
     harmless = r"\<b\> \| \`x\` \[y\](z) \\\| \*s\* \_u\_ \~t\~ \$m\$ \&amp; \! \# w"
-    assert text.count(harmless) == 22
-    assert text.count("<b>") == 0
-    assert f"| {harmless} | n |\n| --- | ---: |\n| {harmless} | 1 |" in text
+    assert text.count(harmless) == 24
+    code = "    " + evil.replace("\n", " ")
+    assert "<b>" not in text.replace(code, "")
+    assert text.count(f"\n\n{code}\n") == 1
+    assert f"| {harmless} | {harmless} |\n| --- | ---: |\n| {harmless} | {harmless} |" in text
     assert f"![{harmless}](figures/one.png)" in text
 
 

@@ -11,23 +11,11 @@ import pytest
 from PIL import Image
 
 from siloseal.report import charts
-from siloseal.report.document import (
-    Alert,
-    Cell,
-    Chapter,
-    Command,
-    Document,
-    Figure,
-    Headline,
-    Notes,
-    Paragraph,
-    Quotes,
-    Table,
-    Tiles,
-)
+from siloseal.report.document import Alert, Cell, Chapter, Document, Figure, Table
 from siloseal.report.page import anchor, page, write_page
 from siloseal.report.page_tables import stacks, table_html
 from siloseal.report.run_report import write_report
+from tests.siloseal.report.documents import full_of
 from tests.siloseal.report.test_run_report import MakeRun, Reader
 
 EVIL = '<script>alert("x")</script>'
@@ -38,23 +26,11 @@ WIDE = Table(
 )  # fmt: skip
 
 
-def evil_document(png: Path) -> Document:
-    blocks = (
-        Paragraph(EVIL), Table(EVIL, (EVIL, EVIL), ((EVIL, Cell(EVIL, tone="bad", filled=2.0)),), note=EVIL),
-        Figure(EVIL, EVIL, EVIL, b"<svg/>", 4.8, png), Tiles(EVIL, ((EVIL, b"png"),)), Notes((EVIL,), EVIL),
-        Quotes(((EVIL, EVIL),)), Command(EVIL),
-    )  # fmt: skip
-    return Document(
-        EVIL, EVIL, (Chapter(EVIL, EVIL, EVIL, blocks),), (Headline(EVIL, EVIL, EVIL),), (Alert(EVIL, EVIL, EVIL),),
-        EVIL, contents=True, footer=EVIL,
-    )  # fmt: skip
-
-
 def test_no_text_becomes_markup(tmp_path: Path) -> None:
-    whole = page(evil_document(tmp_path / "<script>.png"))
+    whole = page(full_of(EVIL, tmp_path / "<script>.png"))
     assert "<script" not in whole
     assert Reader(whole).open == []
-    assert whole.count("&lt;script&gt;alert(&quot;x&quot;)") == 35
+    assert whole.count("&lt;script&gt;alert(&quot;x&quot;)") == 38
     assert whole.count("&lt;script&gt;.png") == 1
 
 

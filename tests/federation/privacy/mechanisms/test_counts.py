@@ -14,21 +14,17 @@ from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.sums.noisy_sum import NoisySum
 from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.secure_sum import Sum
-from siloseal.federation.sums.session import RealDomain, Session
+from siloseal.federation.sums.session import RealDomain
+
+from .without_a_sum import session
 
 DOMAIN = RealDomain(20_000, 100.0)
 ONE_CELL = Move(1.0, 1.0, 1.0, DOMAIN.length)
 NOISES: list[IntegerNoise] = [Skellam(7.5), DiscreteGaussian(7.5)]
 
 
-def session(silos: int, domain: RealDomain = DOMAIN) -> Session:
-    return Session(
-        bytes(32), tuple(f"s{number}" for number in range(silos)), domain, "counts", silos, (bytes(32),) * silos
-    )
-
-
 def total(mechanism: NoisyCounts, vectors: list[np.ndarray]) -> np.ndarray:
-    agreed = session(len(vectors), RealDomain(vectors[0].size, DOMAIN.bound))
+    agreed = session(len(vectors), vectors[0].size, bound=DOMAIN.bound)
     parts = [mechanism.encode(vector, agreed, SeededRandomness(number)) for number, vector in enumerate(vectors)]
     summed = np.sum(parts, axis=0) % mechanism.domain(agreed.domain, len(vectors)).modulus
     return mechanism.decode(Sum(summed, agreed.roster, 0.0), agreed, SeededRandomness(0)).total
@@ -73,7 +69,9 @@ def test_more_counts_than_the_noise_was_planned_for_cost_something_else() -> Non
 
 def test_fractions_are_not_counts() -> None:
     with pytest.raises(DomainError, match="whole numbers"):
-        NoisyCounts(ONE_CELL, Skellam(7.0)).encode(np.full(DOMAIN.length, 0.5), session(2), SeededRandomness(0))
+        NoisyCounts(ONE_CELL, Skellam(7.0)).encode(
+            np.full(DOMAIN.length, 0.5), session(2, DOMAIN.length, bound=DOMAIN.bound), SeededRandomness(0)
+        )
 
 
 def test_totals_that_floats_cannot_hold_are_refused() -> None:

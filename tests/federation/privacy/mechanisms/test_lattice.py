@@ -11,25 +11,12 @@ from siloseal.federation.privacy.mechanisms.integer_noise import Binomial, Discr
 from siloseal.federation.privacy.mechanisms.lattice import LatticeNoise
 from siloseal.federation.privacy.mechanisms.rotation import padded, rotate
 from siloseal.federation.privacy.mechanisms.rounding import round_freely
-from siloseal.federation.randomness import Randomness, SecureRandomness, SeededRandomness
-from siloseal.federation.records.identity import KEY_BYTES
+from siloseal.federation.randomness import SecureRandomness, SeededRandomness
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import RealDomain, Session
 
 from .recorded import Row, rows
-
-
-def session(silos: int, length: int) -> Session:
-    names = tuple(f"silo{number}" for number in range(silos))
-    return Session(bytes(range(32)), names, RealDomain(length, 1e9), "test", 1, (bytes(KEY_BYTES),) * silos)
-
-
-def total_of(
-    mechanism: LatticeNoise, vectors: NDArray[np.float64], agreed: Session, randomness: Randomness
-) -> NDArray[np.float64]:
-    encoded = sum(mechanism.encode(vector, agreed, randomness) for vector in vectors)
-    added = Sum(np.asarray(encoded) % 2**mechanism.bits, agreed.roster, 0.0)
-    return np.asarray(mechanism.decode(added, agreed, randomness).total, dtype=np.float64)
+from .without_a_sum import session, total_of
 
 
 def clipped_vectors(silos: int, length: int, norm: float) -> NDArray[np.float64]:

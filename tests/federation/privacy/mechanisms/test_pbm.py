@@ -13,26 +13,11 @@ from siloseal.federation.privacy.events import PoissonBinomialRelease
 from siloseal.federation.privacy.mechanisms.calibration import Demand, calibrated_pbm
 from siloseal.federation.privacy.mechanisms.kashin import LEVEL, synthesise
 from siloseal.federation.privacy.mechanisms.pbm import PoissonBinomial, coefficients
-from siloseal.federation.randomness import Randomness, SecureRandomness, SeededRandomness
-from siloseal.federation.records.identity import KEY_BYTES
-from siloseal.federation.sums.secure_sum import Sum
+from siloseal.federation.randomness import SecureRandomness, SeededRandomness
 from siloseal.federation.sums.session import RealDomain, Session
 
 from .recorded import Row, rows
-
-
-def session(silos: int, length: int) -> Session:
-    names = tuple(f"silo{number}" for number in range(silos))
-    return Session(bytes(range(32)), names, RealDomain(length, 1e9), "test", 1, (bytes(KEY_BYTES),) * silos)
-
-
-def total_of(
-    mechanism: PoissonBinomial, vectors: NDArray[np.float64], agreed: Session, randomness: Randomness
-) -> NDArray[np.float64]:
-    encoded = sum(mechanism.encode(vector, agreed, randomness) for vector in vectors)
-    modulus = mechanism.domain(RealDomain(vectors.shape[1], 1.0), len(vectors)).modulus
-    decoded = mechanism.decode(Sum(np.asarray(encoded) % modulus, agreed.roster, 0.0), agreed, randomness)
-    return np.asarray(decoded.total, dtype=np.float64)
+from .without_a_sum import session, total_of
 
 
 @pytest.mark.parametrize("row", rows("pbm.mse_scalar_upper"))

@@ -7,38 +7,25 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from siloseal.federation.errors import (
-    MessageError,
-    ProtocolError,
-    QuorumLost,
-)
-from siloseal.federation.records.identity import Identity
+from siloseal.federation.errors import MessageError, ProtocolError, QuorumLost
 from siloseal.federation.sums.additive.additive_sum import AdditiveSum
-from siloseal.federation.sums.additive.config import AdditiveSumConfig
 from siloseal.federation.sums.additive.sides import Round, shared_ring
-from siloseal.federation.sums.sealing import ChannelKey
+from siloseal.federation.sums.masked.words import WordRing
 from siloseal.federation.sums.session import IntegerDomain
-from siloseal.federation.transport.wire import masked_pb2, sums_pb2
+from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, wrap
-from tests.federation.sums.recorded import Recorded, drawn_vectors
+from tests.federation.sums.masked.parties import DOMAIN, MaskedParties
 from tests.federation.sums.uniform import assert_uniform
 
-NAMES = ("east", "north", "south", "west", "coast", "hill")
-IDENTITIES = {name: Identity.create(name) for name in NAMES}
-SCHEME = AdditiveSum()
-DOMAIN = IntegerDomain(200, 2**20)
 
+class Parties(MaskedParties):
+    """Silos in one session of additive sharing."""
 
-class Parties(Recorded):
-    """Silos in one session. Equal ones draw equal keys and seeds, whatever the silos contribute."""
+    SCHEME = AdditiveSum()
 
-    def __init__(
-        self, count: int = 4, *, domain: IntegerDomain = DOMAIN, vectors: NDArray[np.int64] | None = None
-    ) -> None:
-        names = NAMES[:count]
-        given = drawn_vectors(names, domain) if vectors is None else dict(zip(names, vectors, strict=True))
-        super().__init__(SCHEME, given, domain, quorum=2)
-        self.ring = shared_ring(domain, count)
+    @property
+    def ring(self) -> WordRing:
+        return shared_ring(self.session.domain, len(self.roster))
 
     def upload(self, silo: str) -> NDArray[np.int64]:
         return self.ring.values(self.ring.unpack(self.body_said(Round.ADD, silo)))
@@ -47,15 +34,9 @@ class Parties(Recorded):
         """Return the seeds that the silo sealed, by receiver."""
         return {piece.silo: piece.data for piece in decode(sums_pb2.Pieces, self.body_said(Round.SHARE, silo)).pieces}
 
-    def opened(self, sender: str, receiver: str) -> bytes:
-        """Return the seed, unsealed with the receiver's own key."""
-        memory = decode(masked_pb2.MaskedSiloState, self.states[Round.SHARE][receiver])
-        (advertised,) = (piece.data for piece in memory.advertised if piece.silo == sender)
-        context = self.session.bind("letter", sender.encode(), receiver.encode())
-        sealed = self.sealed_seeds(sender)[receiver]
-        return ChannelKey(memory.channel_key).unseal(
-            decode(masked_pb2.Advertisement, advertised).keys[0], sealed, context
-        )
+    def seed(self, sender: str, receiver: str) -> bytes:
+        """Return the seed that `sender` drew for `receiver`."""
+        return self.opened(sender, receiver, self.sealed_seeds(sender)[receiver])
 
     def mask(self, seed: bytes) -> NDArray[np.int64]:
         words = self.ring.zeros()
@@ -100,13 +81,6 @@ class TestASilentSilo:
             parties.run(silent={"south": Round.ADD})
         assert_uniform(np.sum([parties.upload(silo) for silo in parties.said[Round.ADD]], axis=0) % modulus, 20)
 
-    def test_is_needed_although_the_session_asks_for_fewer(self) -> None:
-        parties = Parties()
-        assert parties.session.quorum == 2
-        assert parties.messages
-        assert parties.aggregator.fewest == 4
-        assert SCHEME.fewest(4) == 4
-
 
 class TestWhatAnyoneLearns:
     def test_another_secret_changes_nothing_but_the_silos_own_part(self) -> None:
@@ -119,7 +93,7 @@ class TestWhatAnyoneLearns:
         first, second = runs
         assert first.said[Round.ADVERTISE] == second.said[Round.ADVERTISE]
         pairs = [(sender, receiver) for sender in first.roster for receiver in first.roster if sender != receiver]
-        assert [first.opened(*pair) for pair in pairs] == [second.opened(*pair) for pair in pairs]
+        assert [first.seed(*pair) for pair in pairs] == [second.seed(*pair) for pair in pairs]
         assert first.states[Round.SHARE] == second.states[Round.SHARE]
         for silo in ("east", "south", "west"):
             assert first.said[Round.ADD][silo] == second.said[Round.ADD][silo]
@@ -130,7 +104,7 @@ class TestWhatAnyoneLearns:
         """Of 30 seeds, all have the same byte at one of 32 places with probability 1e-68."""
         parties = Parties(6)
         parties.run()
-        seeds = [parties.opened(one, other) for one in parties.roster for other in parties.roster if one != other]
+        seeds = [parties.seed(one, other) for one in parties.roster for other in parties.roster if one != other]
         assert len(set(seeds)) == 30
         assert all(len({seed[place] for seed in seeds}) > 1 for place in range(32))
 
@@ -153,7 +127,7 @@ class TestWhatAnyoneLearns:
         for silo in honest:
             rest = parties.upload(silo)
             for other in colluding:
-                rest = rest + parties.mask(parties.opened(silo, other)) - parties.mask(parties.opened(other, silo))
+                rest = rest + parties.mask(parties.seed(silo, other)) - parties.mask(parties.seed(other, silo))
             left[silo] = rest % modulus
             assert_uniform(left[silo], bits)
         np.testing.assert_array_equal((left["east"] + left["north"]) % modulus, np.full(length, 8))
@@ -164,7 +138,7 @@ class TestWhatAnyoneLearns:
         parties.run()
         rest = parties.upload("north")
         for other in set(parties.roster) - {"north"}:
-            rest = rest + parties.mask(parties.opened("north", other)) - parties.mask(parties.opened(other, "north"))
+            rest = rest + parties.mask(parties.seed("north", other)) - parties.mask(parties.seed(other, "north"))
         np.testing.assert_array_equal(rest % 2**20, parties.vectors["north"])
 
     def test_no_seed_passes_the_aggregator_in_clear(self) -> None:
@@ -172,7 +146,7 @@ class TestWhatAnyoneLearns:
         parties.run()
         for sender in parties.roster:
             for receiver in parties.sealed_seeds(sender):
-                assert parties.opened(sender, receiver) not in parties.carried
+                assert parties.seed(sender, receiver) not in parties.carried
 
 
 class TestAReplyThatTheAggregatorRefuses:
@@ -204,19 +178,7 @@ class TestAfterACrash:
         parties.run(restarted=[Round.ADD])
         assert parties.said[Round.ADD] == undisturbed.said[Round.ADD]
 
-    def test_the_packed_vector_is_in_no_state(self) -> None:
-        parties = Parties()
-        parties.run()
-        packed = parties.ring.pack(parties.ring.words(parties.vectors["north"]))
-        assert not any(packed[:32] in states["north"] for states in parties.states)
-
 
 def test_the_report_says_what_the_sum_rests_on() -> None:
-    rows = SCHEME.describe(DOMAIN, 5)
+    rows = AdditiveSum().describe(DOMAIN, 5)
     assert "20 bits an entry" in rows["shares"]
-
-
-def test_the_config_builds_it_with_its_precision() -> None:
-    assert AdditiveSumConfig(kind="additive", precision_bits=20).build().name == (
-        "fixed_point(precision_bits=20) over additive"
-    )

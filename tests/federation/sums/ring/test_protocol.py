@@ -5,61 +5,27 @@ What it refuses is in tests/contracts, for every sum, but for what only a ring c
 Statistical tests would raise a false alarm with one choice of their seed in a million.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from siloseal.federation.errors import (
-    DomainError,
-    MessageError,
-    SealBroken,
-    WrongContributors,
-)
+from siloseal.federation.errors import DomainError, MessageError, SealBroken, WrongContributors
 from siloseal.federation.randomness import SeededRandomness
-from siloseal.federation.records.identity import Identity
-from siloseal.federation.sums.masked.words import ring_for
-from siloseal.federation.sums.ring.config import RingSumConfig
+from siloseal.federation.sums.masked.silo_side import sealed_share_context
 from siloseal.federation.sums.ring.ring_sum import RingSum
 from siloseal.federation.sums.rounds import pieces
 from siloseal.federation.sums.sealing import ChannelKey
 from siloseal.federation.sums.session import IntegerDomain
 from siloseal.federation.transport.wire import masked_pb2, ring_pb2
 from siloseal.federation.transport.wire.codec import decode, wrap
-from tests.federation.sums.recorded import Recorded, drawn_vectors
+from tests.federation.sums.masked.parties import DOMAIN, NAMES, MaskedParties
 from tests.federation.sums.uniform import assert_uniform
 
-NAMES = ("east", "north", "south", "west", "coast", "hill")
-"""In the order of the ring."""
-IDENTITIES = {name: Identity.create(name) for name in NAMES}
-SCHEME = RingSum()
-DOMAIN = IntegerDomain(200, 2**20)
 
-Bodies = dict[str, bytes]
-Alter = Callable[[ring_pb2.RingTurn], ring_pb2.RingTurn]
+class Parties(MaskedParties):
+    """Silos in one session: a round to advertise, a turn each, and the first one's last turn."""
 
-
-class Parties(Recorded):
-    """Silos in one session: a round to advertise, a turn each, and the first one's last turn.
-
-    Equal ones draw equal keys and masks, whatever the silos contribute.
-    """
-
-    def __init__(
-        self,
-        count: int = 4,
-        *,
-        domain: IntegerDomain = DOMAIN,
-        vectors: NDArray[np.int64] | None = None,
-    ) -> None:
-        names = NAMES[:count]
-        given = drawn_vectors(names, domain) if vectors is None else dict(zip(names, vectors, strict=True))
-        super().__init__(SCHEME, given, domain, quorum=2)
-        self.ring = ring_for(domain, count)
-
-    def public(self, silo: str) -> bytes:
-        return decode(masked_pb2.Advertisement, self.body_said(0, silo)).keys[0]
+    SCHEME = RingSum()
 
     def turn(self, number: int) -> ring_pb2.RingTurn:
         (silo,) = self.asked[number]
@@ -69,16 +35,13 @@ class Parties(Recorded):
         """The total that came to it, opened with its own key: the first silo's comes last."""
         place = self.roster.index(silo)
         number, before = (place or len(self.roster)) + 1, self.roster[place - 1]
-        memory = decode(masked_pb2.MaskedSiloState, self.states[0][silo])
-        context = self.session.bind("letter", before.encode(), silo.encode())
-        packed = ChannelKey(memory.channel_key).unseal(self.public(before), self.turn(number).total, context)
-        return self.ring.values(self.ring.unpack(packed))
+        return self.ring.values(self.ring.unpack(self.opened(before, silo, self.turn(number).total)))
 
     def sent(self, silo: str) -> NDArray[np.int64]:
         """The total that it passed on, from what it knows itself: what it received or masked, and its vector."""
         words = self.ring.words(self.vectors[silo])
         if silo == self.roster[0]:
-            self.ring.add_mask(words, decode(masked_pb2.MaskedSiloState, self.states[1][silo]).seed, 1)
+            self.ring.add_mask(words, self.memory(1, silo).seed, 1)
         else:
             words += self.ring.words(self.received(silo))
         return self.ring.values(words)
@@ -153,11 +116,8 @@ class TestWhatTheAggregatorLearns:
     def test_a_sealed_total_opens_with_no_key_but_the_next_silos(self) -> None:
         parties = Parties()
         parties.run()
-        context = parties.session.bind("letter", b"north", b"south")
-        own = {
-            silo: ChannelKey(decode(masked_pb2.MaskedSiloState, parties.states[0][silo]).channel_key)
-            for silo in parties.roster
-        }
+        context = sealed_share_context(parties.session, "north", "south")
+        own = {silo: parties.channel(silo) for silo in parties.roster}
         own["the aggregator"] = ChannelKey.draw(SeededRandomness(9))
         sealed = parties.turn(3).total
         own.pop("south").unseal(parties.public("north"), sealed, context)
@@ -171,24 +131,14 @@ class TestFewSilos:
     @pytest.mark.parametrize("silos", [1, 2])
     def test_are_refused_because_they_stand_on_both_sides_of_each_other(self, silos: int) -> None:
         with pytest.raises(DomainError, match="three silos or more"):
-            SCHEME.admit(DOMAIN, silos)
+            RingSum().admit(DOMAIN, silos)
         with pytest.raises(DomainError, match="three silos or more"):
-            SCHEME.fewest(silos)
+            RingSum().fewest(silos)
 
     def test_are_enough_from_three_on_and_all_are_needed(self) -> None:
         for silos in (3, 10):
-            SCHEME.admit(DOMAIN, silos)
-            assert SCHEME.fewest(silos) == silos
-
-
-class TestASilentSilo:
-    def test_is_waited_for(self) -> None:
-        """All must advertise; then it is one silo's turn."""
-        parties = Parties()
-        parties.run_until(0)
-        assert parties.aggregator.fewest == 4
-        parties.run_until(1)
-        assert parties.aggregator.fewest == 1
+            RingSum().admit(DOMAIN, silos)
+            assert RingSum().fewest(silos) == silos
 
 
 class TestATurnThatIsRefused:
@@ -239,12 +189,5 @@ def test_a_silo_that_has_passed_the_total_on_keeps_nothing() -> None:
     parties = Parties()
     parties.run()
     for number, silo, answered in ((2, "north", 2), (3, "south", 2), (4, "west", 2), (5, "east", 3)):
-        assert masked_pb2.MaskedSiloState.FromString(parties.states[number][silo]) == masked_pb2.MaskedSiloState(
-            answered=answered
-        )
-    assert masked_pb2.MaskedSiloState.FromString(parties.states[4]["east"]).seed
-
-
-def test_the_config_builds_it_with_its_precision() -> None:
-    built = RingSumConfig(kind="ring", precision_bits=20).build()
-    assert built.name == "fixed_point(precision_bits=20) over ring"
+        assert parties.memory(number, silo) == masked_pb2.MaskedSiloState(answered=answered)
+    assert parties.memory(4, "east").seed

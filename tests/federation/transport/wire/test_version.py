@@ -1,5 +1,6 @@
 """Whoever speaks another version is told which side to upgrade."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,17 @@ import pytest
 from siloseal.federation.errors import RunError, VersionMismatch
 from siloseal.federation.transport.wire import consortium_pb2, messages_pb2
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION, require_version, require_version_of_file
+
+FEDERATION = Path(__file__).parents[4] / "federation"
+
+LABELS = {
+    2: {
+        "advertise", "ciphertext half", "commit_ciphertext", "commit_key", "common polynomial", "confirm", "frame",
+        "joint key", "key share", "mask", "open", "opened", "reveal_key", "rotation", "sealed key", "sealed share",
+        "seed", "seed share", "survivors", "upload",
+    },
+}  # fmt: skip
+"""Labels of the statements that bind to a session, under each version: peers with other labels understand nothing."""
 
 
 def test_the_same_version_passes() -> None:
@@ -42,3 +54,9 @@ def test_whatever_begins_or_answers_something_carries_the_version() -> None:
     assert carriers == {
         "OfferRequest", "JobOffer", "Attendance", "StatusRequest", "StatusReport", "Request", "Reply", "LastReply",
     }  # fmt: skip
+
+
+def test_what_binds_to_a_session_changes_with_the_version() -> None:
+    sources = (path.read_text(encoding="utf-8") for path in FEDERATION.rglob("*.py"))
+    labels = {label for source in sources for label in re.findall(r'\.bind\(\s*"([^"]*)"', source)}
+    assert labels == LABELS[PROTOCOL_VERSION]
