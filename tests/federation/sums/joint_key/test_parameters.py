@@ -204,13 +204,13 @@ def test_more_silos_never_cost_statistical_distance(distance_bits: int) -> None:
     ids=str,
 )
 def test_a_domain_that_no_sum_can_carry_is_refused(domain: Domain) -> None:
-    with pytest.raises(DomainError, match="cannot carry"):
+    with pytest.raises(DomainError, match=r"(Real|Integer)Domain\(length=10"):
         derive(domain, 4, precision_bits=28, distance_bits=40)
 
 
 @pytest.mark.parametrize("domain", [RealDomain(0, 8.0), RealDomain(-1, 8.0), IntegerDomain(0, 2**20)], ids=str)
 def test_an_empty_vector_is_refused(domain: Domain) -> None:
-    with pytest.raises(DomainError, match="one entry or more"):
+    with pytest.raises(DomainError, match=r"length=(0|-1)\b"):
         derive(domain, 4, precision_bits=28, distance_bits=40)
 
 
@@ -223,7 +223,7 @@ def test_the_widest_value_has_62_bits() -> None:
 
 def test_a_precision_that_no_value_can_carry_is_refused() -> None:
     assert derive(RealDomain(10, 8.0), 4, precision_bits=59, distance_bits=40).width == WIDEST
-    with pytest.raises(DomainError, match="lower the precision"):
+    with pytest.raises(DomainError, match=r" 60 bits .* 63 bits"):
         derive(RealDomain(10, 8.0), 4, precision_bits=60, distance_bits=40)
 
 
