@@ -159,7 +159,9 @@ def test_a_damaged_cell_is_measured_anew_and_one_of_another_program_is_named(tmp
     (second / "program.txt").write_text("another")
     assert compare(tmp_path, text).ran == 1
     assert not (first / "left-over").exists()
-    assert "another state" in (tmp_path / "out" / "report.html").read_text()
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "1 of 2 cells" in report
+    assert "another state" in report
 
 
 def test_a_finished_cell_keeps_what_people_read_and_not_what_the_parties_kept(
