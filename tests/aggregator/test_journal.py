@@ -62,5 +62,5 @@ def test_a_file_of_another_version_of_the_protocol_is_a_run_error(path: Path, ve
     journal = Journal(path, JOB)
     journal._database.execute(f"PRAGMA user_version = {version}")
     journal.close()
-    with pytest.raises(RunError, match=f"version {version} of the protocol"):
+    with pytest.raises(RunError, match=rf"journal\.sqlite .*version {version} "):
         Journal(path, JOB)

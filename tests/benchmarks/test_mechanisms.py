@@ -88,5 +88,5 @@ def test_a_setting_without_a_figure_is_refused_in_one_line(
     script: dict[str, Any], options: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["mechanisms.py", *options])
-    with pytest.raises(SystemExit, match=r"^mechanisms\.py: give 7 to 20 bits, .*$"):
+    with pytest.raises(SystemExit, match=r"^mechanisms\.py: .* 7 to 20 bits, .*$"):
         script["main"]()

@@ -217,9 +217,7 @@ def test_a_reply_to_the_same_request_of_another_run_is_refused(north: Hand, requ
     other.run_id = bytes(32)
     reply = decode(pb.Reply, north.reply(request_to_north))
     reply.request_digest = decode(pb.Reply, north.reply(other.SerializeToString())).request_digest
-    error, said = refused(lambda: north.deliver(reply.SerializeToString()))
-    assert error is MessageError
-    assert "or another one of that number" in said
+    assert refused(lambda: north.deliver(reply.SerializeToString()))[0] is MessageError
 
 
 def test_one_grpc_message_above_a_chunks_size_is_not_even_read(north: Hand) -> None:

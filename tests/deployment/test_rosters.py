@@ -23,8 +23,8 @@ def test_one_without_a_silo_of_the_job_or_none_at_all_ends_the_aggregator_before
     del roster["identities"]["east"]
     roster["keys_made_by_authority"].remove("east")
     (kit / "roster.yaml").write_text(yaml.safe_dump(roster))
-    with pytest.raises(ConfigError, match="no key of east, whom the job names"):
+    with pytest.raises(ConfigError, match=r"roster\.yaml.* east"):
         run_aggregator(kit / "aggregator.yaml", unheard)
     (kit / "roster.yaml").unlink()
-    with pytest.raises(ConfigError, match=r"roster\.yaml is not there"):
+    with pytest.raises(ConfigError, match=r"roster\.yaml"):
         run_aggregator(kit / "aggregator.yaml", unheard)

@@ -1,5 +1,6 @@
 """Peers of another version of the protocol, over real connections: each hears which side to upgrade."""
 
+import re
 from collections.abc import Callable, Iterator
 
 import grpc
@@ -24,7 +25,7 @@ from .conftest import ONE_STEP, Consortium
 from .liar import RUN, Liar
 
 OTHERS = [0, PROTOCOL_VERSION - 1, PROTOCOL_VERSION + 1]
-AT_THE_AGGREGATOR, AT_NORTH = "upgrade siloseal at the aggregator", "upgrade siloseal at silo north"
+AT_THE_AGGREGATOR, AT_NORTH = "at the aggregator$", "at silo north$"
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def test_the_aggregator_tells_every_caller_which_side_to_upgrade(
         for call in calls:
             error, said = refused(call)
             assert error is VersionMismatch
-            assert ("upgrade siloseal at the aggregator" in said) == (version > PROTOCOL_VERSION)
+            assert said.endswith("at the aggregator") == (version > PROTOCOL_VERSION)
             assert kit in said
 
 
@@ -111,7 +112,7 @@ def test_a_silo_waits_out_an_aggregator_of_another_version_that_does_not_check_a
     north.impatient = True
     reason = north.start().wait_for("waiting")["reason"]
     assert reason.startswith("VersionMismatch: ")
-    assert words in reason
+    assert re.search(words, reason)
     liar.offer.protocol_version = PROTOCOL_VERSION
     assert liar.ask(1, enrol=pb.Enrol()).WhichOneof("body") == "enrolled"
 
@@ -131,5 +132,5 @@ def test_a_silo_answers_no_request_of_another_version(liar: Liar) -> None:
 def test_status_tells_an_aggregator_of_another_version_that_does_not_check(liar: Liar, version: int) -> None:
     liar.offer.protocol_version = version
     older = "the aggregator" if version < PROTOCOL_VERSION else "this machine"
-    with pytest.raises(VersionMismatch, match=f"upgrade siloseal at {older}"):
+    with pytest.raises(VersionMismatch, match=f"at {older}$"):
         ask_status(liar.consortium.kits / "operator" / "operator.yaml")

@@ -134,7 +134,9 @@ class TestWhatCannotBeCounted:
 
     def test_a_window_without_slots_clients_or_participation_is_no_window(self) -> None:
         for slots, clients, participation in ((0, 1, 0.5), (1, 0, 0.5), (1, 1, 0.0), (1, 1, 1.5)):
-            with pytest.raises(ConfigError, match="is no window"):
+            with pytest.raises(
+                ConfigError, match=rf"^CheckIns\(slots={slots}, clients={clients}, participation={participation}\)"
+            ):
                 CheckIns(slots, clients, participation)
 
 

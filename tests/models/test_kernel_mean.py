@@ -64,11 +64,11 @@ class TestTheLabelledSum:
 
     def test_refuses_what_it_was_not_built_for(self) -> None:
         image, label = torch.zeros(1, 1, 8, 8), torch.zeros(1, dtype=torch.int64)
-        with pytest.raises(DataError, match="shape"):
+        with pytest.raises(DataError, match=r"\(1, 8, 9\).*\(1, 8, 8\)"):
             DIGITS.labelled_sum(torch.zeros(1, 1, 8, 9), label)
-        with pytest.raises(DataError, match="one label"):
+        with pytest.raises(DataError, match=r"\(2,\)"):
             DIGITS.labelled_sum(image, torch.zeros(2, dtype=torch.int64))
-        with pytest.raises(DataError, match="expected 0 to 9"):
+        with pytest.raises(DataError, match=r"10 to 10; .*0 to 9"):
             DIGITS.labelled_sum(image, label + 10)
         with pytest.raises(DataError, match="finite"):
             DIGITS.labelled_sum(image / 0, label)
@@ -131,5 +131,5 @@ class TestFitting:
         assert not torch.equal(first.pixels.weight, other.pixels.weight)
 
     def test_refuses_a_sum_of_another_length(self) -> None:
-        with pytest.raises(DomainError, match="labelled sum"):
+        with pytest.raises(DomainError, match=rf"\({DIGITS.length - 1},\).*\({DIGITS.length},\)"):
             fitted(torch.zeros(DIGITS.length - 1), steps=1, seed=0)

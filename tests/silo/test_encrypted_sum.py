@@ -120,7 +120,7 @@ def test_an_old_copy_of_the_last_reply_is_noticed(table: Table) -> None:
 
     assert isinstance(table.run(ask), Sum)
     reply.write_bytes(copies[-1])
-    with pytest.raises(RunError, match="does not fit"):
+    with pytest.raises(RunError, match=r"reply\.bin .*/answered"):
         table.bench.restart()
 
 
@@ -132,7 +132,7 @@ def test_a_damaged_count_of_replies_is_noticed(table: Table, content: bytes | No
     answered.unlink()
     if content is not None:
         answered.write_bytes(content)
-    with pytest.raises(RunError, match="damaged, removed or put back"):
+    with pytest.raises(RunError, match=r"reply\.bin .*/answered"):
         table.bench.restart()
 
 

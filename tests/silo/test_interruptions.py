@@ -82,7 +82,7 @@ def test_a_full_disk_in_training_costs_a_charge_and_nothing_else(
     bench.silo = bench.start()
     bench.enrol()
     full_after(bench, checkpoints)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space"):
         bench.train(1)
     assert bench.train(1).WhichOneof("body") == "prepared"
     assert torch.equal(bench.silo.work._learner.vector(), undisturbed)
@@ -92,7 +92,7 @@ def test_a_full_disk_in_training_costs_a_charge_and_nothing_else(
 
 def test_a_kill_after_a_full_disk_finds_a_state_that_fits_the_ledger(bench: Bench) -> None:
     full_after(bench, 0)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space"):
         bench.train(1)
     bench.silo.work._learner.public_step = die
     with pytest.raises(Killed):

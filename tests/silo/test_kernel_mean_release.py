@@ -84,7 +84,7 @@ def test_a_silo_that_lost_part_of_its_memory_releases_nothing_more(bench: Bench,
     bench.silo.close()
     for file in lost:
         (bench.folder / file).unlink()
-    with pytest.raises(RunError, match="release the same thing twice"):
+    with pytest.raises(RunError, match=str(bench.folder)):
         bench.start()
 
 
@@ -107,7 +107,7 @@ def test_a_ledger_that_lost_its_charge_is_noticed(bench: Bench) -> None:
     bench.silo.close()
     ledger = bench.folder / "ledger.jsonl"
     ledger.write_text(ledger.read_text().splitlines()[0] + "\n")
-    with pytest.raises(LedgerDamaged, match="lines are missing"):
+    with pytest.raises(LedgerDamaged, match=r" 0 charges, .* 1 "):
         bench.start()
 
 

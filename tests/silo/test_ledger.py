@@ -38,7 +38,7 @@ def test_a_charge_over_budget_is_refused_and_not_written(tmp_path: Path) -> None
     with opened(tmp_path) as ledger:
         ledger.charge(STEPS, phase="phase_1")
         before = (tmp_path / "ledger.jsonl").read_bytes()
-        with pytest.raises(BudgetExceeded, match=r"north has spent epsilon .* of 3, and phase_2 asks for"):
+        with pytest.raises(BudgetExceeded, match=r"^north .* of 3, .*phase_2 .*GaussianRelease"):
             ledger.charge(GaussianRelease(0.5), phase="phase_2")
         assert (tmp_path / "ledger.jsonl").read_bytes() == before
         ledger.charge(SampledGaussianSteps(0.05, 1.5, 1), phase="phase_2")
@@ -124,7 +124,7 @@ def test_a_line_that_was_altered_removed_or_reordered_is_noticed(
         ledger.charge(STEPS, phase="phase_2")
     file = tmp_path / "ledger.jsonl"
     file.write_text("\n".join(tamper(file.read_text().splitlines())) + "\n")
-    with pytest.raises(LedgerDamaged, match="altered or removed"):
+    with pytest.raises(LedgerDamaged, match=r"ledger\.jsonl, line \d"):
         opened(tmp_path)
 
 
@@ -133,7 +133,9 @@ def test_a_line_that_was_altered_removed_or_reordered_is_noticed(
 )
 def test_a_ledger_of_another_silo_or_budget_is_refused(tmp_path: Path, silo: str, budget: Budget) -> None:
     opened(tmp_path).close()
-    with pytest.raises(LedgerDamaged, match="new run folder"):
+    with pytest.raises(
+        LedgerDamaged, match=f"'silo': 'north', 'epsilon': 3.0, .*'silo': '{silo}', 'epsilon': {budget.epsilon}"
+    ):
         opened(tmp_path, budget, silo)
 
 

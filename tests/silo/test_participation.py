@@ -172,7 +172,7 @@ class TestAFewShotJob:
     def test_is_agreed_to_and_says_what_a_task_pays(self, desk: Desk) -> None:
         part = desk.offered(job := desk.job(**TASKS), policy=TASKS_ALLOWED)
         assert part.refused == ""
-        assert "one training task with every image in it" in part.statement
+        assert "one training task" in part.statement
         assert reply_of(part, request(job)).enrolled.classes == 1  # which ones is nobody's business
 
     def test_is_refused_where_the_policy_names_other_learners_or_units(self, desk: Desk) -> None:
@@ -257,7 +257,7 @@ class TestARefusal:
     def test_of_a_job_that_changed_under_the_same_run(self, desk: Desk) -> None:
         desk.offered(job := desk.job())
         changed = desk.offered(desk.job(seed=job.seed + 1))
-        assert changed.refused.startswith("SessionMismatch: the aggregator offers another job than the one that")
+        assert changed.refused.startswith("SessionMismatch: ")
         assert desk.offered(job).refused == ""
         assert desk.offered(desk.job(seed=job.seed + 1), SECOND_RUN).refused == ""
 
@@ -275,17 +275,17 @@ class TestARefusal:
     def test_of_what_is_no_job(self, desk: Desk) -> None:
         for junk in ("", "{", '{"epsilon": 3}', "\0", "&a [*a, *a]"):
             part = desk.offered(junk)
-            assert part.refused.startswith("MessageError: the offered job is not one for this version")
+            assert part.refused.startswith("MessageError: ")
             reply = reply_of(part, request(desk.job()))
             assert reply.refusal.code == ErrorCode.MESSAGE_ERROR
 
     def test_of_public_data_that_are_the_silos_own(self, desk: Desk) -> None:
         part = desk.offered(desk.job(warm_start={"kind": "public", "data": {"kind": "digits"}}))
-        assert "the silos' own data are not public" in part.refused
+        assert part.refused.startswith("ConfigError: warm_start.data ")
 
     def test_for_classes_that_the_silo_has_and_does_not_declare_stays_in_the_silo(self, desk: Desk) -> None:
         part = desk.offered(job := desk.job(), classes=[0, 1, 2])
-        assert "holds classes [3, 4, 5, 6, 7, 8, 9] that it does not declare" in part.refused
+        assert "[3, 4, 5, 6, 7, 8, 9]" in part.refused
         reply = reply_of(part, request(job))
         assert reply.refusal.message == "DataError; the reason is in the silo's own refusals.log"
 
@@ -352,7 +352,7 @@ def test_a_run_that_was_taken_part_in_must_be_there_with_its_job(desk: Desk, wha
     desk.offered(desk.job())
     require_kept(desk.state, [RUN.hex()])
     (desk.folder() / what).rename(desk.state / "aside")
-    with pytest.raises(LedgerDamaged, match="what it spent there is not known"):
+    with pytest.raises(LedgerDamaged, match=RUN.hex()):
         require_kept(desk.state, [RUN.hex()])
 
 
@@ -431,7 +431,7 @@ class TestTheEndOfARun:
 def test_a_run_whose_number_is_no_runs_number_is_not_even_refused(desk: Desk) -> None:
     """Its folder's name would come from the network."""
     for run in (b"", b"short", b"x" * 33):
-        with pytest.raises(MessageError, match=f"a run's number has {len(run)} bytes, expected 32"):
+        with pytest.raises(MessageError, match=rf" {len(run)} bytes, .* 32$"):
             desk.offered(desk.job(), run)
     assert not desk.state.exists()
 
@@ -444,9 +444,9 @@ class TestWhatEarlierRunsSpent:
         assert spent > 0.1
         tight = {"largest_epsilon": 15, "largest_delta": 1.5e-5}
         refused = desk.offered(job, SECOND_RUN, policy=tight).refused
-        assert "privacy.epsilon is 10 and earlier runs have spent up to 10.5, but policy.largest_epsilon" in refused
+        assert " 10.5, but policy.largest_epsilon" in refused
         assert f"{spent:.4g}" not in refused, "the exact number tells how much data the silo has"
-        assert "privacy.delta is 1e-05 and earlier runs have spent up to 1e-05, but policy.largest_delta" in refused
+        assert " 1e-05, but policy.largest_delta" in refused
         wide = {"largest_epsilon": 10 + 2 * spent, "largest_delta": 2e-5}
         assert desk.offered(job, SECOND_RUN, policy=wide).refused == ""
 
@@ -460,4 +460,4 @@ class TestWhatEarlierRunsSpent:
     def test_without_noise_leaves_nothing_for_a_private_job(self, desk: Desk) -> None:
         open_job = desk.job(privacy={"kind": "none"})
         desk.train(desk.offered(open_job), open_job)
-        assert "earlier runs have spent up to inf" in desk.offered(desk.job(), SECOND_RUN).refused
+        assert " inf, but policy.largest_epsilon" in desk.offered(desk.job(), SECOND_RUN).refused

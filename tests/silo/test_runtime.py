@@ -83,7 +83,7 @@ def test_silos_that_were_given_different_models_to_train_are_in_no_sum_together(
     bench.train(1)
     bench.restart()
     refusal = bench.sum(2, bench.session(start=hashlib.sha256(b"the others' model").digest())).refusal
-    assert "sum whose start are not" in refusal.message
+    assert (refusal.code, "start" in refusal.message) == (ErrorCode.SESSION_MISMATCH, True)
     bench.restart()
     assert bench.sum(2, bench.session()).sum, "it still takes part in the sum of its own"
 
@@ -105,7 +105,7 @@ def test_each_sum_has_a_session_of_its_own_so_that_nothing_of_an_earlier_one_fit
     assert bench.sum(2, first).sum
     bench.train(3, "phase_2", 1)
     refusal = bench.sum(4, first).refusal
-    assert "each sum has a session of its own" in refusal.message
+    assert (refusal.code, " id " in refusal.message) == (ErrorCode.SESSION_MISMATCH, True)
     assert bench.sum(5, bench.session("phase_2", 1)).sum
 
 
@@ -232,12 +232,13 @@ def test_a_silo_that_lost_its_ledger_or_its_memory_does_not_go_on(bench: Bench) 
     bench.train(1)
     bench.silo.close()
     (bench.folder / "ledger.jsonl").unlink()
-    with pytest.raises(LedgerDamaged, match="what it spent is not known"):
+    with pytest.raises(LedgerDamaged, match=r"ledger\.jsonl"):
         bench.start()
     for file in bench.folder.iterdir():
         file.unlink()
     bench.silo = bench.start()
-    assert "no memory of this run" in bench.train(2).refusal.message
+    refusal = bench.train(2).refusal
+    assert (refusal.code, "memory" in refusal.message) == (ErrorCode.WRONG_ROUND, True)
 
 
 def test_what_a_silo_says_of_its_data_stays_in_the_silo(bench: Bench) -> None:
@@ -251,7 +252,7 @@ def test_what_a_silo_says_of_its_data_stays_in_the_silo(bench: Bench) -> None:
     assert refusal.code == ErrorCode.DOMAIN_ERROR
     assert "refusals.log" in refusal.message
     assert "e+0" not in refusal.message
-    assert "DomainError: a contribution reaches" in (bench.folder / "refusals.log").read_text()
+    assert "DomainError: " in (bench.folder / "refusals.log").read_text()
     assert (bench.folder / "refusals.log").stat().st_mode & 0o077 == 0
 
 
@@ -262,7 +263,7 @@ def test_a_model_with_huge_weights_is_refused(bench: Bench) -> None:
 
 def test_a_class_that_a_silo_holds_but_does_not_declare_is_refused(bench: Bench, tmp_path: Path) -> None:
     seeded = SeededRandomness(1)
-    with pytest.raises(DataError, match="does not declare"):
+    with pytest.raises(DataError, match=r"\[5, 6, 7, 8, 9\]"):
         open_training_silo(
             bench.job,
             bench.data,
@@ -286,7 +287,7 @@ def test_a_ledger_that_lost_its_last_lines_is_noticed(bench: Bench) -> None:
     bench.silo.close()
     ledger = bench.folder / "ledger.jsonl"
     ledger.write_text(ledger.read_text().splitlines()[0] + "\n")
-    with pytest.raises(LedgerDamaged, match="lines are missing"):
+    with pytest.raises(LedgerDamaged, match=r" 0 charges, .* 1 "):
         bench.start()
 
 
@@ -302,7 +303,7 @@ def test_a_request_that_comes_again_with_other_training_is_refused(bench_of: Cal
 def test_a_silo_that_no_round_asks_cannot_be_trained_without_noise(bench_of: Callable[..., Bench]) -> None:
     schedule = {"kind": "fedavg", "rounds": 1, "fraction": 0.3, "local_epochs": 0.2, "batch": 48}
     bench = bench_of(schedule=schedule, seed=next(seed for seed in range(99) if not chosen(seed)))
-    with pytest.raises(UncountableEvent, match="no finite epsilon"):
+    with pytest.raises(UncountableEvent, match="SampledGaussianSteps"):
         bench.silo.work._trainer.train(1, phase="fedavg")
 
 
@@ -317,7 +318,7 @@ def test_a_damaged_reply_is_noticed_at_once(bench: Bench) -> None:
     content = bytearray((bench.folder / "reply.bin").read_bytes())
     content[-1] ^= 1
     (bench.folder / "reply.bin").write_bytes(content)
-    with pytest.raises(RunError, match=r"reply\.bin is damaged"):
+    with pytest.raises(RunError, match=r"reply\.bin"):
         bench.start()
 
 
@@ -328,7 +329,7 @@ def test_a_reply_kept_under_another_version_of_the_protocol_ends_the_run(
         older.setattr("siloseal.silo.state.PROTOCOL_VERSION", PROTOCOL_VERSION - 1)
         bench.train(1)
     bench.silo.close()
-    with pytest.raises(RunError, match=r"reply\.bin was written under version"):
+    with pytest.raises(RunError, match=r"reply\.bin .*version 0 "):
         bench.start()
 
 
@@ -346,5 +347,5 @@ def test_a_flipped_bit_in_the_checkpoint_is_noticed(bench: Bench) -> None:
     content = bytearray(file.read_bytes())
     content[-1000] ^= 1
     file.write_bytes(bytes(content))
-    with pytest.raises(RunError, match="content has changed"):
+    with pytest.raises(RunError, match=r"checkpoint\.safetensors"):
         bench.restart()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from siloseal.federation.errors import SiloSealError
+from siloseal.federation.errors import LedgerDamaged
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.releases import Lengths, release_of
 from siloseal.federation.privacy.events import GaussianRelease
@@ -152,7 +152,7 @@ def test_a_silo_that_lost_its_ledger_does_not_go_on(bench: Bench) -> None:
     bench.silo.answer(noised_sum(bench, 1, "phase_1"))
     bench.silo.close()
     (bench.folder / "ledger.jsonl").unlink()
-    with pytest.raises(SiloSealError, match="is gone"):
+    with pytest.raises(LedgerDamaged, match=r"ledger\.jsonl"):
         bench.start()
 
 

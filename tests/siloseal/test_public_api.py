@@ -147,23 +147,29 @@ class TestAWholeJob:
 
 
 @pytest.mark.parametrize(
-    ("misuse", "says"),
+    ("misuse", "error", "names"),
     [
-        (lambda run: siloseal.load_job("nowhere.yaml"), "nowhere.yaml"),
-        (lambda run: siloseal.load_job(CONFIGS / "compare-sums.yaml"), "siloseal compare"),
-        (lambda run: siloseal.simulate(siloseal.load_job(run.with_name("job.yaml")), run), "finished run"),
-        (lambda run: siloseal.read_run(run / "silos"), "not a run's folder"),
-        (lambda run: siloseal.read_ledger(run, "nobody"), "nobody"),
-        (lambda run: siloseal.load_model(run / "summary.json"), "damaged or of another version"),
-        (lambda run: siloseal.sample(run, label=10), "0 to 9"),
-        (lambda run: siloseal.sample(run, count=0), "count is 0"),
-        (lambda run: siloseal.sample(run, seed=-1), "seed is -1"),
-        (lambda run: siloseal.adapt(run, run, run), "holds a generator"),
+        (lambda run: siloseal.load_job("nowhere.yaml"), siloseal.ConfigError, "nowhere.yaml"),
+        (lambda run: siloseal.load_job(CONFIGS / "compare-sums.yaml"), siloseal.ConfigError, "`siloseal compare`"),
+        (
+            lambda run: siloseal.simulate(siloseal.load_job(run.with_name("job.yaml")), run),
+            siloseal.RunError,
+            "siloseal report",
+        ),
+        (lambda run: siloseal.read_run(run / "silos"), siloseal.RunError, "/silos "),
+        (lambda run: siloseal.read_ledger(run, "nobody"), siloseal.RunError, "nobody"),
+        (lambda run: siloseal.load_model(run / "summary.json"), siloseal.RunError, "/summary.json "),
+        (lambda run: siloseal.sample(run, label=10), siloseal.ConfigError, "class 10 "),
+        (lambda run: siloseal.sample(run, count=0), siloseal.ConfigError, "count is 0"),
+        (lambda run: siloseal.sample(run, seed=-1), siloseal.ConfigError, "seed is -1"),
+        (lambda run: siloseal.adapt(run, run, run), siloseal.ConfigError, "`siloseal sample`"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_bad_input_is_refused_in_words(run_dir: Path, misuse: Callable[[Path], object], says: str) -> None:
-    with pytest.raises(siloseal.SiloSealError, match=says):
+def test_bad_input_is_refused_in_words(
+    run_dir: Path, misuse: Callable[[Path], object], error: type[siloseal.SiloSealError], names: str
+) -> None:
+    with pytest.raises(error, match=names):
         misuse(run_dir)
 
 

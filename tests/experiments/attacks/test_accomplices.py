@@ -11,7 +11,6 @@ from .conftest import Played, require
 ONE_KEY_SUMS: tuple[SumKind, ...] = ("paillier", "ckks_one_key")
 MASKED: tuple[SumKind, ...] = ("secagg", "secagg_plus", "additive", "ring")
 UPLOAD_CHEATS: tuple[Cheat, ...] = ("copies_upload", "cancels_upload", "constant_upload")
-USELESS = "every silo answered; the aggregator cannot use what it got: OpeningFailed"
 
 
 @pytest.mark.parametrize("cheat", WITH_A_SILO)
@@ -22,7 +21,7 @@ def test_one_silo_and_the_aggregator_learn_nothing_from_these_sums(played: Playe
 
 @pytest.mark.parametrize("cheat", ["malformed_c1", "constant_upload"])
 def test_a_malformed_c1_opens_every_upload_under_a_joint_key(played: Played, cheat: Cheat) -> None:
-    require(played["ckks_joint_key", cheat], "learnt", "what the aggregator computed is the victim's vector")
+    require(played["ckks_joint_key", cheat], "learnt", "computed")
 
 
 @pytest.mark.parametrize("cheat", ["malformed_c1", *UPLOAD_CHEATS])
@@ -36,13 +35,13 @@ def test_silos_of_the_key_additive_sum_need_not_care_what_others_upload(played: 
 def test_under_a_joint_key_a_ciphertext_must_be_the_one_that_its_silo_committed_to(
     played: Played, cheat: Cheat
 ) -> None:
-    require(played["ckks_joint_key", cheat], "refused", "east, north, south refused. CommitmentBroken")
+    require(played["ckks_joint_key", cheat], "refused", "east, north, south refused", "CommitmentBroken")
 
 
 @pytest.mark.parametrize("cheat", WITH_A_SILO)
 @pytest.mark.parametrize("kind", ONE_KEY_SUMS)
 def test_under_one_key_any_silo_reads_all_for_the_aggregator(played: Played, kind: SumKind, cheat: Cheat) -> None:
-    require(played[kind, cheat], "learnt", "Every silo holds the key")
+    require(played[kind, cheat], "learnt", "holds the key")
 
 
 @pytest.mark.parametrize("kind", MASKED)
@@ -52,16 +51,16 @@ def test_keys_of_low_order_are_refused(played: Played, kind: SumKind) -> None:
 
 def test_a_key_share_that_is_not_short_opens_nothing(played: Played) -> None:
     """Keys of low order are refused here as well."""
-    require(played["ckks", "malformed_key"], "harmless", USELESS, "SealBroken")
+    require(played["ckks", "malformed_key"], "harmless", "OpeningFailed", "SealBroken")
 
 
 def test_the_sum_of_all_one_time_polynomials_opens_no_upload(played: Played) -> None:
-    require(played["ckks_joint_key", "malformed_key"], "harmless", USELESS)
+    require(played["ckks_joint_key", "malformed_key"], "harmless", "OpeningFailed")
 
 
 @pytest.mark.parametrize("kind", ["ckks", "ckks_joint_key", "secagg", "secagg_plus"])
 def test_of_two_lists_one_sum_comes_out_even_where_a_silo_signs_both(played: Played, kind: SumKind) -> None:
-    refused = [f"{silo} refused. QuorumLost: 2 silos remain, 3 are needed" for silo in ("south", "east")]
+    refused = [f"{silo} refused. QuorumLost" for silo in ("south", "east")]
     require(played[kind, "two_lists_with_a_silo"], "harmless", *refused)
 
 

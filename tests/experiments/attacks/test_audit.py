@@ -146,7 +146,7 @@ def test_noise_that_is_split_over_silos_keeps_what_its_event_promises(noise: Spl
 
 @pytest.mark.parametrize("trials", [20, 401])
 def test_too_few_trials_or_an_odd_number_are_refused_before_the_first(trials: int) -> None:
-    with pytest.raises(ConfigError, match=f"{trials} trials, expected an even number from 40 on"):
+    with pytest.raises(ConfigError, match=f"^{trials} trials"):
         audit_training(math.nan, trials=trials)
-    with pytest.raises(ConfigError, match="fewer prove nothing"):
+    with pytest.raises(ConfigError, match=f"^{trials} trials"):
         audit_sum("ddg", math.nan, trials=trials)

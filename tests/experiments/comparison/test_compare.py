@@ -125,12 +125,12 @@ def test_a_cell_that_fails_is_named_and_stops_no_other(tmp_path: Path) -> None:
     ((title, words),) = found.failed.items()
     assert title == "trial, seed 0"
     assert "bits" in words
-    assert "Not measured: trial, seed 0 failed" in (tmp_path / "out" / "report.html").read_text()
-    with pytest.raises(RunError, match=r"bits[\s\S]*1 of 3 cells failed; the same command tries them again"):
+    assert "Not measured: trial, seed 0" in (tmp_path / "out" / "report.html").read_text()
+    with pytest.raises(RunError, match=r"bits[\s\S]*1 of 3 cells"):
         comparing.require_complete(found)
 
 
-@pytest.mark.parametrize(("data", "words"), [("${NOBODY_SET_THIS}/x", "NOBODY_SET_THIS"), ("/nowhere", "is not there")])
+@pytest.mark.parametrize(("data", "words"), [("${NOBODY_SET_THIS}/x", "NOBODY_SET_THIS"), ("/nowhere", "^/nowhere ")])
 def test_data_that_are_not_there_are_missed_before_anything_runs(tmp_path: Path, data: str, words: str) -> None:
     job = (ROOT / "configs" / "digits.yaml").read_text()
     (tmp_path / "job.yaml").write_text(job.replace("data: {kind: digits}", f'data: {{kind: idx, folder: "{data}"}}'))
@@ -143,9 +143,9 @@ def test_data_that_are_not_there_are_missed_before_anything_runs(tmp_path: Path,
 def test_a_file_in_the_way_is_named(tmp_path: Path, place: str) -> None:
     (tmp_path / "compare.yaml").write_text(GRID)
     (tmp_path / "taken").touch()
-    with Console(quiet=True, json=False) as console, pytest.raises(RunError, match="taken is a file"):
+    with Console(quiet=True, json=False) as console, pytest.raises(RunError, match=str(tmp_path / "taken")):
         comparing.compare([tmp_path / "compare.yaml"], tmp_path / place, workers=1, watcher=ConsoleWatcher(console))
-    with pytest.raises(RunError, match="taken is a file"):
+    with pytest.raises(RunError, match=str(tmp_path / "taken")):
         comparing.list_cells([tmp_path / "compare.yaml"], tmp_path / place)
 
 
@@ -153,15 +153,15 @@ def test_a_damaged_cell_is_measured_anew_and_one_of_another_program_is_named(tmp
     text = GRID.replace("[0, 1]", "[0]")
     compare(tmp_path, text)
     first, second = sorted((tmp_path / "out" / "cells").glob("*"))
-    assert "another state of the program" not in (tmp_path / "out" / "report.html").read_text()
+    assert "another state" not in (tmp_path / "out" / "report.html").read_text()
     (first / "rows.jsonl").write_text((first / "rows.jsonl").read_text().rsplit("\n", 2)[0] + "\n")  # but its last line
     (first / "left-over").touch()
     (second / "program.txt").write_text("another")
     assert compare(tmp_path, text).ran == 1
     assert not (first / "left-over").exists()
-    assert (
-        "1 of 2 cells of this report were measured by another state" in (tmp_path / "out" / "report.html").read_text()
-    )
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "1 of 2 cells" in report
+    assert "another state" in report
 
 
 def test_a_finished_cell_keeps_what_people_read_and_not_what_the_parties_kept(
@@ -218,7 +218,7 @@ def test_rows_that_are_cut_off_are_no_rows(tmp_path: Path, left: str) -> None:
 
 def test_two_comparisons_in_one_folder_do_not_get_in_each_others_way(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    with locked(tmp_path / "out"), pytest.raises(RunError, match="in use by another process"):
+    with locked(tmp_path / "out"), pytest.raises(RunError, match=str(tmp_path / "out")):
         compare(tmp_path)
 
 

@@ -57,5 +57,5 @@ def test_a_run_without_the_silos_own_pictures_is_refused(tmp_path: Path, small_j
     schedule = {"kind": "two_phase", "batch": 16, "local_steps": 1, "tuning_rounds": 0}
     job = small_job(schedule=schedule, evaluation={"classifiers": ["logistic"], "samples": 100, "silo_alone": False})
     run_job(job, tmp_path / "run", workers=1)
-    with pytest.raises(RunError, match="no samples of north alone"):
+    with pytest.raises(RunError, match="north"):
         demo.chapter(read_run(tmp_path / "run"), tmp_path / "figures")

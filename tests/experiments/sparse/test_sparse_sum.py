@@ -132,7 +132,7 @@ class TestOverEverySum:
 
     def test_more_messages_than_announced_are_refused_after_one_attempt(self, scheme: SecureSum) -> None:
         silos = Consortium(scheme, PAIR, {silo: [(number, 0)] for number, silo in enumerate(ROSTER)})
-        with pytest.raises(TooManyMessages, match="2 too many"):
+        with pytest.raises(TooManyMessages, match=": 2 "):
             silos.run(session_of(scheme, PAIR))
         assert len(silos.sessions) == 1
 
@@ -197,7 +197,7 @@ class TestAttempts:
         """From the totals of two attempts, one of them without a silo, what that silo sent could be computed."""
         silos = Consortium(self.scheme, SHAPE, MESSAGES)
         first = session_of(self.scheme, quorum=3)
-        with pytest.raises(DomainError, match="4 silos may do with 3"):
+        with pytest.raises(DomainError, match=r"4 silos .* 3, "):
             silos.run(first)
         with pytest.raises(DomainError):
             attempt_session(first, 2)
@@ -221,9 +221,9 @@ class TestAttempts:
 
 def test_a_session_over_another_domain_is_refused_by_both_sides() -> None:
     silos = Consortium(PlainSum(), SHAPE, MESSAGES)
-    with pytest.raises(DomainError, match="table needs"):
+    with pytest.raises(DomainError, match=r"length=75, .*length=315"):
         silos.run(session_of(PlainSum(), PAIR))
-    with pytest.raises(DomainError, match="table needs"):
+    with pytest.raises(DomainError, match=r"length=75, .*length=315"):
         sparse_contribution(session_of(PlainSum(), PAIR), SHAPE, [])
     assert silos.sessions == []
 

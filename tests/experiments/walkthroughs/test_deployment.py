@@ -47,6 +47,6 @@ def test_a_party_that_ends_badly_is_reported_with_its_last_words(monkeypatch: py
 def test_waiting_for_whoever_says_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deployment, "PATIENCE_SECONDS", 0.05)
     hospitals = Deployment(JOB)
-    with pytest.raises(RunError, match="north has published no JobAccepted"):
+    with pytest.raises(RunError, match=r"north .*JobAccepted"):
         hospitals.wait_for("north", JobAccepted)
     hospitals.close()

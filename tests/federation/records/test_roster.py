@@ -32,8 +32,8 @@ def test_it_says_whom_the_authority_can_pose_as(made: tuple[str, ...] | None, wo
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("keys_made_by_authority: [west]", "who have no key in identities"),
-        (f'identities: {{north: "{"00" * 32}", east: "{"00" * 32}"}}', "two silos have the same identity key"),
+        ("keys_made_by_authority: [west]", "keys_made_by_authority .*west"),
+        (f'identities: {{north: "{"00" * 32}", east: "{"00" * 32}"}}', "identity key"),
     ],
 )
 def test_one_that_cannot_be_meant_is_refused(tmp_path: Path, line: str, words: str) -> None:

@@ -187,7 +187,7 @@ class TestTheModulus:
     def test_does_not_exist_for_a_bound_without_a_finite_total_or_without_exact_steps(
         self, bound: float, silos: int
     ) -> None:
-        with pytest.raises(DomainError, match="cannot be counted in 20 bits"):
+        with pytest.raises(DomainError, match=rf"\b{silos} silos .* 20 bits"):
             FixedPoint(20).domain(RealDomain(3, bound), silos)
         with pytest.raises(DomainError):
             FixedPointSum(AdditiveSum(), 20).admit(RealDomain(3, bound), silos)
@@ -198,7 +198,7 @@ class TestTheModulus:
 
     def test_does_not_exist_where_words_of_64_bits_are_too_short(self) -> None:
         FixedPointSum(AdditiveSum(), 40).admit(RealDomain(1, 1.0), 1500)
-        with pytest.raises(DomainError, match="lower precision_bits"):
+        with pytest.raises(DomainError, match=r"4000 silos .*precision_bits"):
             FixedPointSum(AdditiveSum(), 40).admit(RealDomain(1, 1.0), 4000)
 
 
@@ -230,9 +230,9 @@ class TestTheWayBack:
 
     def test_is_for_reals_only(self) -> None:
         session = session_of(IntegerDomain(3, 2**20), 2)
-        with pytest.raises(DomainError, match="real vectors"):
+        with pytest.raises(DomainError, match="IntegerDomain"):
             FixedPoint(20).encode(np.zeros(3), session, SeededRandomness(0))
-        with pytest.raises(DomainError, match="real vectors"):
+        with pytest.raises(DomainError, match="IntegerDomain"):
             FixedPoint(20).decode(Sum(np.zeros(3, dtype=np.int64), ("silo0",), 0.0), session, SecureRandomness())
 
 
@@ -319,7 +319,7 @@ def test_the_precision_that_a_job_needs_is_reckoned_with_the_grid(
     half_a_step = FixedPoint(precision).grid(weighted_domain(1, job.largest_weight)) / 2
     fewest = math.ceil(half_a_step * 10**9 / COARSEST)
     require_precision(job, "north", fewest)
-    with pytest.raises(ConfigError, match=r"secure_sum\.precision_bits .* raise it by 1"):
+    with pytest.raises(ConfigError, match=r"secure_sum\.precision_bits .* 1, "):
         require_precision(job, "north", fewest - 1)
 
 

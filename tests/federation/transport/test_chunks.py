@@ -58,18 +58,18 @@ class TestEveryChunk:
                 flipped = bytearray(getattr(pieces[at], name))
                 flipped[bit // 8] ^= 1 << bit % 8
                 setattr(pieces[at], name, bytes(flipped))
-                assert "a chunk was damaged on its way" in refused(pieces)
+                assert "damaged" in refused(pieces)
 
     def test_dropped_is_found(self, at: int) -> None:
         pieces = cut(MESSAGE, 5)
         del pieces[at]
-        expected = ("began without its size", "a chunk was damaged", "ended after 10 of 12 bytes")
+        expected = ("size", "damaged", "10 of 12 bytes")
         assert expected[at] in refused(pieces)
 
     def test_doubled_is_found(self, at: int) -> None:
         pieces = cut(MESSAGE, 5)
         pieces.insert(at, pieces[at])
-        expected = ("a message began when only 5 of 12", "a chunk", "without its size")
+        expected = ("5 of 12", "chunk", "size")
         assert expected[at] in refused(pieces)
 
     def test_swapped_with_another_is_found(self, at: int) -> None:
@@ -80,7 +80,7 @@ class TestEveryChunk:
     def test_emptied_is_found(self, at: int) -> None:
         pieces = cut(MESSAGE, 5)
         pieces[at].data = b""
-        assert "a chunk of 0 bytes came" in refused(pieces)
+        assert " 0 bytes" in refused(pieces)
 
 
 @given(size=st.integers(0, 2**64 - 1).filter(lambda size: size != len(MESSAGE)))
@@ -99,7 +99,7 @@ def test_a_message_at_the_limit_is_read_and_one_byte_more_is_refused_before_it_i
             yield piece
 
     assert list(from_chunks(cut(MESSAGE, 5), limit=12, why=WHY)) == [MESSAGE]
-    with pytest.raises(MessageTooLarge, match=f"of 12 bytes was announced, at most 11 are read: {WHY}"):
+    with pytest.raises(MessageTooLarge, match=f" 12 bytes .* 11 .*{WHY}"):
         list(from_chunks(counted(cut(MESSAGE, 5)), limit=11, why=WHY))
     assert read == [0]
 
@@ -107,7 +107,7 @@ def test_a_message_at_the_limit_is_read_and_one_byte_more_is_refused_before_it_i
 def test_more_bytes_than_announced_are_refused_at_the_chunk_that_brings_them() -> None:
     pieces = cut(MESSAGE, 5)
     pieces[0].size = 11
-    assert "a chunk of 2 bytes came after 10 of 11" in refused(pieces)
+    assert " 2 bytes came after 10 of 11" in refused(pieces)
 
 
 class TestOneMessageAlone:

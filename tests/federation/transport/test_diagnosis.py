@@ -101,13 +101,13 @@ def test_nothing_listens(place: Place) -> None:
         port = server.getsockname()[1]
     found = diagnosed(port, place.tls)
     assert isinstance(found, Unreachable)
-    assert f"no aggregator listens at localhost:{port}" in str(found)
+    assert f"listens at localhost:{port}" in str(found)
 
 
 def test_a_name_that_leads_nowhere(place: Place) -> None:
     found = diagnosed(443, place.tls, "aggregator.invalid")
     assert isinstance(found, Unreachable)
-    assert "the name aggregator.invalid leads nowhere" in str(found)
+    assert "name aggregator.invalid " in str(found)
 
 
 def test_a_server_that_stays_silent(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,28 +115,28 @@ def test_a_server_that_stays_silent(place: Place, monkeypatch: pytest.MonkeyPatc
     with socket.create_server(("127.0.0.1", 0)) as server:
         found = diagnosed(server.getsockname()[1], place.tls)
     assert isinstance(found, Unreachable)
-    assert "does not answer (what gRPC said); has it hung, or is a firewall in between?" in str(found)
+    assert "firewall" in str(found)
 
 
 def test_a_server_without_tls(place: Place) -> None:
     with listener(lambda connection: connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as port:
         found = diagnosed(port, place.tls)
     assert isinstance(found, Unreachable)
-    assert "does not speak TLS" in str(found)
+    assert "speak TLS" in str(found)
 
 
 def test_a_server_that_hangs_up_in_the_handshake(place: Place) -> None:
     with listener(lambda connection: connection.recv(100_000)) as port:
         found = diagnosed(port, place.tls)
     assert isinstance(found, Unreachable)
-    assert "or it hung up" in str(found)
+    assert "hung up" in str(found)
 
 
 def test_another_host_than_the_certificate_names(place: Place) -> None:
     with place.serving() as port:
         found = diagnosed(port, place.tls, "127.0.0.1")
     assert isinstance(found, CertificateError)
-    assert "does not hold here (IP address mismatch" in str(found)
+    assert "(IP address mismatch" in str(found)
 
 
 @pytest.mark.parametrize("then", [LONG_AGO, LATER])
@@ -144,15 +144,15 @@ def test_a_servers_certificate_that_is_not_valid_now(place: Place, then: datetim
     with place.serving(then) as port:
         found = diagnosed(port, place.tls)
     assert isinstance(found, CertificateError)
-    assert ("certificate has expired" if then is LONG_AGO else "certificate is not yet valid") in str(found)
-    assert "this machine's clock" in str(found)
+    assert ("expired" if then is LONG_AGO else "not yet valid") in str(found)
+    assert "clock" in str(found)
 
 
 def test_a_server_of_another_authority(place: Place, stranger: Place) -> None:
     with stranger.serving() as port:
         found = diagnosed(port, place.tls)
     assert isinstance(found, CertificateError)
-    assert "is it the consortium's aggregator" in str(found)
+    assert "consortium's aggregator" in str(found)
 
 
 @pytest.mark.parametrize("then", [LONG_AGO, LATER])
@@ -161,8 +161,8 @@ def test_our_certificate_is_not_valid_by_the_servers_clock(place: Place, then: d
     with place.serving() as port:
         found = diagnosed(port, tls)
     assert isinstance(found, CertificateError)
-    assert f"refuses the certificate in {tls.certificate} (it hung up" in str(found)
-    assert "both machines' clocks" in str(found)
+    assert f"{tls.certificate} (it hung up" in str(found)
+    assert "clocks" in str(found)
 
 
 def test_our_certificate_is_of_another_authority(place: Place, stranger: Place) -> None:
@@ -170,7 +170,7 @@ def test_our_certificate_is_of_another_authority(place: Place, stranger: Place) 
     with place.serving() as port:
         found = diagnosed(port, tls)
     assert isinstance(found, CertificateError)
-    assert f"refuses the certificate in {tls.certificate}" in str(found)
+    assert str(tls.certificate) in str(found)
 
 
 def test_a_server_that_says_what_it_has_against_our_certificate(place: Place, stranger: Place) -> None:
@@ -193,4 +193,4 @@ def test_nothing_is_wrong_any_more(place: Place) -> None:
     with place.serving() as port:
         found = diagnosed(port, place.tls)
     assert isinstance(found, Unreachable)
-    assert "was lost (what gRPC said)" in str(found)
+    assert "lost (what gRPC said)" in str(found)

@@ -99,7 +99,7 @@ class TestFrechetDistance:
         assert 0 <= frechet_distance(fit_gaussian(x), fit_gaussian(y)) < frechet_distance(*plain) / 2
 
     def test_one_vector_has_no_covariance(self) -> None:
-        with pytest.raises(DataError, match="found 1 feature vectors"):
+        with pytest.raises(DataError, match="1 feature vectors"):
             fit_gaussian(torch.zeros(1, 3))
 
 
@@ -124,12 +124,12 @@ class TestEvaluator:
     @pytest.mark.parametrize(
         ("images", "labels", "complaint"),
         [
-            (torch.zeros(4, 1, 8, 8, dtype=torch.uint8), torch.zeros(4, dtype=torch.int64), "expected float32"),
-            (torch.zeros(4, 3, 8, 8), torch.zeros(4, dtype=torch.int64), r"expected \(N, 1, 8, 8\)"),
-            (torch.zeros(4, 1, 8, 8), torch.zeros(3, dtype=torch.int64), "labels"),
-            (torch.full((4, 1, 8, 8), 1.5), torch.zeros(4, dtype=torch.int64), r"leave \[0, 1\]"),
-            (torch.full((4, 1, 8, 8), float("nan")), torch.zeros(4, dtype=torch.int64), "not finite"),
-            (torch.zeros(4, 1, 8, 8), torch.full((4,), 10), "expected 0 to 9"),
+            (torch.zeros(4, 1, 8, 8, dtype=torch.uint8), torch.zeros(4, dtype=torch.int64), "float32"),
+            (torch.zeros(4, 3, 8, 8), torch.zeros(4, dtype=torch.int64), r"\(4, 3, 8, 8\)"),
+            (torch.zeros(4, 1, 8, 8), torch.zeros(3, dtype=torch.int64), r"labels \(3,\)"),
+            (torch.full((4, 1, 8, 8), 1.5), torch.zeros(4, dtype=torch.int64), r"\[0, 1\]"),
+            (torch.full((4, 1, 8, 8), float("nan")), torch.zeros(4, dtype=torch.int64), "finite"),
+            (torch.zeros(4, 1, 8, 8), torch.full((4,), 10), "10; .*0 to 9"),
         ],
     )
     def test_images_that_do_not_fit_are_refused(

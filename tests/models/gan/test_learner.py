@@ -1,5 +1,6 @@
 """The GAN learner: what data may touch, what is shared, and that it learns."""
 
+import re
 from dataclasses import dataclass
 
 import pytest
@@ -141,7 +142,7 @@ def test_a_crash_loses_nothing_that_the_state_holds() -> None:
 
 
 def test_the_state_of_another_job_is_refused() -> None:
-    with pytest.raises(RunError, match="another job"):
+    with pytest.raises(RunError, match=r"\(64, 12\) .* \(64, 11\)"):
         learner_of().load_state(learner_of(GanConfig(latent=9)).state())
 
 
@@ -162,7 +163,7 @@ def test_fakes_carry_declared_labels_only() -> None:
 
 @pytest.mark.parametrize("labels", [(), (0, 3), (-1,)])
 def test_declared_labels_outside_the_classes_are_refused(labels: tuple[int, ...]) -> None:
-    with pytest.raises(DataError, match="declared labels"):
+    with pytest.raises(DataError, match=re.escape(str(sorted(labels)))):
         learner_of(labels=labels)
 
 

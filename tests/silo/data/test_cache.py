@@ -173,7 +173,7 @@ def test_a_cache_under_another_name_is_not_trusted(source: Source) -> None:
 
 def test_a_cache_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
-    with pytest.raises(DataError, match=r"cache .* cannot be used .*leave out cache"):
+    with pytest.raises(DataError, match=str(tmp_path / "cache")):
         load(with_cache(SOURCES["folders"](tmp_path / "data"), tmp_path / "cache"))
 
 

@@ -44,7 +44,7 @@ def test_agreed_class_names_number_a_silo_without_a_class_like_its_peers(class_f
 
 
 def test_a_folder_outside_the_agreed_class_names_is_refused(class_folders: Path) -> None:
-    with pytest.raises(DataError, match=r"holds the folders \['pneumonia'\]"):
+    with pytest.raises(DataError, match=r"\['pneumonia'\].*class_names.*\['normal'\]"):
         read(class_folders, class_names=("normal",))
 
 
@@ -61,7 +61,7 @@ def test_sixteen_bit_greys_keep_their_depth(tmp_path: Path, colour: str) -> None
 def test_pixels_without_a_stated_range_are_refused(tmp_path: Path) -> None:
     (tmp_path / "scan").mkdir()
     Image.fromarray(np.ones((3, 3), dtype=np.float32)).save(tmp_path / "scan" / "a.tiff")
-    with pytest.raises(DataError, match="no stated range"):
+    with pytest.raises(DataError, match=r"scan/a\.tiff.* mode F "):
         read(tmp_path)
 
 
@@ -69,7 +69,7 @@ def test_pixels_without_a_stated_range_are_refused(tmp_path: Path) -> None:
 def test_a_damaged_png_is_named(class_folders: Path, keep: int) -> None:
     damaged = class_folders / "normal" / "3.png"
     damaged.write_bytes(damaged.read_bytes()[:keep])
-    with pytest.raises(DataError, match=r"normal/3.png cannot be read as an image"):
+    with pytest.raises(DataError, match=r"normal/3\.png"):
         read(class_folders)
 
 
@@ -79,13 +79,13 @@ def test_a_png_with_overwritten_pixels_is_refused(class_folders: Path) -> None:
     start = content.index(b"IDAT") + 4
     content[start : start + 8] = bytes(8)
     damaged.write_bytes(content)
-    with pytest.raises(DataError, match="cannot be read as an image"):
+    with pytest.raises(DataError, match=r"normal/3\.png"):
         read(class_folders)
 
 
 def test_an_empty_class_folder_is_refused(class_folders: Path) -> None:
     (class_folders / "covid").mkdir()
-    with pytest.raises(DataError, match="covid is empty"):
+    with pytest.raises(DataError, match="/covid "):
         read(class_folders)
 
 
@@ -93,15 +93,15 @@ def test_a_file_that_is_no_image_is_refused_and_a_hidden_one_ignored(class_folde
     (class_folders / "normal" / ".DS_Store").write_bytes(b"x")
     assert len(read(class_folders)) == 10
     (class_folders / "normal" / "scan.dcm").write_bytes(b"x")
-    with pytest.raises(DataError, match=r"scan.dcm is not an image"):
+    with pytest.raises(DataError, match=r"scan\.dcm"):
         read(class_folders)
 
 
 def test_a_folder_without_class_folders_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no class folders"):
+    with pytest.raises(DataError, match=str(tmp_path)):
         read(tmp_path)
 
 
 def test_a_path_that_is_no_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is not a folder"):
+    with pytest.raises(DataError, match="/nowhere "):
         read(tmp_path / "nowhere")

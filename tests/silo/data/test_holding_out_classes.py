@@ -77,14 +77,14 @@ def test_an_archive_without_a_test_split_can_hold_out_classes(npz_file: Write) -
 def test_an_archive_with_a_test_split_cannot(npz_file: Write) -> None:
     images, labels = pixels(4, 4, 4), cycling_labels(4, 2)
     path = npz_file(train_images=images, train_labels=labels, test_images=images, test_labels=labels)
-    with pytest.raises(DataError, match="has a test split of its own, so no classes can be held out"):
+    with pytest.raises(DataError, match="hold_out "):
         load(NpzFile(path=path, hold_out="classes"))
 
 
 @pytest.mark.parametrize("classes", [1, 4])
 def test_classes_that_leave_one_part_empty_are_refused(npz_file: Write, classes: int) -> None:
     path = npz_file(images=pixels(6, 4, 4), labels=cycling_labels(6, 1))
-    with pytest.raises(DataError, match=f"of {classes} classes, of which 1 have images, leaves one part empty"):
+    with pytest.raises(DataError, match=f" {classes} classes, .* 1 .*held_out "):
         load(NpzFile(path=path, hold_out="classes", classes=classes))
 
 

@@ -31,28 +31,28 @@ def test_a_file_that_a_browser_unpacked_but_still_calls_gz_is_read(idx_folder: P
 
 def test_a_missing_file_is_named_with_the_way_to_get_it(idx_folder: Path) -> None:
     (idx_folder / IMAGES).unlink()
-    with pytest.raises(DataError, match=f"lacks {IMAGES}.*download: true"):
+    with pytest.raises(DataError, match=f"{IMAGES}.*download: true"):
         load(IdxFiles(folder=idx_folder))
     assert missing_from(idx_folder) == [IMAGES]
 
 
 def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="lacks train-images"):
+    with pytest.raises(DataError, match=r"/nowhere .*train-images"):
         load(IdxFiles(folder=tmp_path / "nowhere"))
 
 
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
-        (IMAGES, b"", "0 bytes, less than an IDX header"),
-        (IMAGES, idx_bytes(pixels(10, 6, 5), IMAGES_MAGIC)[:-1], "10 x 6 x 5 = 300 bytes but holds 299"),
-        (IMAGES, idx_bytes(pixels(10, 6, 5), IMAGES_MAGIC) + b"\0", "holds 301"),
+        (IMAGES, b"", "0 bytes"),
+        (IMAGES, idx_bytes(pixels(10, 6, 5), IMAGES_MAGIC)[:-1], "10 x 6 x 5 = 300 .* 299"),
+        (IMAGES, idx_bytes(pixels(10, 6, 5), IMAGES_MAGIC) + b"\0", "300 .* 301"),
         (IMAGES, idx_bytes(pixels(10, 6, 5), 0x0D03), "0x00000d03, expected 0x00000803"),
-        (IMAGES, idx_bytes(cycling_labels(40, 10), LABELS_MAGIC), "images and labels are not swapped"),
-        (IMAGES, idx_bytes(pixels(9, 6, 5), IMAGES_MAGIC), "9 images but .* 10 labels"),
-        (LABELS, idx_bytes(cycling_labels(10, 10) + 3, LABELS_MAGIC), "labels run from 3 to 12"),
-        (LABELS, gzip.compress(idx_bytes(cycling_labels(10, 10), LABELS_MAGIC), mtime=0)[:-9], "cannot be read"),
-        (LABELS, b"\x1f\x8b" + bytes(40), "cannot be read"),
+        (IMAGES, idx_bytes(cycling_labels(40, 10), LABELS_MAGIC), "0x00000801, expected 0x00000803"),
+        (IMAGES, idx_bytes(pixels(9, 6, 5), IMAGES_MAGIC), "9 images .* 10 labels"),
+        (LABELS, idx_bytes(cycling_labels(10, 10) + 3, LABELS_MAGIC), "3 to 12"),
+        (LABELS, gzip.compress(idx_bytes(cycling_labels(10, 10), LABELS_MAGIC), mtime=0)[:-9], LABELS),
+        (LABELS, b"\x1f\x8b" + bytes(40), LABELS),
     ],
 )
 def test_a_damaged_file_is_refused(idx_folder: Path, name: str, content: bytes, says: str) -> None:
@@ -66,7 +66,7 @@ def test_a_gzip_with_a_flipped_byte_is_refused(idx_folder: Path) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 0xFF
     path.write_bytes(content)
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match=f"{IDX_NAMES[0]}.gz"):
         read_idx_folder(idx_folder)
 
 

@@ -64,7 +64,7 @@ def test_a_limit_above_the_size_changes_nothing() -> None:
 
 
 def test_a_split_that_leaves_one_part_empty_is_refused(class_folders: Path) -> None:
-    with pytest.raises(DataError, match=r"holding out 0.01 of 10 images"):
+    with pytest.raises(DataError, match=r"0\.01 of 10 .*held_out"):
         load(ClassFolders(path=class_folders, side=4, held_out=0.01))
 
 
@@ -79,7 +79,7 @@ def test_an_unset_variable_is_named_in_the_error(value: str | None, monkeypatch:
     monkeypatch.delenv("HOSPITAL_DATA", raising=False)
     if value is not None:
         monkeypatch.setenv("HOSPITAL_DATA", value)
-    with pytest.raises(DataError, match="set HOSPITAL_DATA to a folder"):
+    with pytest.raises(DataError, match="HOSPITAL_DATA "):
         load(NpzFile(path=Path("$HOSPITAL_DATA/a.npz")))
 
 

@@ -93,13 +93,13 @@ def test_a_folder_may_name_a_variable_and_is_the_place_of_the_data(
 
 
 def test_a_folder_in_no_known_form_is_told_what_was_looked_for(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"images, test.csv, train.csv is missing;.*test, train is.*cache-train.pkl"):
+    with pytest.raises(DataError, match=r"images, test\.csv, train\.csv .*test, train .*cache-train\.pkl"):
         load(MiniImagenet(folder=tmp_path))
 
 
 def test_a_form_that_lacks_a_split_is_told_which(tmp_path: Path) -> None:
     (in_tables(tmp_path / "data") / "test.csv").unlink()
-    with pytest.raises(DataError, match=r"with tables, where test.csv is missing"):
+    with pytest.raises(DataError, match=r" test\.csv .* test, train "):
         load(MiniImagenet(folder=tmp_path / "data"))
 
 
@@ -119,22 +119,22 @@ def remove_pictures(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
-        (remove_pictures, r"lacks 2 of the 12 pictures in train.csv, the first being n0200000001.jpg"),
-        (replace_text("train.csv", "filename,label", "file,class"), "columns file, class, expected filename and label"),
-        (append("train.csv", "n0100000000.jpg,n01"), r"1 pictures twice, the first being .*n0100000000.jpg"),
-        (append("test.csv", "n0100000000.jpg,n05"), r"1 pictures twice, the first being .*n0100000000.jpg"),
-        (append("train.csv", "../secret.jpg,n01"), "line 14: expected the name of a picture inside images/"),
-        (append("train.csv", "/etc/secret.jpg,n01"), "line 14: expected the name of a picture inside images/"),
-        (append("train.csv", "a/../../secret.jpg,n01"), "line 14: expected the name of a picture inside images/"),
-        (append("train.csv", "..\\secret.jpg,n01"), "line 14: expected the name of a picture inside images/"),
-        (append("train.csv", "notes.txt,n01"), "line 14: expected the name of a picture"),
-        (append("train.csv", "n0100000000.jpg,"), "line 14: .* and its class"),
-        (replace_text("test.csv", ",n05", ",n02"), "1 classes are in the training and in the held-out split.*'n02'"),
+        (remove_pictures, r"2 of the 12 .*train\.csv, .* n0200000001\.jpg"),
+        (replace_text("train.csv", "filename,label", "file,class"), "file, class, .*filename"),
+        (append("train.csv", "n0100000000.jpg,n01"), r"twice, .*n0100000000\.jpg"),
+        (append("test.csv", "n0100000000.jpg,n05"), r"twice, .*n0100000000\.jpg"),
+        (append("train.csv", "../secret.jpg,n01"), r"train\.csv, line 14: .*images/"),
+        (append("train.csv", "/etc/secret.jpg,n01"), r"train\.csv, line 14: .*images/"),
+        (append("train.csv", "a/../../secret.jpg,n01"), r"train\.csv, line 14: .*images/"),
+        (append("train.csv", "..\\secret.jpg,n01"), r"train\.csv, line 14: .*images/"),
+        (append("train.csv", "notes.txt,n01"), r"train\.csv, line 14: "),
+        (append("train.csv", "n0100000000.jpg,"), r"train\.csv, line 14: "),
+        (replace_text("test.csv", ",n05", ",n02"), "1 classes .*'n02'"),
         (
             lambda folder: (folder / "images" / "n0100000002.jpg").write_bytes(b"\xff\xd8\xff"),
-            "n0100000002.jpg cannot be",
+            r"n0100000002\.jpg",
         ),
-        (lambda folder: (folder / "train.csv").write_text("filename,label\n"), "holds no records"),
+        (lambda folder: (folder / "train.csv").write_text("filename,label\n"), r"train\.csv .*records"),
     ],
 )
 def test_tables_that_do_not_fit_are_refused(tmp_path: Path, damage: Callable[[Path], None], says: str) -> None:
@@ -148,14 +148,14 @@ def test_tables_that_do_not_fit_are_refused(tmp_path: Path, damage: Callable[[Pa
 def test_a_jpeg_that_is_cut_short_is_named(tmp_path: Path) -> None:
     path = in_tables(tmp_path / "data") / "images" / "n0500000003.jpg"
     path.write_bytes(path.read_bytes()[:-60])
-    with pytest.raises(DataError, match=r"n0500000003.jpg cannot be read as an image .*truncated"):
+    with pytest.raises(DataError, match=r"n0500000003\.jpg .*truncated"):
         load(MiniImagenet(folder=tmp_path / "data", side=4))
 
 
 def test_a_class_folder_in_two_splits_is_refused(tmp_path: Path) -> None:
     folder = in_folders(tmp_path / "data")
     (folder / "test" / "n05").rename(folder / "test" / "n03")
-    with pytest.raises(DataError, match="'n03', expected none; move each class to one split"):
+    with pytest.raises(DataError, match="'n03'"):
         load(MiniImagenet(folder=folder, side=4))
 
 

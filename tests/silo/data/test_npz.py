@@ -69,31 +69,31 @@ NAN = np.full((4, 5, 5), np.nan, dtype=np.float32)
 @pytest.mark.parametrize(
     ("arrays", "says"),
     [
-        ({"x": IMAGES, "y": LABELS}, r"holds the arrays \['x', 'y'\].*train_images is missing"),
-        ({"images": IMAGES}, "labels is missing"),
-        ({"train_images": IMAGES, "train_labels": LABELS, "test_images": IMAGES}, "test_labels is missing"),
-        ({"images": IMAGES, "labels": LABELS + 2}, "labels run from 2 to 3, expected 0 to 1"),
-        ({"images": IMAGES, "labels": LABELS.astype(np.int64) - 1}, "labels run from -1 to 0"),
-        ({"images": IMAGES, "labels": LABELS[:3]}, "4 images but 3 labels"),
-        ({"images": IMAGES, "labels": np.zeros((4, 14), np.uint8)}, r"shape \(4, 14\).*not supported"),
-        ({"images": IMAGES, "labels": LABELS.astype(np.float32)}, "labels of type float32"),
+        ({"x": IMAGES, "y": LABELS}, r"\['x', 'y'\].*; train_images "),
+        ({"images": IMAGES}, "; labels "),
+        ({"train_images": IMAGES, "train_labels": LABELS, "test_images": IMAGES}, "; test_labels "),
+        ({"images": IMAGES, "labels": LABELS + 2}, "2 to 3, expected 0 to 1"),
+        ({"images": IMAGES, "labels": LABELS.astype(np.int64) - 1}, "-1 to 0"),
+        ({"images": IMAGES, "labels": LABELS[:3]}, "4 images .* 3 labels"),
+        ({"images": IMAGES, "labels": np.zeros((4, 14), np.uint8)}, r"shape \(4, 14\)"),
+        ({"images": IMAGES, "labels": LABELS.astype(np.float32)}, "labels .*float32"),
         ({"images": IMAGES[0], "labels": LABELS}, r"images of shape \(5, 5\)"),
         ({"images": pixels(4, 5, 5, 2), "labels": LABELS}, r"images of shape \(4, 5, 5, 2\)"),
-        ({"images": IMAGES.astype(np.int32), "labels": LABELS}, "pixels of type int32"),
+        ({"images": IMAGES.astype(np.int32), "labels": LABELS}, "pixels .*int32"),
         ({"images": NAN, "labels": LABELS}, "NaN"),
-        ({"images": IMAGES.astype(np.float32), "labels": LABELS}, "expected .0, 1.; rescale"),
+        ({"images": IMAGES.astype(np.float32), "labels": LABELS}, r"1 to 250, expected \[0, 1\]"),
         (
             {"train_images": IMAGES, "train_labels": LABELS, "val_images": IMAGES[:, 1:], "val_labels": LABELS},
-            "validation images of",
+            r"\(1, 5, 5\) .*validation .*\(1, 4, 5\)",
         ),
         (
             {"train_images": IMAGES, "train_labels": LABELS, "test_images": IMAGES[:, 1:], "test_labels": LABELS},
-            "held-out images",
+            r"\(1, 5, 5\) .*held-out .*\(1, 4, 5\)",
         ),
-        ({"images": IMAGES[:0], "labels": LABELS[:0]}, "leaves one part empty"),
+        ({"images": IMAGES[:0], "labels": LABELS[:0]}, "0 images .*held_out"),
         (
             {"train_images": IMAGES, "train_labels": LABELS, "test_images": IMAGES[:0], "test_labels": LABELS[:0]},
-            "no im",
+            "no images",
         ),
     ],
 )
@@ -106,25 +106,25 @@ def test_an_archive_that_is_not_images_with_labels_is_refused(
 
 def test_pickled_objects_are_refused(npz_file: Write) -> None:
     path = npz_file(images=np.array([{"a": 1}, None], dtype=object), labels=np.array([0, 1]))
-    with pytest.raises(DataError, match="pickled objects are never loaded"):
+    with pytest.raises(DataError, match="pickled objects"):
         load(NpzFile(path=path))
 
 
 def test_labels_that_are_no_class_numbers_are_refused(npz_file: Write) -> None:
     path = npz_file(images=IMAGES, labels=np.arange(len(IMAGES)) * 1_000_000_000)
-    with pytest.raises(DataError, match="renumber them"):
+    with pytest.raises(DataError, match="3000000000"):
         load(NpzFile(path=path))
 
 
 def test_what_is_wrong_with_the_arrays_names_the_file(npz_file: Write) -> None:
     path = npz_file(images=IMAGES, labels=LABELS[:-1])
-    with pytest.raises(DataError, match=rf"{path.name}: found .* images but .* labels"):
+    with pytest.raises(DataError, match=rf"{path.name}: .*4 images.* 3 labels"):
         load(NpzFile(path=path))
 
 
 def test_a_bare_array_is_refused(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", IMAGES)
-    with pytest.raises(DataError, match=r"not a whole .npz archive"):
+    with pytest.raises(DataError, match=r"a\.npy"):
         load(NpzFile(path=tmp_path / "a.npy"))
 
 
@@ -139,12 +139,12 @@ def test_a_damaged_archive_is_refused(npz_file: Write, damage: str) -> None:
     else:
         content[:] = b"hello"
     path.write_bytes(content)
-    with pytest.raises(DataError, match="cannot be read as an .npz" if damage == "flipped" else "not a whole .npz"):
+    with pytest.raises(DataError, match=path.name):
         load(NpzFile(path=path))
 
 
 def test_a_missing_archive_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="does not exist"):
+    with pytest.raises(DataError, match=r"a\.npz"):
         load(NpzFile(path=tmp_path / "a.npz"))
 
 

@@ -52,7 +52,7 @@ class TestEveryLayout:
 
     def test_without_an_evaluation_set_alphabets_must_be_named(self, layout: str, tmp_path: Path) -> None:
         folder = LAYOUTS[layout](tmp_path, "images_background")
-        with pytest.raises(DataError, match="test_alphabets must say what to evaluate on; it holds Greek, Latin"):
+        with pytest.raises(DataError, match=r"test_alphabets .*Greek, Latin"):
             load(Omniglot(folder=folder))
         assert classes(load(Omniglot(folder=folder, test_alphabets=("Greek",)))[1]) == 2
 
@@ -87,12 +87,12 @@ def test_the_folder_is_the_place_of_the_data(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("collections", "options", "says"),
     [
-        ((), {}, "does not hold Omniglot. Looked for images_background,"),
-        (("images_background",), {"test_alphabets": ("Klingon",)}, "no alphabet Klingon; it holds Greek, Latin"),
-        (("images_background",), {"test_alphabets": ("Greek",), "train_alphabets": ("X",)}, "no alphabet X"),
-        (("images_background",), {"test_alphabets": ("Greek", "Latin")}, "leaves no alphabet to train on"),
-        (("images_evaluation",), {}, "leaves no alphabet to train on"),
-        (tuple(OMNIGLOT), {"train_alphabets": ("Tibetan",)}, "Tibetan of train_alphabets is in images_evaluation"),
+        ((), {}, "images_background, .*images_evaluation"),
+        (("images_background",), {"test_alphabets": ("Klingon",)}, "Klingon; .*Greek, Latin"),
+        (("images_background",), {"test_alphabets": ("Greek",), "train_alphabets": ("X",)}, "X; .*Greek, Latin"),
+        (("images_background",), {"test_alphabets": ("Greek", "Latin")}, "no alphabet .*images_background"),
+        (("images_evaluation",), {}, "no alphabet .*images_background"),
+        (tuple(OMNIGLOT), {"train_alphabets": ("Tibetan",)}, "Tibetan .*train_alphabets .*images_evaluation"),
     ],
 )
 def test_a_split_that_cannot_be_made_is_refused(
@@ -122,14 +122,14 @@ GOOD = omniglot_entries("images_background")
 @pytest.mark.parametrize(
     ("entries", "says"),
     [
-        ({"../evil/a/b/c.png": b"x"}, "leads out of the archive"),
-        ({"images_background/../../c.png": b"x"}, "leads out of the archive"),
-        ({"/images_background/a/b/c.png": b"x"}, "leads out of the archive"),
-        ({"images_background\\..\\c.png": b"x"}, "leads out of the archive"),
-        ({"images_background/a/b/c.png": bytes(2**20 + 1)}, "1048577 bytes, expected at most 1048576"),
-        ({"images_background/a/c.png": drawing("a", 0, 0)}, "not where a drawing is expected"),
-        ({"images_background/a/b/c.exe": b"x"}, "not an image"),
-        ({"images_background/a/b/c.png": b"x"}, "c.png cannot be read as an image"),
+        ({"../evil/a/b/c.png": b"x"}, "leads out"),
+        ({"images_background/../../c.png": b"x"}, "leads out"),
+        ({"/images_background/a/b/c.png": b"x"}, "leads out"),
+        ({"images_background\\..\\c.png": b"x"}, "leads out"),
+        ({"images_background/a/b/c.png": bytes(2**20 + 1)}, "1048577 .*1048576"),
+        ({"images_background/a/c.png": drawing("a", 0, 0)}, r"alphabet/character/drawing\.png"),
+        ({"images_background/a/b/c.exe": b"x"}, r"c\.exe"),
+        ({"images_background/a/b/c.png": b"x"}, r"b/c\.png .*image"),
     ],
 )
 def test_a_zip_with_a_hostile_or_strange_entry_is_refused(tmp_path: Path, entries: dict[str, bytes], says: str) -> None:
@@ -141,13 +141,13 @@ def test_a_zip_with_a_hostile_or_strange_entry_is_refused(tmp_path: Path, entrie
 
 def test_a_zip_of_too_many_entries_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zip_pictures, "MOST_ENTRIES", 3)
-    with pytest.raises(DataError, match="entries, expected at most 3"):
+    with pytest.raises(DataError, match="at most 3"):
         load(Omniglot(folder=omniglot_zips(tmp_path, "images_background"), test_alphabets=("Latin",)))
 
 
 def test_an_unusual_packing_is_refused(tmp_path: Path) -> None:
     write_zip(tmp_path / "images_background.zip", GOOD, packed=zipfile.ZIP_LZMA)
-    with pytest.raises(DataError, match="encrypted or packed in an unusual way"):
+    with pytest.raises(DataError, match="encrypted or packed"):
         load(Omniglot(folder=tmp_path, test_alphabets=("Latin",)))
 
 
@@ -158,7 +158,7 @@ def test_an_entry_that_unpacks_to_more_than_it_says_is_refused(tmp_path: Path) -
     content = path.read_bytes()
     assert content.count((1_000_003).to_bytes(4, "little")) == 2  # in the entry and in the directory
     path.write_bytes(content.replace((1_000_003).to_bytes(4, "little"), (100).to_bytes(4, "little")))
-    with pytest.raises(DataError, match=r"zz.png cannot be read as an image \(Bad CRC"):
+    with pytest.raises(DataError, match=r"zz\.png .*Bad CRC"):
         load(Omniglot(folder=tmp_path, test_alphabets=("Latin",)))
 
 
@@ -172,7 +172,7 @@ def test_hidden_files_of_an_archive_are_passed_over(tmp_path: Path) -> None:
 def test_a_damaged_zip_is_refused(tmp_path: Path, kept: int) -> None:
     path = omniglot_zips(tmp_path, "images_background") / "images_background.zip"
     path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises(DataError, match=r"images_background.zip cannot be read as a zip archive"):
+    with pytest.raises(DataError, match=r"images_background\.zip"):
         load(Omniglot(folder=tmp_path, test_alphabets=("Latin",)))
 
 

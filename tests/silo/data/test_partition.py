@@ -103,14 +103,14 @@ def test_dirichlet_gives_each_silo_its_minimum() -> None:
 @pytest.mark.parametrize(
     ("count", "silos", "spec", "says"),
     [
-        (3, 4, Iid(), "leave one of 4 silos empty"),
-        (0, 2, Dirichlet(alpha=1.0), "0 examples"),
-        (10, 2, Sizes(fractions=(0.99, 0.01)), "leave one of 2 silos empty"),
-        (1000, 4, Dirichlet(alpha=0.01, smallest=240), "raise alpha"),
-        (1000, 4, ByClass(classes_per_silo=11), "cannot cover 10 classes"),
+        (3, 4, Iid(), "3 examples .*4 silos"),
+        (0, 2, Dirichlet(alpha=1.0), "alpha 1 .* 0 examples"),
+        (10, 2, Sizes(fractions=(0.99, 0.01)), "10 examples .*2 silos"),
+        (1000, 4, Dirichlet(alpha=0.01, smallest=240), "alpha 0.01 .*1000 examples"),
+        (1000, 4, ByClass(classes_per_silo=11), "11 classes .*classes_per_silo"),
         (1000, 4, ByClass(classes_per_silo=2), "between 3 and 10"),
-        (1000, 11, DisjointClasses(), "10 classes cannot be dealt whole to 11 silos"),
-        (10, 4, ByClass(classes_per_silo=5), "class of 1 examples cannot be shared by 2"),
+        (1000, 11, DisjointClasses(), "10 classes .*11 silos"),
+        (10, 4, ByClass(classes_per_silo=5), "1 examples .*2 silos.*classes_per_silo"),
     ],
 )
 def test_a_partition_out_of_reach_is_refused(count: int, silos: int, spec: PartitionSpec, says: str) -> None:
@@ -119,12 +119,12 @@ def test_a_partition_out_of_reach_is_refused(count: int, silos: int, spec: Parti
 
 
 def test_numbers_of_silos_that_contradict_the_spec_are_refused() -> None:
-    with pytest.raises(ConfigError, match="2 fractions for 3 silos"):
+    with pytest.raises(ConfigError, match=r"2 .* 3 silos"):
         partition(TEN_CLASSES, 3, Sizes(fractions=(0.5, 0.5)), seed=0)
-    with pytest.raises(ConfigError, match="found 0 silos"):
+    with pytest.raises(ConfigError, match="0 silos"):
         partition(TEN_CLASSES, 0, Iid(), seed=0)
 
 
 def test_fractions_that_do_not_add_up_are_refused() -> None:
-    with pytest.raises(ValidationError, match=r"add up to 0.9"):
+    with pytest.raises(ValidationError, match=r"0\.9\b"):
         Sizes(fractions=(0.5, 0.4))

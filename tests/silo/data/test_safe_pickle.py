@@ -67,20 +67,20 @@ def test_the_attack_works_on_the_usual_reader(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        (np.array([None, 1], dtype=object), "not one of whole numbers"),
-        (np.array(["text"]), "not one of whole numbers"),
-        (np.array([1.5]), "not one of whole numbers"),
-        (np.zeros(2, dtype=[("a", "i4")]), "not one of whole numbers"),
-        (np.zeros(2, dtype="M8[s]"), "not one of whole numbers"),
-        (np.zeros((1, 1, 1, 1, 1), dtype=np.uint8), "5 dimensions, expected at most 4"),
-        (np.ma.MaskedArray([1, 2]), "asks to run 'numpy.ma"),
-        (np.zeros(2, dtype=np.int32).view(np.recarray), "asks to run 'numpy"),
-        ({(1, 2): 3}, "keys that are not texts"),
-        ({7: 3}, "keys that are not texts"),
-        ({"a": {"b": 1, None: 2}}, "keys that are not texts"),
-        ({1, 2}, "instruction EMPTY_SET"),
-        (1.5, "instruction BINFLOAT"),
-        (Path("x"), "asks to run 'pathlib"),
+        (np.array([None, 1], dtype=object), "whole numbers"),
+        (np.array(["text"]), "whole numbers"),
+        (np.array([1.5]), "whole numbers"),
+        (np.zeros(2, dtype=[("a", "i4")]), "whole numbers"),
+        (np.zeros(2, dtype="M8[s]"), "whole numbers"),
+        (np.zeros((1, 1, 1, 1, 1), dtype=np.uint8), "5 dimensions"),
+        (np.ma.MaskedArray([1, 2]), "'numpy.ma"),
+        (np.zeros(2, dtype=np.int32).view(np.recarray), "'numpy.rec"),
+        ({(1, 2): 3}, "keys"),
+        ({7: 3}, "keys"),
+        ({"a": {"b": 1, None: 2}}, "keys"),
+        ({1, 2}, "EMPTY_SET"),
+        (1.5, "BINFLOAT"),
+        (Path("x"), "'pathlib"),
     ],
 )
 def test_what_arrays_of_whole_numbers_do_not_need_is_refused(tmp_path: Path, value: Any, says: str) -> None:
@@ -102,43 +102,46 @@ def test_the_pieces_below_make_an_array_when_nothing_is_wrong(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("program", "says"),
     [
-        (RECONSTRUCT + b"cnumpy\ndtype\nK\x00\x85U\x01b\x87R", "special kind of array"),
-        (RECONSTRUCT + b"X\x03\x00\x00\x00strK\x00\x85U\x01b\x87R", "special kind of array"),
-        (RECONSTRUCT + b")R", "cannot be read as a pickle of arrays"),
-        (RECONSTRUCT + b"}(U\x01aK\x01ub", "changes a function"),
-        (RECONSTRUCT + b"N}(U\x0c__defaults__K\x01\x85u\x86b", "changes a function"),
-        (b"cnumpy\nndarray\nK\x05\x85R", "unusual way"),
-        (b"cnumpy\nndarray\nK\x05\x85\x81", "instruction NEWOBJ"),
-        (b"(cnumpy\nndarray\nK\x05o", "instruction OBJ"),
-        (b"(K\x05inumpy\nndarray\n", "instruction INST"),
-        (EMPTY_ARRAY + STATE + b"b" + STATE + b"b", "fills an array twice"),
-        (EMPTY_ARRAY + STATE.replace(b"K\x02\x85", b"K\x03\x85") + b"b", "announces an array of 3 but holds 2 bytes"),
-        (EMPTY_ARRAY + STATE.replace(b"K\x02\x85", b"J\xff\xff\xff\x7fJ\xff\xff\xff\x7f\x86") + b"b", "holds 2 bytes"),
-        (EMPTY_ARRAY + STATE.replace(b"K\x02\x85", b"J\xfe\xff\xff\xff\x85") + b"b", "each a number of 0 or more"),
-        (EMPTY_ARRAY + STATE.replace(BYTE_TYPE, b"U\x02u1") + b"b", "unknown form"),
-        (EMPTY_ARRAY + STATE.replace(b"U\x02ab", b"]") + b"b", "unknown form"),
-        (EMPTY_ARRAY + STATE.replace(b"u1", b"O8") + b"b", "not one of whole numbers"),
-        (EMPTY_ARRAY + b"}b", "unknown form"),
-        (BYTE_TYPE + b"(K\x03U\x01|NU\x01a\x85NJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb", "array of records"),
-        (b"cnumpy\ndtype\n" + BYTE_TYPE + b"\x85R", "not one of whole numbers"),
-        (b"c_codecs\nencode\nX\x01\x00\x00\x00aX\x05\x00\x00\x00rot13\x86R", "something else than bytes"),
-        (b"c_codecs\nencode\nK\x01X\x06\x00\x00\x00latin1\x86R", "something else than bytes"),
-        (b"c_codecs\ndecode\nX\x01\x00\x00\x00a\x85R", r"asks to run '_codecs'.'decode'"),
-        (b"U\x01aQ", "instruction BINPERSID"),
-        (b"\x82\x01", "instruction EXT1"),
-        (b"Nr" + struct.pack("<I", 2**31), "place 2147483648 of its memory when 0 are used"),
-        (b"K\x01K\x01\x86q\x00h\x00\x86", "one container in two places"),
-        (b"]q\x00h\x00a", "one container in two places"),
-        (b"K\x01K\x01\x86Nbq\x00h\x00\x86", "one container in two places"),
-        (b"U\x01aq\x00K\x01\x85q\x00h\x00", "one container in two places"),
-        (b"h\x07", "one container in two places"),
-        (b"K\x01K\x01s", "keys that are not texts"),
+        (RECONSTRUCT + b"cnumpy\ndtype\nK\x00\x85U\x01b\x87R", "special"),
+        (RECONSTRUCT + b"X\x03\x00\x00\x00strK\x00\x85U\x01b\x87R", "special"),
+        (RECONSTRUCT + b")R", r"_reconstruct\(\)"),
+        (RECONSTRUCT + b"}(U\x01aK\x01ub", "function"),
+        (RECONSTRUCT + b"N}(U\x0c__defaults__K\x01\x85u\x86b", "function"),
+        (b"cnumpy\nndarray\nK\x05\x85R", "unusual"),
+        (b"cnumpy\nndarray\nK\x05\x85\x81", "NEWOBJ"),
+        (b"(cnumpy\nndarray\nK\x05o", "OBJ"),
+        (b"(K\x05inumpy\nndarray\n", "INST"),
+        (EMPTY_ARRAY + STATE + b"b" + STATE + b"b", "twice"),
+        (EMPTY_ARRAY + STATE.replace(b"K\x02\x85", b"K\x03\x85") + b"b", "3 .* 2 bytes"),
+        (
+            EMPTY_ARRAY + STATE.replace(b"K\x02\x85", b"J\xff\xff\xff\x7fJ\xff\xff\xff\x7f\x86") + b"b",
+            "2147483647 x .* 2 bytes",
+        ),
+        (EMPTY_ARRAY + STATE.replace(b"K\x02\x85", b"J\xfe\xff\xff\xff\x85") + b"b", "0 or more"),
+        (EMPTY_ARRAY + STATE.replace(BYTE_TYPE, b"U\x02u1") + b"b", "unknown"),
+        (EMPTY_ARRAY + STATE.replace(b"U\x02ab", b"]") + b"b", "unknown"),
+        (EMPTY_ARRAY + STATE.replace(b"u1", b"O8") + b"b", "whole numbers"),
+        (EMPTY_ARRAY + b"}b", "unknown"),
+        (BYTE_TYPE + b"(K\x03U\x01|NU\x01a\x85NJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb", "records"),
+        (b"cnumpy\ndtype\n" + BYTE_TYPE + b"\x85R", "whole numbers"),
+        (b"c_codecs\nencode\nX\x01\x00\x00\x00aX\x05\x00\x00\x00rot13\x86R", "latin1"),
+        (b"c_codecs\nencode\nK\x01X\x06\x00\x00\x00latin1\x86R", "latin1"),
+        (b"c_codecs\ndecode\nX\x01\x00\x00\x00a\x85R", r"'_codecs'\.'decode'"),
+        (b"U\x01aQ", "BINPERSID"),
+        (b"\x82\x01", "EXT1"),
+        (b"Nr" + struct.pack("<I", 2**31), "2147483648 .* 0 "),
+        (b"K\x01K\x01\x86q\x00h\x00\x86", "two places"),
+        (b"]q\x00h\x00a", "two places"),
+        (b"K\x01K\x01\x86Nbq\x00h\x00\x86", "two places"),
+        (b"U\x01aq\x00K\x01\x85q\x00h\x00", "two places"),
+        (b"h\x07", "two places"),
+        (b"K\x01K\x01s", "keys"),
         (b"K\x01s", "empty stack"),
         (b"K\x01u", "empty stack"),
-        (b"B" + struct.pack("<I", 2**31) + b"abc", "cut short or damaged"),
-        (b"\x96" + struct.pack("<Q", 2**62) + b"abc", "cut short or damaged"),
-        (b"}(]K\x01u", "keys that are not texts"),
-        (b"U\x41" + b"a" * 65 + b"q\x00h\x00", "or one long text"),
+        (b"B" + struct.pack("<I", 2**31) + b"abc", "cut short"),
+        (b"\x96" + struct.pack("<Q", 2**62) + b"abc", "cut short"),
+        (b"}(]K\x01u", "keys"),
+        (b"U\x41" + b"a" * 65 + b"q\x00h\x00", "long text"),
     ],
 )
 def test_a_program_that_misuses_what_is_allowed_is_refused(tmp_path: Path, program: bytes, says: str) -> None:
@@ -148,7 +151,7 @@ def test_a_program_that_misuses_what_is_allowed_is_refused(tmp_path: Path, progr
 
 def test_a_tower_of_nested_tuples_is_never_hashed(tmp_path: Path) -> None:
     """As a key of a dict, a million of them would end the process."""
-    with pytest.raises(DataError, match="keys that are not texts"):
+    with pytest.raises(DataError, match="keys"):
         read_pickle(written(tmp_path, b"\x80\x04})" + b"\x85" * 1_000_000 + b"Ns."))
 
 
@@ -157,7 +160,7 @@ def test_recalled_texts_do_not_multiply(tmp_path: Path) -> None:
     text = b"X" + struct.pack("<I", 10_000) + b"a" * 10_000 + b"q\x00"
     encode, latin = b"c_codecs\nencode\nq\x01", b"X\x06\x00\x00\x00latin1q\x02"
     calls = b"h\x01h\x00h\x02\x86R" * 100
-    with pytest.raises(DataError, match="or one long text"):
+    with pytest.raises(DataError, match="long text"):
         read_pickle(written(tmp_path, b"\x80\x02](" + text + encode + latin + calls + b"e."))
 
 
@@ -167,21 +170,21 @@ def test_a_tower_of_shared_tuples_is_refused_at_once(tmp_path: Path) -> None:
     for _ in range(60):
         tower = (tower, tower)
     program = pickle.dumps(tower, protocol=2)[2:-1]
-    with pytest.raises(DataError, match="one container in two places"):
+    with pytest.raises(DataError, match="two places"):
         read_pickle(written(tmp_path, b"\x80\x02}" + program + b"K\x01s."))
 
 
 @pytest.mark.parametrize("name", ["persistent_load", "find_class"])
 def test_the_reader_refuses_by_itself_what_the_look_ahead_would_let_pass(name: str) -> None:
     reader = safe_pickle._NothingRuns(BytesIO())
-    with pytest.raises(DataError, match=r"refused|not run"):
+    with pytest.raises(DataError):
         getattr(reader, name)(*(("os", "system") if name == "find_class" else ("a",)))
 
 
 @pytest.mark.parametrize("length", [0, 1, 10, 100, 1000, -1])
 def test_a_pickle_that_is_cut_short_is_refused(tmp_path: Path, length: int) -> None:
     content = python_2_pickle(content_of("train"))
-    with pytest.raises(DataError, match=r"data.pkl.*(cannot be read|cut short)"):
+    with pytest.raises(DataError, match=r"data\.pkl"):
         read_pickle(written(tmp_path, content[:length]))
 
 
@@ -200,5 +203,5 @@ def test_a_damaged_pickle_is_refused_or_read_and_never_crashes(tmp_path: Path) -
 
 
 def test_a_file_that_is_missing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match=r"nowhere\.pkl"):
         read_pickle(tmp_path / "nowhere.pkl")

@@ -56,5 +56,5 @@ def test_indices_are_distinct_and_in_range() -> None:
 
 @pytest.mark.parametrize("rate", [-0.1, 1.1, float("nan")])
 def test_a_rate_that_is_no_probability_is_refused(rate: float) -> None:
-    with pytest.raises(DataError, match="expected a probability"):
+    with pytest.raises(DataError, match=str(rate)):
         poisson_sample(10, rate, SecureRandomness())

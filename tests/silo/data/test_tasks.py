@@ -37,7 +37,7 @@ class TestFixedTasks:
     ) -> None:
         labels = np.repeat(np.arange(len(counts)), counts)
         if sum(count >= images for count in counts) < ways:
-            with pytest.raises(DataError, match="classes have"):
+            with pytest.raises(DataError, match=r"learner\.ways"):
                 disjoint_tasks(labels, ways=ways, images=images, seed=seed)
             return
         tasks = disjoint_tasks(labels, ways=ways, images=images, seed=seed)
@@ -108,10 +108,10 @@ class TestFreshTasks:
         assert counts.max() > 5
 
     def test_too_few_classes_are_refused_with_what_to_change(self) -> None:
-        with pytest.raises(DataError, match=r"2 classes have 4 images or more.*learner\.ways"):
+        with pytest.raises(DataError, match=r"^2 classes .* 4 images .*learner\.ways"):
             FreshTasks(numbered((9, 9, 3)), CONFIG, randomness=SeededRandomness(1))
 
 
 def test_a_silo_that_has_no_task_is_refused_with_what_to_change() -> None:
-    with pytest.raises(DataError, match=r"0 classes have 4 images or more.*learner\.queries"):
+    with pytest.raises(DataError, match=r"^0 classes .* 4 images .*learner\.queries"):
         FixedTasks(numbered((3, 3, 3)), CONFIG, seed=0, randomness=SeededRandomness(1))

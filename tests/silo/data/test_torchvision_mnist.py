@@ -54,7 +54,7 @@ def test_an_unreachable_mirror_is_a_clear_error_and_leaves_nothing(
     name: Literal["mnist", "fashion_mnist"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(source_class(name), "mirrors", ["http://127.0.0.1:9/"])  # port 9: nothing listens
-    with pytest.raises(DataError, match=f"the download of {name} into .* failed .* by hand"):
+    with pytest.raises(DataError, match=f"{name} into {tmp_path / 'new'} "):
         load(IdxFiles(folder=tmp_path / "new", name=name, download=True))
     assert list((tmp_path / "new").iterdir()) == []
 
@@ -81,6 +81,6 @@ def test_a_file_with_another_checksum_is_refused(
     address, resources = mirror
     monkeypatch.setattr(source_class("mnist"), "mirrors", [address])
     monkeypatch.setattr(source_class("mnist"), "resources", [(resources[0][0], "0" * 32), *resources[1:]])
-    with pytest.raises(DataError, match=r"the download of mnist .* failed"):
+    with pytest.raises(DataError, match=str(tmp_path / "new")):
         load(IdxFiles(folder=tmp_path / "new", download=True))
     assert list((tmp_path / "new").iterdir()) == []

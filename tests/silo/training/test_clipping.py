@@ -119,7 +119,7 @@ def test_a_batch_of_no_rows_has_a_zero_gradient(batch: Batch) -> None:
 
 
 def test_the_hooks_are_gone_afterwards_even_after_a_refusal(batch: Batch) -> None:
-    with pytest.raises(UnclippableModule, match="ran twice"):
+    with pytest.raises(UnclippableModule, match="twice"):
         clipped_gradient_sum(batch.module, lambda: batch.row_losses() + batch.row_losses(), clip_norm=1.0)
     clipped_gradient_sum(batch.module, batch.row_losses, clip_norm=1.0)
     assert not any(part._forward_hooks for part in batch.module.modules())
@@ -173,15 +173,15 @@ class Tied(nn.Module):
 @pytest.mark.parametrize(
     ("module", "reason"),
     [
-        (nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), "layer '1' is BatchNorm1d, which mixes the rows"),
+        (nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), "layer '1' is BatchNorm1d"),
         (nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4, affine=False)), "layer '1' is BatchNorm1d"),
-        (nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4)), "parameter 'weight' belongs to '1', a LayerNorm"),
-        (nn.Sequential(nn.Linear(4, 4), Scaled()), "parameter 'factor' belongs to '1', a Scaled"),
-        (Tied(), "layers 'one' and 'other' share one parameter"),
-        (nn.Conv2d(4, 4, 3, groups=2), "one group"),
-        (nn.Conv2d(4, 4, 3, padding="same"), "zero-padded by a number of pixels"),
-        (nn.Conv2d(4, 4, 3, padding=1, padding_mode="circular"), "zero-padded"),
-        (nn.Conv2d(4, 4, 3, dilation=2), "without dilation"),
+        (nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4)), "'weight' .*'1', a LayerNorm"),
+        (nn.Sequential(nn.Linear(4, 4), Scaled()), "'factor' .*'1', a Scaled"),
+        (Tied(), "'one' and 'other'"),
+        (nn.Conv2d(4, 4, 3, groups=2), "groups=2"),
+        (nn.Conv2d(4, 4, 3, padding="same"), "padding=same"),
+        (nn.Conv2d(4, 4, 3, padding=1, padding_mode="circular"), "padding_mode=circular"),
+        (nn.Conv2d(4, 4, 3, dilation=2), r"dilation=\(2, 2\)"),
     ],
     ids=[
         "batch norm",
@@ -202,9 +202,9 @@ def test_a_network_it_cannot_book_keep_is_refused_by_name(module: nn.Module, rea
 
 def test_rows_that_are_folded_into_another_dimension_are_refused() -> None:
     module = nn.Linear(4, 1)
-    with pytest.raises(UnclippableModule, match="one row a unit"):
+    with pytest.raises(UnclippableModule, match=r"\(3, 2, 4\)"):
         clipped_gradient_sum(module, lambda: module(torch.rand(3, 2, 4)).sum((1, 2)), clip_norm=1.0)
-    with pytest.raises(UnclippableModule, match="one row a unit"):
+    with pytest.raises(UnclippableModule, match=r"\(6, 4\)"):
         clipped_gradient_sum(module, lambda: module(torch.rand(6, 4)).view(3, 2).sum(1), clip_norm=1.0)
 
 

@@ -233,7 +233,7 @@ def test_training_goes_on_from_a_checkpoint() -> None:
 
 
 def test_divergence_is_an_error_and_not_a_model() -> None:
-    with pytest.raises(RunError, match="lower the learning rate"):
+    with pytest.raises(RunError, match="NaN"):
         trainer_of(LinearLearner(), torch.full((4, WIDTH), float("inf"))).train(1, phase="public")
 
 
@@ -245,7 +245,7 @@ def test_privacy_without_clip_or_noise_is_refused(clip_norm: float, noise_multip
 
 @pytest.mark.parametrize(("count", "rate"), [(0, 0.5), (10, 0.0), (10, 1.5)])
 def test_a_sampling_rate_that_is_no_rate_is_refused(count: int, rate: float) -> None:
-    with pytest.raises(DataError, match="sampling rate"):
+    with pytest.raises(DataError, match=f"^{count} units .* {rate:g}, "):
         trainer_of(LinearLearner(), torch.ones(count, WIDTH), rate=rate)
 
 

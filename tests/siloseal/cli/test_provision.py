@@ -75,9 +75,9 @@ def test_a_consortiums_life(provision: Callable[..., Ran], tmp_path: Path) -> No
     assert not (tmp_path / "kits/east/silo.key").exists()
     assert "kept    ca.key" in provision("configs/one.yaml", "--out", "kits").stdout
     renewed = provision("renew", "east", "--kits", "kits/", "--valid-days", "10")
-    assert "kits/east/silo.crt: for the same key" in renewed.stdout
-    assert "east: 2 certificates revoked" in provision("revoke", "east", "--kits", "kits/").stdout
-    assert "new request" in provision("renew", "east", "--kits", "kits").stderr
+    assert "kits/east/silo.crt" in renewed.stdout
+    assert provision("revoke", "east", "--kits", "kits/").stdout.startswith("east: 2 ")
+    assert provision("renew", "east", "--kits", "kits").returncode == 1
 
 
 def test_what_is_waited_for_is_done_by_the_commands_as_they_are_written(
@@ -108,7 +108,7 @@ def test_the_command_on_the_first_page_works_as_it_is_written(
     (command,) = re.findall(r"`siloseal provision (renew [^`]*)`", page)
     ran = provision(*command.split())
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert f"hand it to {name}" in ran.stdout
+    assert name in ran.stdout
 
 
 def test_after_a_revocation_the_commands_that_are_named_work_as_they_are_written(
@@ -130,24 +130,24 @@ def test_one_certificate_is_revoked_by_its_serial_number(provision: Callable[...
     provision("configs/one.yaml")
     (path,) = (tmp_path / "kits/authority/issued").glob("east.*.pem")
     ran = provision("revoke", "east", "--serial", path.name.split(".")[1])
-    assert (ran.returncode, "east: 1 certificates revoked" in ran.stdout) == (0, True)
+    assert (ran.returncode, ran.stdout.startswith("east: 1 ")) == (0, True)
     ran = provision("revoke", "east", "--serial", "12ab")
-    assert (ran.returncode, "no certificate of east has" in ran.stderr) == (2, True)
+    assert (ran.returncode, "--serial is '12ab'" in ran.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("missing.yaml", "--out", "kits"), ["missing.yaml", "cannot be read"]),
-        (("renw", "--out", "kits"), ["renw", "cannot be read"]),
-        (("configs/consortium.yaml", "--out", "configs/consortium.yaml"), ["is a file"]),
-        (("configs/digits.yaml", "--out", "kits"), ["digits.yaml", "is not a known key"]),
-        (("renew", "east", "--kits", "nowhere"), ["nowhere/authority holds no authority"]),
-        (("revoke", "east", "--kits", "nowhere"), ["nowhere/authority holds no authority"]),
-        (("renew", "east"), ["kits/authority holds no authority"]),
+        (("missing.yaml", "--out", "kits"), ["missing.yaml"]),
+        (("renw", "--out", "kits"), ["renw"]),
+        (("configs/consortium.yaml", "--out", "configs/consortium.yaml"), ["configs/consortium.yaml", "--out"]),
+        (("configs/digits.yaml", "--out", "kits"), ["digits.yaml:"]),
+        (("renew", "east", "--kits", "nowhere"), ["nowhere/authority", "ca.crt"]),
+        (("revoke", "east", "--kits", "nowhere"), ["nowhere/authority", "ca.crt"]),
+        (("renew", "east"), ["kits/authority", "ca.crt"]),
         (("renew", "east", "--kits", "kits", "--valid-days", "0"), ["--valid-days"]),
         (("request", "--name", "a b", "--out", "x"), ["--name is 'a b'"]),
-        (("request", "--name", "east", "--out", "configs/consortium.yaml"), ["is a file"]),
+        (("request", "--name", "east", "--out", "configs/consortium.yaml"), ["configs/consortium.yaml", "--out"]),
     ],
     ids=lambda value: " ".join(value)[:40],
 )

@@ -80,7 +80,7 @@ class TestRequestsThatAreAwaited:
         """An authority that makes keys makes none for a silo whose entry has a request."""
         before = {path: data for path, data in contents(kits).items() if "roster" in path or path.startswith(SILOS)}
         add_silo("west", request="requests/west.yaml")
-        assert "waiting for the requests of west:" in again()
+        assert str(tmp_path / "requests" / "west.yaml") in again()
         assert before.items() <= contents(kits).items()
         assert not (kits / "west").exists()
         west = send("west", tmp_path)
@@ -161,7 +161,7 @@ class TestKitsOfEarlierVersions:
             for path in [*old.glob("*/silo.key"), *old.glob("*/identity.key")]:
                 path.unlink()
         before = contents(old)
-        with pytest.raises(ConfigError, match=r"write `keys: made_by_authority`.* or have north send a request"):
+        with pytest.raises(ConfigError, match=r"`keys: made_by_authority`.*north"):
             provision(keys_at_silos, old)
         assert contents(old) == before
 
@@ -177,7 +177,7 @@ class TestKitsOfEarlierVersions:
     def test_change_to_keys_that_the_silos_make(self, old: Path, keys_at_silos: Path, tmp_path: Path) -> None:
         for name in SILOS:
             send(name, tmp_path)
-        with pytest.raises(ConfigError, match="remove them from the kit"):
+        with pytest.raises(ConfigError, match=r"north .*silo\.key, identity\.key"):
             provision(keys_at_silos, old)
         for path in [*old.glob("*/silo.key"), *old.glob("*/identity.key")]:
             path.unlink()

@@ -56,7 +56,7 @@ def test_a_new_silo_joins_and_the_others_get_the_roster_only(
     rosters = {f"{name}/roster.yaml" for name in (*SILOS, "aggregator", "authority")}
     assert changed == {*rosters, "aggregator/job.yaml", "aggregator/START.md"}
     assert set(read_roster(kits / "north/roster.yaml").keys) == {*SILOS, "west"}
-    assert "roster.yaml has changed: hand the new one" in said
+    assert "roster.yaml has changed" in said
     assert {path for path in after if path.startswith("west/")} == {
         path.replace("north/", "west/") for path in before if path.startswith("north/")
     }
@@ -70,8 +70,8 @@ def test_keys_that_were_handed_over_are_not_made_again(kits: Path, again: Callab
     said = again()
     assert not any(path.exists() for path in keys)
     assert (kits / "east/roster.yaml").read_bytes() == roster
-    assert "silo.key is not here: east has it" in said
-    assert "identity.key is not here: east has it" in said
+    assert "silo.key is not here" in said
+    assert "identity.key is not here" in said
     assert "revoke aggregator" in said
     assert len(Authority.load(kits / "authority").issued()) == 5
 
@@ -119,7 +119,7 @@ def test_files_that_are_kept_with_another_address_are_named(kits: Path, config: 
 
 def test_two_at_once_are_refused(kits: Path, again: Callable[[], str]) -> None:
     for act in (again, lambda: renew("east", kits), lambda: revoke("east", kits)):
-        with Authority.opened(kits / "authority"), pytest.raises(RunError, match="authority is in use by another"):
+        with Authority.opened(kits / "authority"), pytest.raises(RunError, match=str(kits / "authority")):
             act()
     assert len(Authority.load(kits / "authority").issued()) == 5
     again()
@@ -127,7 +127,7 @@ def test_two_at_once_are_refused(kits: Path, again: Callable[[], str]) -> None:
 
 def test_two_at_once_make_one_authority(config: Path, tmp_path: Path) -> None:
     (tmp_path / "kits").mkdir()
-    with locked(tmp_path / "kits"), pytest.raises(RunError, match="kits is in use by another process"):
+    with locked(tmp_path / "kits"), pytest.raises(RunError, match=str(tmp_path / "kits")):
         provision(config, tmp_path / "kits")
     assert list((tmp_path / "kits").iterdir()) == []
 
@@ -143,7 +143,7 @@ def test_who_left_is_named_until_revoked_and_remembered(
         job["secure_sum"] = {"kind": "plain"}
 
     change(leave)
-    assert "south has left, but its certificate stands" in again()
+    assert "south" in again()
     assert set(read_roster(kits / "north/roster.yaml").identities) == SILOS - {"south"}
     assert read_roster(kits / "authority/roster.yaml").identities["south"] == identity
     authority = Authority.load(kits / "authority")
@@ -159,46 +159,44 @@ def test_an_expired_certificate_stays_and_is_named(config: Path, tmp_path: Path)
     (kits / "east/silo.key").write_bytes(key)
     past = datetime.now(UTC) - timedelta(days=2)
     pem = authority.issue(Role.SILO, "east", public_key_of(key), valid_days=1, now=past)
-    assert f"silo.crt has expired; run `siloseal provision renew east --kits {kits}`" in "\n".join(
-        provision(config, kits)
-    )
+    assert f"`siloseal provision renew east --kits {kits}`" in "\n".join(provision(config, kits))
     assert (kits / "east/silo.crt").read_bytes() == pem
 
 
 def test_the_folder_must_be_a_folder(config: Path, tmp_path: Path) -> None:
     (tmp_path / "kits").touch()
-    with pytest.raises(ConfigError, match="is a file"):
+    with pytest.raises(ConfigError, match=str(tmp_path / "kits")):
         provision(config, tmp_path / "kits")
 
 
 def test_kits_without_their_authority_get_no_other_one(kits: Path, again: Callable[[], str]) -> None:
     (kits / "authority").rename(kits.parent / "safe")
-    with pytest.raises(CertificateError, match="no authority, and a new one would make them useless"):
+    with pytest.raises(CertificateError, match="aggregator, east, north"):
         again()
     assert not (kits / "authority").exists()
 
 
 def test_an_authority_of_another_consortium_is_refused(kits: Path, config: Path, again: Callable[[], str]) -> None:
     config.write_text(config.read_text().replace("name: hospitals ", "name: banks "))
-    with pytest.raises(ConfigError, match="authority of hospitals, but the consortium is banks"):
+    with pytest.raises(ConfigError, match=r"hospitals, .*banks"):
         again()
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("name: south", "name: west", r"only the job has south, only the consortium has west"),
-        ("name: south", "name: North", r"silos has north twice"),
-        ("name: south", "name: Operator", r"silos has operator, which is the name of another folder"),
-        ("name: south", "name: ../south", r"at most 64 of a-z"),
-        ("job: hospitals.yaml", "job: missing.yaml", r"missing\.yaml: cannot be read"),
+        ("name: south", "name: west", r"hospitals\.yaml: .*south, .*west"),
+        ("name: south", "name: North", r"silos has north"),
+        ("name: south", "name: Operator", r"silos has operator"),
+        ("name: south", "name: ../south", r"silos\.2\.name: .*'\.\./south'"),
+        ("job: hospitals.yaml", "job: missing.yaml", r"missing\.yaml"),
         ("job: hospitals.yaml", "job: consortium.yaml", r"consortium\.yaml:\d+: "),
         ("valid_days: 365", "valid_days: 0", r"valid_days"),
         ("valid_days: 365", "valid_days: 3651", r"valid_days"),
         ("# request: inbox/east.yaml ", "request: hospitals.yaml ", r"hospitals\.yaml:\d+: "),
         ("keys: made_by_authority", "keys: made_by_silos", r"keys"),
-        ("host: localhost", "host: localhost:8443", r"the port has its own line"),
-        ("port: 8443", "prot: 8443", r"did you mean port\?"),
+        ("host: localhost", "host: localhost:8443", r"localhost:8443"),
+        ("port: 8443", "prot: 8443", r"aggregator\.prot .*port"),
     ],
 )
 def test_a_file_that_cannot_be_meant_is_refused_before_anything_is_written(

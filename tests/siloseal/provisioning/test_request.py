@@ -14,7 +14,7 @@ from cryptography.x509.oid import NameOID
 
 from siloseal.federation.config.loading import load_config
 from siloseal.federation.config.section import placed
-from siloseal.federation.errors import ConfigError
+from siloseal.federation.errors import ConfigError, SignatureInvalid
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.roster import read_roster
 from siloseal.federation.transport.pki.authority import Authority
@@ -71,8 +71,7 @@ def test_the_kit_has_no_keys_and_fits_the_silos_own(kit: Path, west: Path) -> No
     require_pair((kit / "silo.crt").read_bytes(), read_private_key(west / "silo.key"))
     assert read_roster(kit / "roster.yaml").keys["west"] == Identity.in_file("west", west / "identity.key").public
     page = (kit / "START.md").read_text()
-    assert "beside your own `silo.key` and `identity.key`" in page
-    assert "only you read" not in page
+    assert "`silo.key` and `identity.key`" in page
 
 
 def test_the_files_copied_beside_the_keys_are_complete(kit: Path, west: Path) -> None:
@@ -85,7 +84,7 @@ def test_the_files_copied_beside_the_keys_are_complete(kit: Path, west: Path) ->
 
 def test_both_sides_are_told_the_same_fingerprint(config: Path, kit: Path, west: Path) -> None:
     fingerprint = load_config(Request, west / "request.yaml").fingerprint
-    assert f"made for request {fingerprint}" in "\n".join(provision(config, kit.parent))
+    assert fingerprint in "\n".join(provision(config, kit.parent))
 
 
 def test_the_same_request_again_keeps_the_certificate_and_a_new_one_gets_another(
@@ -106,16 +105,15 @@ def test_the_certificate_of_an_older_request_is_named_until_it_is_taken_back(
     config: Path, kit: Path, west: Path
 ) -> None:
     (old,) = Authority.load(kit.parent / "authority").issued("west")
-    assert "for another key" not in "\n".join(provision(config, kit.parent))
+    command = f"`siloseal provision revoke west --serial {old.bearer.serial:x} --kits {kit.parent}`"
+    assert command not in "\n".join(provision(config, kit.parent))
     for path in west.iterdir():
         path.unlink()
     make_request("west", west)
-    command = f"siloseal provision revoke west --serial {old.bearer.serial:x} --kits {kit.parent}"
     for _ in range(2):
-        said = "\n".join(provision(config, kit.parent))
-        assert said.count("west has a certificate for another key too") == said.count(f"`{command}`") == 1
+        assert "\n".join(provision(config, kit.parent)).count(command) == 1
     assert "1 of west for other keys stand" in revoke("west", kit.parent, f"{old.bearer.serial:x}")[-1]
-    assert "for another key" not in "\n".join(provision(config, kit.parent))
+    assert command not in "\n".join(provision(config, kit.parent))
     require_pair((kit / "silo.crt").read_bytes(), read_private_key(west / "silo.key"))
 
 
@@ -134,10 +132,10 @@ def test_a_path_may_begin_with_a_variable_or_a_home_folder(
 
 def test_keys_are_never_overwritten(west: Path) -> None:
     before = {path.name: path.read_bytes() for path in west.iterdir()}
-    with pytest.raises(ConfigError, match=r"has silo\.key, identity\.key, request\.yaml already"):
+    with pytest.raises(ConfigError, match=r"silo\.key, identity\.key, request\.yaml"):
         make_request("west", west)
     (west / "silo.key").unlink()
-    with pytest.raises(ConfigError, match="never overwritten"):
+    with pytest.raises(ConfigError, match=r" identity\.key, request\.yaml"):
         make_request("west", west)
     assert (west / "identity.key").read_bytes() == before["identity.key"]
     assert not (west / "silo.key").exists()
@@ -145,17 +143,17 @@ def test_keys_are_never_overwritten(west: Path) -> None:
 
 def test_a_folder_that_is_a_file_and_a_name_that_is_none_are_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ConfigError, match="is a file"):
+    with pytest.raises(ConfigError, match=str(tmp_path / "file")):
         make_request("west", tmp_path / "file")
-    with pytest.raises(ConfigError, match=r"--name is '\.\./west'"):
+    with pytest.raises(ConfigError, match=r"--name .*'\.\./west'"):
         make_request("../west", tmp_path / "new")
 
 
 def test_a_request_for_another_name_is_refused(west: Path) -> None:
     read_request(west / "request.yaml", "west")
-    with pytest.raises(ConfigError, match="is a request of west, expected one of east"):
+    with pytest.raises(ConfigError, match=r"of west, .*of east"):
         read_request(west / "request.yaml", "east")
-    with pytest.raises(ConfigError, match=r"is for \['west'\], expected east"):
+    with pytest.raises(ConfigError, match=r"\['west'\], .*east"):
         read_request(alter(west, name="east"), "east")
 
 
@@ -163,8 +161,9 @@ def test_parts_of_two_requests_do_not_fit_together(west: Path, tmp_path: Path) -
     other = make_request("west", tmp_path / "other")
     for field in ("certificate_request", "identity", "signature"):
         original = (west / "request.yaml").read_text()
-        with pytest.raises(ConfigError, match="did not sign this request"):
+        with pytest.raises(ConfigError, match=r"west/request\.yaml") as refused:
             read_request(alter(west, **{field: getattr(other, field)}), "west")
+        assert isinstance(refused.value.__cause__, SignatureInvalid)
         (west / "request.yaml").write_text(original)
 
 
@@ -174,7 +173,7 @@ def test_a_request_that_its_own_key_did_not_sign_is_refused(west: Path) -> None:
     der = bytearray(csr.public_bytes(Encoding.DER))
     der[-1] ^= 1
     forged = signed_by_identity(west, x509.load_der_x509_csr(bytes(der)))
-    with pytest.raises(ConfigError, match="not signed by its own key"):
+    with pytest.raises(ConfigError, match=r"certificate_request .*own key"):
         read_request(alter(west, **forged), "west")
 
 
@@ -182,7 +181,7 @@ def test_a_key_of_another_kind_and_junk_are_refused(west: Path) -> None:
     strange = signed_by_identity(west, csr_of("west", ec.generate_private_key(ec.SECP384R1())))
     with pytest.raises(ConfigError, match="P-256"):
         read_request(alter(west, **strange), "west")
-    with pytest.raises(ConfigError, match="certificate_request is damaged"):
+    with pytest.raises(ConfigError, match="certificate_request "):
         read_request(alter(west, certificate_request="junk"), "west")
     with pytest.raises(ConfigError, match="signature"):
         read_request(alter(west, signature="00"), "west")
@@ -193,7 +192,7 @@ def test_a_tampered_request_stops_provisioning_before_anything_is_written(
 ) -> None:
     add_silo("west", request="west/request.yaml")
     alter(west, identity="00" * 32)
-    with pytest.raises(ConfigError, match="altered on its way"):
+    with pytest.raises(ConfigError, match=r"west/request\.yaml"):
         provision(config, tmp_path / "kits")
     assert not (tmp_path / "kits").exists()
 
@@ -204,5 +203,5 @@ def test_a_kit_with_keys_made_here_is_not_mixed_with_a_request(
     add_silo("west")
     provision(config, tmp_path / "kits")
     change(lambda consortium, _: consortium["silos"][-1].update(request="west/request.yaml"))
-    with pytest.raises(ConfigError, match=r"has silo\.key, identity\.key, but west sent a request"):
+    with pytest.raises(ConfigError, match=r"silo\.key, identity\.key, .*west "):
         provision(config, tmp_path / "kits")

@@ -78,12 +78,12 @@ def test_inverting_makes_dark_on_light_what_the_model_knows(tmp_path: Path) -> N
 class TestMistakes:
     def test_one_class_is_no_task(self, folders, tmp_path: Path) -> None:
         stripes(tmp_path / "lonely" / "lying" / "0.png", upright=False, shift=0)
-        with pytest.raises(DataError, match="one class folder, lying; a task needs two"):
+        with pytest.raises(DataError, match=r"/lonely .* lying"):
             adapt(model_in(tmp_path), tmp_path / "lonely", folders[1])
 
     def test_a_query_folder_of_an_unknown_class_is_refused(self, folders, tmp_path: Path) -> None:
         stripes(tmp_path / "query" / "slanted" / "0.png", upright=False, shift=0)
-        with pytest.raises(DataError, match=r"\['slanted'\].*classes to learn are \['lying', 'upright'\]"):
+        with pytest.raises(DataError, match=r"\['slanted'\].*\['lying', 'upright'\]"):
             adapt(model_in(tmp_path), *folders)
 
     def test_images_to_name_do_not_lie_among_those_to_learn_from(self, folders, tmp_path: Path) -> None:
@@ -94,38 +94,38 @@ class TestMistakes:
             (support, support),
             (query / "lying", query),
         ):
-            with pytest.raises(DataError, match="one inside the other"):
+            with pytest.raises(DataError, match=f"{query_folder} .*{support_folder} "):
                 adapt(model_in(tmp_path), support_folder, query_folder)
 
     def test_images_beside_class_folders_are_not_passed_over(self, folders, tmp_path: Path) -> None:
         stripes(folders[1] / "loose.png", upright=True, shift=0)
-        with pytest.raises(DataError, match="class folders and 1 files beside them"):
+        with pytest.raises(DataError, match=r"/query .* 1 files"):
             adapt(model_in(tmp_path), *folders)
 
     def test_a_damaged_picture_is_named(self, folders, tmp_path: Path) -> None:
         (tmp_path / "query" / "lying" / "1.png").write_bytes(b"\x89PNG nothing more")
-        with pytest.raises(DataError, match=r"1\.png cannot be read as an image"):
+        with pytest.raises(DataError, match=r"lying/1\.png"):
             adapt(model_in(tmp_path), *folders)
 
     def test_a_missing_folder_is_named(self, folders, tmp_path: Path) -> None:
-        with pytest.raises(DataError, match="elsewhere is not a folder"):
+        with pytest.raises(DataError, match="/elsewhere "):
             adapt(model_in(tmp_path), folders[0], tmp_path / "elsewhere")
 
     def test_a_generator_learns_no_tasks(self, folders, tmp_path: Path) -> None:
         config = GanConfig(latent=4)
         path = tmp_path / "gan.safetensors"
         path.write_bytes(model_file(config, build_generator(config, (1, 8, 8), 3, seed=0)))
-        with pytest.raises(ConfigError, match=r"holds a generator.*siloseal sample"):
+        with pytest.raises(ConfigError, match="`siloseal sample`"):
             adapt(path, *folders)
 
     def test_a_damaged_model_is_refused(self, folders, tmp_path: Path) -> None:
         path = model_in(tmp_path)
         path.write_bytes(path.read_bytes()[:-40])
-        with pytest.raises(RunError, match="damaged"):
+        with pytest.raises(RunError, match=path.name):
             adapt(path, *folders)
 
     def test_a_place_that_cannot_be_written_is_said(self, tmp_path: Path) -> None:
-        with pytest.raises(ConfigError, match="cannot be written"):
+        with pytest.raises(ConfigError, match=r"predictions\.csv"):
             write_predictions(tmp_path / "nowhere" / "predictions.csv", [])
 
 

@@ -125,7 +125,7 @@ def test_a_run_whose_answers_were_lost_makes_them_again_and_releases_nothing(
 
 def test_a_folder_of_another_job_is_left_alone(look: AnalyticsJob, tmp_path: Path) -> None:
     run_analytics(look, tmp_path / "run")
-    with pytest.raises(RunError):
+    with pytest.raises(RunError, match=str(tmp_path / "run")):
         run_analytics(look.model_copy(update={"name": "other"}), tmp_path / "run")
 
 
@@ -190,11 +190,14 @@ def test_silos_may_fall_silent_down_to_the_quorum(
     [
         ({"secure_sum": {"kind": "plain"}}, r"secure_sum\.kind is 'plain'"),
         ({"mechanism": {"colluding": 3}}, r"mechanism\.colluding is 3"),
-        ({"secure_sum": {"kind": "ckks"}, "queries": [{"kind": "distinct", "column": "town"}]}, "only modulo 2"),
-        ({"secure_sum": {"kind": "ring"}, "mechanism": {"colluding": 2}}, "at most 1 of the others"),
+        (
+            {"secure_sum": {"kind": "ckks"}, "queries": [{"kind": "distinct", "column": "town"}]},
+            r"secure_sum\.kind is 'ckks'.* modulo 2",
+        ),
+        ({"secure_sum": {"kind": "ring"}, "mechanism": {"colluding": 2}}, r"mechanism\.colluding is 2, .*ring"),
         ({"silos": {"names": NAMES, "fewest": 5}}, r"silos\.fewest"),
-        ({"data": {"kind": "csv"}}, "either a file"),
-        ({"queries": [{"kind": "mean", "column": "x", "low": 1, "high": 1}]}, "low must be well below high"),
+        ({"data": {"kind": "csv"}}, r"data\.csv"),
+        ({"queries": [{"kind": "mean", "column": "x", "low": 1, "high": 1}]}, r"queries\.0\.mean"),
         ({"queries": [{"kind": "distinct", "column": "x", "cells": 1000}]}, "1024"),
         ({"queries": []}, "queries"),
     ],

@@ -156,13 +156,13 @@ def test_an_inner_loop_is_trained_under_task_level_privacy(kind: str, tmp_path: 
 
 
 def test_too_few_held_out_classes_are_refused_before_anything_is_written(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"8 held-out classes have 11 images.*evaluation\.ways"):
+    with pytest.raises(DataError, match=r"^8 .* 11 images.*evaluation\.ways"):
         run(tmp_path / "run", evaluation={"ways": 9, "shots": [1], "queries": 10})
     assert not (tmp_path / "run").exists()
 
 
 def test_a_silo_without_a_whole_task_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"0 classes have 31 images.*learner\.shots"):
+    with pytest.raises(DataError, match=r"^0 .* 31 images.*learner\.shots"):
         run(
             tmp_path / "run",
             learner={"kind": "protonet", "queries": 30},
@@ -172,7 +172,7 @@ def test_a_silo_without_a_whole_task_is_refused_before_anything_is_written(tmp_p
 
 
 def test_a_delta_that_would_publish_a_task_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="216 examples: a delta of 1 / examples"):
+    with pytest.raises(ConfigError, match=r"privacy\.delta .*216 examples"):
         run(
             tmp_path / "run",
             learner={"kind": "protonet", "ways": 2, "shots": 1, "queries": 2},
@@ -186,7 +186,7 @@ def test_a_silo_refuses_fresh_episodes_by_itself(tmp_path: Path) -> None:
         {**FEW_SHOT, "learner": {"kind": "protonet", "episodes": "fresh"}, "privacy": {"kind": "none"}}
     )
     promising = job.model_copy(update={"privacy": TaskLevel(kind="task_level", epsilon=8, delta=1e-4)})
-    with pytest.raises(ConfigError, match=r"learner\.episodes is fresh"):
+    with pytest.raises(ConfigError, match=r"learner\.episodes"):
         count_units(promising, load(job.data)[0])
 
 
@@ -204,15 +204,13 @@ def test_a_plan_refuses_what_a_run_would(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "siloseal", "plan", tmp_path / "job.yaml"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "a task takes 16 of each of 500" in done.stderr
+    assert "evaluation.ways" in done.stderr
 
 
 def test_a_sum_too_coarse_for_gates_is_refused(tmp_path: Path) -> None:
     """Weights that begin at a hundredth need more than a generator's do."""
     coarse = {"kind": "additive", "precision_bits": 16}
-    with pytest.raises(
-        ConfigError, match=r"precision_bits leaves the weights of north's model uncertain by .*raise it"
-    ):
+    with pytest.raises(ConfigError, match=r"precision_bits .*north"):
         run(tmp_path / "run", secure_sum=coarse, largest_silo=1000)
     job = Job.model_validate({**FEW_SHOT, "secure_sum": coarse, "largest_silo": 1000})
     assert (

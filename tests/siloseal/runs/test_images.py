@@ -1,6 +1,7 @@
 """Grids and sample files, checked pixel by pixel."""
 
 import io
+import re
 from pathlib import Path
 
 import numpy as np
@@ -73,23 +74,23 @@ def test_samples_come_back_as_written(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_archive_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.npz").write_bytes(b"PK\x03\x04 not really")
-    with pytest.raises(RunError, match="holds no samples"):
+    with pytest.raises(RunError, match=r"bad\.npz"):
         read_npz(tmp_path / "bad.npz")
 
 
 def test_pickled_arrays_are_never_loaded(tmp_path: Path) -> None:
     with (tmp_path / "pickled.npz").open("wb") as file:
         np.savez(file, images=np.array([{"a": 1}], dtype=object), labels=np.array([0]))
-    with pytest.raises(RunError, match="holds no samples"):
+    with pytest.raises(RunError, match=r"pickled\.npz"):
         read_npz(tmp_path / "pickled.npz")
 
 
 @pytest.mark.parametrize("images", [flat([1])[0], flat([1]).astype(float), flat([1], channels=2), flat([])], ids=str)
 def test_arrays_that_are_no_images_are_refused(tmp_path: Path, images: np.ndarray) -> None:
-    with pytest.raises(DataError, match="expected uint8"):
+    with pytest.raises(DataError, match=re.escape(f"{images.dtype} {images.shape}")):
         write_npz(tmp_path / "x.npz", images, np.zeros(len(images), dtype=np.int64))
 
 
 def test_labels_must_be_one_integer_an_image(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="expected 2 integers"):
+    with pytest.raises(DataError, match=r"labels int64 \(3,\)"):
         write_npz(tmp_path / "x.npz", flat([1, 2]), np.zeros(3, dtype=np.int64))

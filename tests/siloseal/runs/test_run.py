@@ -157,7 +157,7 @@ def test_a_sum_too_coarse_for_a_silos_model_is_refused_before_anything_is_spent(
     """A model travels scaled by its share of largest_silo, 480 of 100,000 here: 14 bits would leave nothing of it."""
     coarse = {"kind": kind, "precision_bits": 14}
     sums = {"secure_sum": coarse} if where == "secure_sum" else {"schedule": {**SHORT, "tuning_sum": coarse}}
-    with pytest.raises(ConfigError, match=rf"{where}.precision_bits leaves .* uncertain by 0\.4.* raise it by 4"):
+    with pytest.raises(ConfigError, match=rf"{where}\.precision_bits .* 0\.4.* 4, .*largest_silo"):
         run(small_job(**sums), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
@@ -224,7 +224,7 @@ def test_silos_alone_only_count_for_their_own_classes(
 
 def test_a_run_goes_on_in_one_process_at_a_time(small_job: Callable[..., Job], tmp_path: Path) -> None:
     folder = open_run_folder(small_job(), tmp_path / "run")
-    with locked(folder), pytest.raises(RunError, match="another process"):
+    with locked(folder), pytest.raises(RunError, match=str(folder)):
         run(small_job(), tmp_path / "run")
     assert not (folder / "metrics.jsonl").exists()
 
@@ -236,9 +236,9 @@ def test_a_finished_run_is_never_overwritten(small_job: Callable[..., Job], tmp_
     assert open_run_folder(job, None) == Path("runs/small-2")
     assert open_run_folder(job, None) == Path("runs/small-2"), "begun and not finished: the same command continues it"
     assert open_run_folder(small_job(seed=9), None) == Path("runs/small-3")
-    with pytest.raises(RunError, match="finished run"):
+    with pytest.raises(RunError, match="`siloseal report runs/small`"):
         open_run_folder(job, Path("runs/small"))
-    with pytest.raises(RunError, match="another job"):
+    with pytest.raises(RunError, match="runs/small-2 "):
         open_run_folder(small_job(seed=9), Path("runs/small-2"))
 
 
@@ -251,7 +251,7 @@ def test_a_job_that_is_refused_leaves_no_folder(small_job: Callable[..., Job], t
 
 def test_a_folder_with_other_things_in_it_is_not_touched(small_job: Callable[..., Job], tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
-    with pytest.raises(RunError, match="not empty"):
+    with pytest.raises(RunError, match=str(tmp_path)):
         open_run_folder(small_job(), tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
 

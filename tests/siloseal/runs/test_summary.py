@@ -1,6 +1,7 @@
 """The run folder: what is written comes back, and what is damaged is named."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,17 +38,17 @@ def test_the_lines_of_the_format_are_read() -> None:
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"found no folder .*nowhere"):
+    with pytest.raises(RunError, match="/nowhere"):
         read_run(tmp_path / "nowhere")
 
 
 def test_a_run_without_summary_has_not_finished(make_run: Callable[..., Path]) -> None:
     run_dir = make_run()
     (run_dir / "summary.json").unlink()
-    with pytest.raises(RunError, match="not a run's folder"):
+    with pytest.raises(RunError, match="folder"):
         read_run(run_dir)
     (run_dir / "config.yaml").write_text("name: begun\n")
-    with pytest.raises(RunError, match="has not finished"):
+    with pytest.raises(RunError, match=r"summary\.json"):
         read_run(run_dir)
 
 
@@ -56,14 +57,14 @@ def test_damaged_summary_is_named_with_its_line(make_run: Callable[..., Path]) -
     lines = (run_dir / "summary.json").read_text().splitlines()
     lines[3] = lines[3].replace(":", "")
     (run_dir / "summary.json").write_text("\n".join(lines))
-    with pytest.raises(RunError, match=r"summary\.json, line 4: damaged JSON"):
+    with pytest.raises(RunError, match=r"summary\.json, line 4:"):
         read_run(run_dir)
 
 
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ('{"kind":"note","te', r"metrics\.jsonl, line 3: damaged JSON"),
+        ('{"kind":"note","te', r"metrics\.jsonl, line 3: "),
         ('{"kind":"rumour"}', "line 3: .*rumour"),
         ('{"kind":"note","text":"t","more":1}', "line 3: note.more"),
         ('{"kind":"timing","stage":"x","seconds":NaN}', "line 3: timing.seconds"),
@@ -92,13 +93,13 @@ def test_a_summary_of_another_shape_names_the_field(make_run: Callable[..., Path
 def test_bytes_that_are_no_text_are_refused(make_run: Callable[..., Path]) -> None:
     run_dir = make_run()
     (run_dir / "metrics.jsonl").write_bytes(b"\xff\xfe")
-    with pytest.raises(RunError, match="cannot be read"):
+    with pytest.raises(RunError, match=r"metrics\.jsonl"):
         read_run(run_dir)
 
 
 @pytest.mark.parametrize("silo", ["../north", "a/b", "a\\b"])
 def test_samples_stay_in_their_folder(tmp_path: Path, silo: str) -> None:
-    with pytest.raises(RunError, match="rename the silo"):
+    with pytest.raises(RunError, match=re.escape(repr(f"silo_trained.{silo}"))):
         sample_path(tmp_path, "silo_trained", silo)
 
 

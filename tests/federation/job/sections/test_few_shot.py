@@ -41,7 +41,7 @@ def test_a_model_is_measured_as_fits_it_unless_the_job_says_otherwise() -> None:
 @pytest.mark.parametrize("privacy", [TASK_LEVEL, {"kind": "silo_level", "epsilon": 8, "delta": 1e-3}])
 def test_fresh_episodes_are_refused_unless_privacy_is_off_by_name(kind: str, privacy: dict[str, Any]) -> None:
     mechanism = {"kind": "gaussian_local"} if privacy["kind"] == "silo_level" else None
-    with pytest.raises(ValidationError, match=r"learner\.episodes is fresh.*no accounting.*kind: none"):
+    with pytest.raises(ValidationError, match=r"learner\.episodes .*kind: none"):
         job(learner={"kind": kind, "episodes": "fresh"}, privacy=privacy, mechanism=mechanism)
     job(learner={"kind": kind, "episodes": "fresh"}, privacy=OFF)
 
@@ -49,23 +49,23 @@ def test_fresh_episodes_are_refused_unless_privacy_is_off_by_name(kind: str, pri
 @pytest.mark.parametrize(
     ("sections", "words"),
     [
-        ({"privacy": EXAMPLE_LEVEL}, r"example_level, but a step of learner\.kind protonet.*task_level"),
-        ({"learner": {"kind": "embedding"}}, r"task_level, but learner\.kind embedding.*example_level"),
+        ({"privacy": EXAMPLE_LEVEL}, r"example_level, .*learner\.kind protonet.*task_level"),
+        ({"learner": {"kind": "embedding"}}, r"task_level, .*learner\.kind embedding.*example_level"),
         (
             {"learner": {"kind": "gan"}, "data": {"kind": "digits"}},
-            r"task_level, but learner\.kind gan.*example_level",
+            r"task_level, .*learner\.kind gan.*example_level",
         ),
-        ({"data": {"kind": "digits"}}, r"tried on classes that nobody trained on.*data\.hold_out"),
+        ({"data": {"kind": "digits"}}, r"data\.hold_out"),
         (
             {"warm_start": {"kind": "kernel_mean", "epsilon": 1}},
-            r"warm_start\.kind is kernel_mean, which fits a generator.*none or leader",
+            r"warm_start\.kind is kernel_mean.*none or leader",
         ),
-        ({"evaluation": {"kind": "generated"}}, r"evaluation\.kind is generated, which measures something else"),
+        ({"evaluation": {"kind": "generated"}}, r"evaluation\.kind is generated"),
         ({"learner": {"kind": "meta_lstm", "network": "wavelets"}}, "network"),
-        ({"learner": {"kind": "protonet", "filters": 30}}, "multiple of 4"),
+        ({"learner": {"kind": "protonet", "filters": 30}}, r"learner\.protonet\.filters"),
         ({"learner": {"kind": "maml"}}, "meta_lstm"),
-        ({"learner": {"kind": "reptile", "inner_steps": 1}}, "greater than or equal to 2"),
-        ({"evaluation": {"shots": [1, 1]}}, "shots lists a number twice"),
+        ({"learner": {"kind": "reptile", "inner_steps": 1}}, r"learner\.reptile\.inner_steps"),
+        ({"evaluation": {"shots": [1, 1]}}, r"evaluation\.few_shot\.shots"),
     ],
 )
 def test_what_does_not_go_together_is_refused_with_what_to_change(sections: dict[str, Any], words: str) -> None:
@@ -86,7 +86,7 @@ class TestCopies:
     """An image that is four examples is covered four times over by a guarantee for one."""
 
     def test_they_are_refused_where_units_are_protected(self) -> None:
-        with pytest.raises(ValidationError, match=r"data\.rotations makes four examples of each image"):
+        with pytest.raises(ValidationError, match=r"data\.rotations .*kind: none"):
             job(data=TURNED)
         assert job(data={**TURNED, "rotations": False}).data.kind == "omniglot"
 

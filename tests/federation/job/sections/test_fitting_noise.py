@@ -23,29 +23,29 @@ QUIET = {"kind": "two_phase", "batch": 48, "local_steps": 3, "tuning_rounds": 0}
 HIDDEN = {**QUIET, "tuning_rounds": 2, "tuning_sum": SECAGG}
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"privacy": {"kind": "none"}, "mechanism": {"kind": "ddg"}}, "privacy.kind is none; choose a privacy"),
-    ({"privacy": SILO_LEVEL}, "name one"),
-    ({"privacy": SILO_LEVEL, "mechanism": {"kind": "none"}}, "mechanism.kind is none, but privacy is on"),
-    ({"warm_start": KERNEL_MEAN, "mechanism": {"kind": "none"}}, "mechanism.kind is none, but privacy is on"),
-    ({"privacy": SILO_LEVEL, "mechanism": {"kind": "gaussian_local"}, "warm_start": KERNEL_MEAN}, "choose public or none"),
+    ({"privacy": {"kind": "none"}, "mechanism": {"kind": "ddg"}}, "mechanism.kind is ddg, but privacy.kind is none"),
+    ({"privacy": SILO_LEVEL}, "privacy.kind is silo_level"),
+    ({"privacy": SILO_LEVEL, "mechanism": {"kind": "none"}}, "mechanism.kind is none"),
+    ({"warm_start": KERNEL_MEAN, "mechanism": {"kind": "none"}}, "mechanism.kind is none"),
+    ({"privacy": SILO_LEVEL, "mechanism": {"kind": "gaussian_local"}, "warm_start": KERNEL_MEAN}, "warm_start.kind is kernel_mean"),
     ({"privacy": {**SILO_LEVEL, "delta": 0.09}, "mechanism": {"kind": "gaussian_local"},
-      "silos": {"names": [f"silo{number}" for number in range(12)]}}, "1 / the number of silos"),
-    ({"mechanism": {"kind": "skellam"}, "secure_sum": SECAGG}, "this job has neither"),
+      "silos": {"names": [f"silo{number}" for number in range(12)]}}, "privacy.delta is 0.09"),
+    ({"mechanism": {"kind": "skellam"}, "secure_sum": SECAGG}, r"mechanism .*\(warm_start\)"),
     ({"warm_start": KERNEL_MEAN, "mechanism": {"kind": "ddg", "clipping": {"kind": "quantile"}}, "secure_sum": SECAGG},
-     "only updates under silo_level are clipped so"),
-    ({"warm_start": KERNEL_MEAN, "mechanism": {"kind": "pbm"}, "secure_sum": SECAGG}, "choose skellam or ddg"),
-    ({"warm_start": KERNEL_MEAN, "mechanism": {"kind": "ddg"}}, "under secure_sum.kind plain the aggregator learns"),
+     "mechanism.clipping is quantile"),
+    ({"warm_start": KERNEL_MEAN, "mechanism": {"kind": "pbm"}, "secure_sum": SECAGG}, "mechanism.kind is pbm"),
+    ({"warm_start": KERNEL_MEAN, "mechanism": {"kind": "ddg"}}, "secure_sum.kind plain"),
     ({"privacy": SILO_LEVEL, "mechanism": {"kind": "pbm"}, "secure_sum": SECAGG},
-     "under schedule.tuning_sum.kind plain the aggregator learns"),
+     "schedule.tuning_sum.kind plain"),
     ({"privacy": SILO_LEVEL, "mechanism": {"kind": "ddg", "clipping": {"kind": "window"}}, "secure_sum": SECAGG,
       "schedule": QUIET}, "fixed"),
     ({"privacy": SILO_LEVEL, "mechanism": {"kind": "ddg", "colluding": 2}, "secure_sum": SECAGG, "schedule": QUIET},
-     "at most 1 of the other silos; lower it"),
+     "mechanism.colluding is 2, .* 1 of"),
     ({"privacy": SILO_LEVEL, "mechanism": {"kind": "gaussian_central"}, "secure_sum": {"kind": "ring"}},
-     "under ring a silo learns: the first on the roster the sum"),
+     "mechanism.kind is gaussian_central"),
     ({"privacy": SILO_LEVEL, "mechanism": {"kind": "ddg", "colluding": 0}, "secure_sum": SECAGG}, "colluding"),
     ({"privacy": SILO_LEVEL, "mechanism": {"kind": "ddg"}, "secure_sum": {"kind": "secagg", "threshold": 2},
-      "schedule": QUIET}, "at most 0 of the other silos; lower it"),
+      "schedule": QUIET}, "mechanism.colluding is 1, .* 0 of"),
     ({"privacy": SILO_LEVEL, "mechanism": {"kind": "discrete"}}, "ddg"),
 ]  # fmt: skip
 
@@ -54,7 +54,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 def test_what_does_not_go_together_is_refused_with_what_to_choose(
     small_job: Callable[..., Job], sections: dict[str, Any], words: str
 ) -> None:
-    with pytest.raises(ValidationError, match=words.replace("(", r"\(")):
+    with pytest.raises(ValidationError, match=words):
         small_job(**sections)
 
 
@@ -83,14 +83,14 @@ def test_more_silent_and_colluding_silos_than_can_be_spared_are_refused(small_jo
     silos, noise = {"names": ["a", "b", "c", "d", "e"], "fewest": 4}, {"kind": "skellam", "colluding": 2}
     job = small_job(silos=silos, privacy=SILO_LEVEL, mechanism=noise, secure_sum=SECAGG, schedule=QUIET)
     assert plan_silo(job, "a", 500, Lengths(0, 1000)).events()["phase_1"]
-    with pytest.raises(ConfigError, match=r"lower mechanism\.colluding"):
+    with pytest.raises(ConfigError, match=r"^the noise of 0 .*mechanism\.colluding"):
         Demand(epsilon=1.0, delta=1e-5, releases=1, silos=5, honest=0, length=10)
 
 
 def test_too_few_bits_are_refused_with_how_many_it_takes(small_job: Callable[..., Job]) -> None:
     noise = {"kind": "ddg", "bits": 3}
     job = small_job(privacy=SILO_LEVEL, mechanism=noise, secure_sum=SECAGG, schedule=QUIET)
-    with pytest.raises(ConfigError, match=r"it takes \d+ bits"):
+    with pytest.raises(ConfigError, match=r" 3 bits .* \d+ bits"):
         plan_silo(job, "north", 500, Lengths(0, 1000))
 
 
@@ -101,7 +101,7 @@ def test_a_sum_that_rounds_too_much_for_a_trusted_aggregators_noise_is_refused(s
         mechanism={"kind": "gaussian_central"},
         secure_sum={"kind": "secagg", "precision_bits": 12},
     )
-    with pytest.raises(ConfigError, match="raise its precision_bits"):
+    with pytest.raises(ConfigError, match=r"gaussian_central .*precision_bits .*largest_silo"):
         plan_silo(job, "north", 500, Lengths(40_010, 1000))
 
 

@@ -117,14 +117,14 @@ def test_with_many_bits_the_noise_is_nearly_that_of_a_continuous_gaussian(kind: 
 @pytest.mark.parametrize("whole", [True, False], ids=["whole", "part"])
 def test_too_few_bits_are_refused_with_the_number_that_works(kind: LatticeKind, whole: bool) -> None:
     demand = Demand(3.0, 1e-5, 2, 20, 15, 1000)
-    with pytest.raises(ConfigError, match="it takes") as caught:
+    with pytest.raises(ConfigError, match="with 4 bits") as caught:
         calibrated_lattice(kind, demand, bits=4, sensitivity=1.0, whole=whole)
-    found = re.search(r"it takes (\d+) bits", str(caught.value))
+    found = re.search(r"with 4 bits .* (\d+) bits", str(caught.value))
     assert found is not None
     enough = int(found[1])
     calibrated_lattice(kind, demand, bits=enough, sensitivity=1.0, whole=whole)
     if enough > 5:
-        with pytest.raises(ConfigError, match=f"it takes {enough} bits"):
+        with pytest.raises(ConfigError, match=rf"with {enough - 1} bits .* {enough} bits"):
             calibrated_lattice(kind, demand, bits=enough - 1, sensitivity=1.0, whole=whole)
 
 
@@ -186,13 +186,13 @@ def test_pbm_with_few_bits_is_more_private_than_asked() -> None:
 
 def test_pbm_says_how_many_bits_its_coins_take() -> None:
     demand = Demand(1.0, 1e-5, 1, 100, 80, 1)
-    with pytest.raises(ConfigError, match="it takes 7 bits"):
+    with pytest.raises(ConfigError, match=r" 6 bits .* 7 bits"):
         calibrated_pbm(demand, bits=6, clip_norm=1.0)
     assert calibrated_pbm(demand, bits=7, clip_norm=1.0).trials == 1
 
 
 def test_pbm_that_no_theta_saves_is_refused() -> None:
-    with pytest.raises(ConfigError, match="raise epsilon"):
+    with pytest.raises(ConfigError, match=r"pbm .*epsilon 0\.0001 "):
         calibrated_pbm(Demand(1e-4, 1e-9, 10_000, 2, 1, 5000), bits=16, clip_norm=1.0)
 
 
@@ -202,11 +202,11 @@ def test_pbm_that_no_theta_saves_is_refused() -> None:
     ids=str,
 )
 def test_a_demand_that_nothing_can_meet_is_refused(changes: dict[str, float]) -> None:
-    with pytest.raises(ConfigError, match="cannot be met"):
+    with pytest.raises(ConfigError, match=r"^Demand"):
         replace(DEMANDS[0], **changes)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("sensitivity", [0.0, -1.0, math.inf, math.nan])
 def test_a_sensitivity_that_is_no_length_is_refused(sensitivity: float) -> None:
-    with pytest.raises(ConfigError, match="cannot be hidden"):
+    with pytest.raises(ConfigError, match=f"sensitivity of {sensitivity:g} "):
         calibrated_lattice("ddg", DEMANDS[0], bits=16, sensitivity=sensitivity)

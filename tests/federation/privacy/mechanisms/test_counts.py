@@ -63,7 +63,7 @@ def test_what_it_costs_follows_from_the_move_and_the_honest_silos() -> None:
 
 
 def test_more_counts_than_the_noise_was_planned_for_cost_something_else() -> None:
-    with pytest.raises(DomainError, match="planned for 20000"):
+    with pytest.raises(DomainError, match=r"^20001 .* 20000$"):
         NoisyCounts(ONE_CELL, Skellam(7.0)).event(RealDomain(20_001, 1.0), 3)
 
 
@@ -75,7 +75,7 @@ def test_fractions_are_not_counts() -> None:
 
 
 def test_totals_that_floats_cannot_hold_are_refused() -> None:
-    with pytest.raises(DomainError, match="lower largest_silo"):
+    with pytest.raises(DomainError, match=r"52 .*largest_silo"):
         NoisySum(NoisyCounts(ONE_CELL, Skellam(7.0)), PlainSum()).admit(RealDomain(5, 2.0**51), 4)
 
 

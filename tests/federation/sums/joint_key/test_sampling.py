@@ -62,7 +62,7 @@ def test_every_byte_below_252_counts_and_no_other() -> None:
 
 
 def test_too_few_bytes_are_an_error_and_not_a_shorter_secret() -> None:
-    with pytest.raises(RuntimeError, match="rejected"):
+    with pytest.raises(RuntimeError):
         ternary(bytes([255] * 100 + [1] * 9), 10)
 
 

@@ -64,14 +64,14 @@ class TestEverySecret:
 
     @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
     def test_it_is_not_pickled(self, make: Callable[[], Secret], protocol: int) -> None:
-        with pytest.raises(TypeError, match="is secret"):
+        with pytest.raises(TypeError, match="secret"):
             pickle.dumps(make(), protocol=protocol)
 
     @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy], ids=["copy", "deepcopy"])
     def test_it_is_not_copied(self, make: Callable[[], Secret], copied: Callable[[object], object]) -> None:
-        with pytest.raises(TypeError, match="is secret"):
+        with pytest.raises(TypeError, match="secret"):
             copied(make())
-        with pytest.raises(TypeError, match="is secret"):
+        with pytest.raises(TypeError, match="secret"):
             copy.deepcopy([make()])
 
 

@@ -40,7 +40,7 @@ def test_the_widest_lane_is_one_that_64_bits_hold() -> None:
     assert Batching(3, 2**62, 1, PLAINTEXT_BITS).unpack(
         Batching(3, 2**62, 1, PLAINTEXT_BITS).pack(np.array([2**62, 0, 2**62]))
     ).tolist() == [2**62, 0, 2**62]
-    with pytest.raises(DomainError, match="cannot be batched"):
+    with pytest.raises(DomainError, match=r"2 vectors .* 4611686018427387904 .*precision_bits"):
         Batching(3, 2**62, 2, PLAINTEXT_BITS)
 
 
@@ -58,13 +58,13 @@ def test_a_vector_of_another_length_is_refused() -> None:
 def test_more_addends_than_the_lanes_were_made_for_are_refused() -> None:
     batching = Batching(3, 1000, 4, PLAINTEXT_BITS)
     batching.require_addends(4)
-    with pytest.raises(DomainError, match=r"5 vectors .* made for 4"):
+    with pytest.raises(DomainError, match=r"5 vectors .* 4$"):
         batching.require_addends(5)
 
 
 def test_a_lane_that_is_larger_than_a_plaintext_is_refused() -> None:
     assert Batching(3, 2**20 - 1, 4, 22).lanes == 1
-    with pytest.raises(DomainError, match="a lane of 22 bits does not fit a plaintext of 21; raise key_bits"):
+    with pytest.raises(DomainError, match=r" 22 bits .* 21; .*key_bits"):
         Batching(3, 2**20 - 1, 4, 21)
 
 

@@ -76,12 +76,12 @@ class TestTheError:
     ids=str,
 )
 def test_a_domain_that_could_pass_the_modulus_is_refused(domain: Domain) -> None:
-    with pytest.raises(DomainError, match=r"totals above 0 and up to 2\^58"):
+    with pytest.raises(DomainError, match=r"2\^58"):
         StockCipher(domain, 4)
 
 
 def test_integers_that_cannot_be_told_from_the_next_are_refused() -> None:
-    with pytest.raises(DomainError, match="integers need less than a half"):
+    with pytest.raises(DomainError, match="`kind: paillier`"):
         StockCipher(IntegerDomain(3, 2**36), 4)
 
 

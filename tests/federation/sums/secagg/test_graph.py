@@ -116,12 +116,12 @@ class TestShape:
 
     @pytest.mark.parametrize(("corrupt", "dropout", "lying"), [(0.5, 0.5, False), (0.6, 0.2, True), (0.1, 0.9, False)])
     def test_fractions_that_no_degree_bears_are_refused(self, corrupt: float, dropout: float, lying: bool) -> None:
-        with pytest.raises(DomainError, match=r"1000 silos .* no degree from 2 to 998 .* `kind: secagg`"):
+        with pytest.raises(DomainError, match=rf"1000 silos .* {corrupt} .* {dropout} .* 2 to 998 .* `kind: secagg`"):
             find_shape(1000, corrupt=corrupt, dropout=dropout, lying=lying, **CRITERIA)
 
     @pytest.mark.parametrize(("corrupt", "dropout"), [(-0.1, 0.1), (0.1, 1.0), (float("nan"), 0.1)])
     def test_what_is_no_fraction_is_refused(self, corrupt: float, dropout: float) -> None:
-        with pytest.raises(DomainError, match="between 0 and 1"):
+        with pytest.raises(DomainError, match="0 and 1"):
             find_shape(1000, corrupt=corrupt, dropout=dropout, lying=False, **CRITERIA)
 
     @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ class TestRing:
 
     @pytest.mark.parametrize("degree", [0, 3, 100, 102, -2])
     def test_a_degree_that_a_ring_cannot_have_is_refused(self, degree: int) -> None:
-        with pytest.raises(DomainError, match="must be even"):
+        with pytest.raises(DomainError, match=f" {degree} neighbours"):
             harary(NAMES, degree, SEED)
 
     def test_all_rings_of_five_silos_come_equally_often(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from siloseal.federation.errors import DomainError, MessageError, ProtocolError, QuorumLost
+from siloseal.federation.errors import CommitmentBroken, DomainError, MessageError, QuorumLost
 from siloseal.federation.sums.secagg.config import SecAggPlusConfig
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.secagg.secagg_sum import RandomRing, SecAggSum
@@ -98,7 +98,7 @@ def test_false_shares_that_cannot_be_told_from_right_ones_end_without_a_sum(part
     def alter(number: int, silo: str, body: bytes) -> bytes:
         return falsified(body) if (number, silo) == (Round.REVEAL, parties.roster[0]) else body
 
-    with pytest.raises(ProtocolError, match="false share"):
+    with pytest.raises(CommitmentBroken, match=rf"\b{parties.roster[0]}\b"):
         parties.run(reply=alter)
 
 
@@ -146,7 +146,7 @@ class TestOnARandomRing:
 
     def test_more_silent_silos_than_planned_for_leave_no_sum(self, parties_of: PartiesOf) -> None:
         parties = parties_of(120, ring=RandomRing())
-        with pytest.raises(QuorumLost, match=r"113 .* 114 are needed"):
+        with pytest.raises(QuorumLost, match=r"113 .* 114 "):
             parties.run(silent=dict.fromkeys(parties.roster[:7], Round.UPLOAD))
 
     def test_a_silo_with_too_few_neighbours_left_ends_the_session_for_itself(self, parties_of: PartiesOf) -> None:
@@ -179,13 +179,13 @@ class TestOnARandomRing:
 class TestBadParameters:
     @pytest.mark.parametrize("threshold", [1, 3, 8])
     def test_a_threshold_of_half_or_of_more_than_all_is_not_admitted(self, threshold: int) -> None:
-        with pytest.raises(DomainError, match="above half"):
+        with pytest.raises(DomainError, match="threshold is"):
             SecAggSum(threshold).admit(IntegerDomain(10, 2**16), 7 if threshold == 8 else 6)
 
     def test_a_ring_that_cannot_be_is_not_admitted(self) -> None:
         scheme = SecAggPlusConfig(kind="secagg_plus", corrupt=0.33, dropout=0.33).build()
         scheme.admit(RealDomain(10, 1.0), 99)
-        with pytest.raises(DomainError, match="assume smaller fractions, or take `kind: secagg`"):
+        with pytest.raises(DomainError, match=r"100 silos .* `kind: secagg`"):
             scheme.admit(RealDomain(10, 1.0), 100)
 
     @pytest.mark.parametrize("number", [Round.SHARE, Round.REVEAL])

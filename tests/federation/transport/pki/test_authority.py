@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 import stat
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -101,15 +102,15 @@ def test_a_request_that_another_key_signed_is_refused(authority: Authority) -> N
     csr = x509.CertificateSigningRequestBuilder(x509.Name([])).sign(parse_private_key(KEY, "key"), SHA256())
     der = bytearray(csr.public_bytes(Encoding.DER))
     der[-1] ^= 1
-    with pytest.raises(CertificateError, match="not signed by the key"):
+    with pytest.raises(CertificateError, match="signed"):
         authority.issue(Role.SILO, "east", x509.load_der_x509_csr(bytes(der)), valid_days=1)
 
 
 @pytest.mark.parametrize("name", ["", "../east", "a b", "-x", "x" * 65, "east\n"])
 def test_a_name_that_is_no_name_is_refused(authority: Authority, tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigError, match="cannot be a name"):
+    with pytest.raises(ConfigError, match=re.escape(repr(name))):
         silo(authority, name)
-    with pytest.raises(ConfigError, match="cannot be a name"):
+    with pytest.raises(ConfigError, match=re.escape(repr(name))):
         Authority.create(name, tmp_path / "new")
 
 
@@ -129,19 +130,20 @@ def test_no_certificate_outlives_its_authority(tmp_path: Path) -> None:
     old = Authority.create("old", tmp_path / "old", now=NOW - timedelta(days=3649))
     assert bearer_of(silo(old)).not_after < NOW + timedelta(days=2)
     dead = Authority.create("dead", tmp_path / "dead", now=NOW - timedelta(days=3651))
-    with pytest.raises(CertificateError, match="authority of dead expired"):
+    with pytest.raises(CertificateError, match="dead"):
         silo(dead)
 
 
 def test_a_key_once_revoked_gets_no_certificate_again_whoever_asks(authority: Authority) -> None:
     authority.revoke(bearer_of(silo(authority)).serial)
-    with pytest.raises(CertificateError, match="may be in other hands"):
+    with pytest.raises(CertificateError, match="west"):
         silo(authority, "west")
 
 
 def test_an_authority_is_never_overwritten(authority: Authority, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="there already"):
+    with pytest.raises(RunError):
         Authority.create("hospitals", tmp_path / "authority")
+    assert Authority.load(tmp_path / "authority").certificate == authority.certificate
 
 
 def test_it_is_open_once_at_a_time_and_the_lock_leaves_no_file_behind(authority: Authority, tmp_path: Path) -> None:
@@ -150,7 +152,7 @@ def test_it_is_open_once_at_a_time_and_the_lock_leaves_no_file_behind(authority:
     for _ in range(2):
         with Authority.opened(folder) as opened:
             silo(opened, "west", now=NOW - timedelta(days=1))
-            with pytest.raises(RunError, match=r"authority is in use by another process"):
+            with pytest.raises(RunError, match=str(folder)):
                 Authority.opened(folder).__enter__()
     assert sorted(folder.iterdir()) == before
 
@@ -163,30 +165,22 @@ def test_what_a_killed_creation_left_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_serial_that_was_never_issued_is_refused(authority: Authority) -> None:
-    with pytest.raises(CertificateError, match="no certificate with serial ff"):
+    with pytest.raises(CertificateError, match="serial ff"):
         authority.revoke(255)
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "words"),
-    [
-        ("ca.crt", None, "holds no authority"),
-        ("ca.crt", b"junk", "no certificate in PEM"),
-        ("ca.key", OTHER_KEY, "not the one that the certificate is for"),
-        ("revoked.pem", None, "undo every revocation"),
-        ("revoked.pem", b"junk", "damaged"),
-    ],
+    ("file", "content"),
+    [("ca.crt", None), ("ca.crt", b"junk"), ("ca.key", OTHER_KEY), ("revoked.pem", None), ("revoked.pem", b"junk")],
 )
-def test_a_damaged_folder_is_refused(
-    authority: Authority, tmp_path: Path, file: str, content: bytes | None, words: str
-) -> None:
+def test_a_damaged_folder_is_refused(authority: Authority, tmp_path: Path, file: str, content: bytes | None) -> None:
     path = tmp_path / "authority" / file
     path.write_bytes(content) if content else path.unlink()
-    with pytest.raises(CertificateError, match=words):
+    with pytest.raises(CertificateError):
         Authority.load(tmp_path / "authority")
 
 
 def test_a_foreign_file_among_the_issued_is_named(authority: Authority, stranger: Authority, tmp_path: Path) -> None:
     (tmp_path / "authority/issued/east.1.pem").write_bytes(silo(stranger))
-    with pytest.raises(CertificateError, match=r"east\.1\.pem: .*not signed by this authority"):
+    with pytest.raises(CertificateError, match=r"east\.1\.pem"):
         authority.issued()

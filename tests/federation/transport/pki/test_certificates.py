@@ -55,44 +55,45 @@ def test_a_certificate_that_names_nobody_or_two_is_refused(uris: list[str], comm
     builder = x509.CertificateBuilder(subject, subject, key.public_key(), 1).not_valid_before(NOW)
     names = [x509.DNSName("a"), *map(x509.UniformResourceIdentifier, uris)]
     builder = builder.not_valid_after(NOW).add_extension(x509.SubjectAlternativeName(names), critical=False)
-    with pytest.raises(CertificateError, match="expected one siloseal://CONSORTIUM/ROLE/NAME"):
+    with pytest.raises(CertificateError, match="siloseal://CONSORTIUM/ROLE/NAME"):
         bearer_of(builder.sign(key, SHA256()).public_bytes(Encoding.PEM))
 
 
 def test_a_certificate_without_names_and_junk_are_refused(authority: Authority) -> None:
-    with pytest.raises(CertificateError, match="does not name its bearer"):
+    with pytest.raises(CertificateError, match="bearer"):
         bearer_of(authority.certificate)
-    with pytest.raises(CertificateError, match="no certificate in PEM"):
+    with pytest.raises(CertificateError, match="PEM"):
         bearer_of(b"junk")
 
 
 def test_expired_and_not_yet_valid_are_told_apart(authority: Authority) -> None:
     bearer = bearer_of(silo(authority, now=NOW))
     require_valid(bearer, NOW)
-    with pytest.raises(CertificateError, match=r"expired on .*siloseal provision renew east"):
+    with pytest.raises(CertificateError, match="`siloseal provision renew east`"):
         require_valid(bearer, NOW + timedelta(days=31))
     early = NOW - timedelta(minutes=6)
-    with pytest.raises(CertificateError, match=f"clock, which says {early:%Y-%m-%d %H:%M} UTC, may be wrong"):
+    with pytest.raises(CertificateError, match=f"{early:%Y-%m-%d %H:%M} UTC"):
         require_valid(bearer, early)
     require_valid(bearer, NOW - timedelta(minutes=4))  # the other machine's clock may be a little behind
 
 
 def test_the_issuer_is_checked(authority: Authority, stranger: Authority) -> None:
-    with pytest.raises(CertificateError, match="not signed by this authority"):
+    require_issuer(silo(authority), authority.certificate)
+    with pytest.raises(CertificateError):
         require_issuer(silo(stranger), authority.certificate)
 
 
 def test_a_key_of_another_certificate_is_refused(authority: Authority) -> None:
     require_pair(silo(authority), KEY)
-    with pytest.raises(CertificateError, match="not the one that the certificate is for"):
+    with pytest.raises(CertificateError):
         require_pair(silo(authority), OTHER_KEY)
 
 
 def test_a_certificates_file_is_named_in_errors(authority: Authority, tmp_path: Path) -> None:
     (tmp_path / "silo.crt").write_bytes(pem := silo(authority))
     assert read_certificate(tmp_path / "silo.crt") == pem
-    with pytest.raises(CertificateError, match=r"missing\.crt cannot be read"):
+    with pytest.raises(CertificateError, match=r"missing\.crt"):
         read_certificate(tmp_path / "missing.crt")
     (tmp_path / "silo.crt").write_bytes(pem[:-60])
-    with pytest.raises(CertificateError, match=r"silo\.crt: .*damaged"):
+    with pytest.raises(CertificateError, match=r"silo\.crt"):
         read_certificate(tmp_path / "silo.crt")

@@ -50,7 +50,7 @@ def test_only_what_was_revoked_is_refused(authority: Authority, path: Path, bear
     path.write_bytes(authority.crl())
     revocations = reading(path, authority)
     revocations.require_not_revoked(west)
-    with pytest.raises(CertificateError, match=f"silo east of hospitals was revoked on {NOW:%Y-%m-%d}"):
+    with pytest.raises(CertificateError, match=f"east.*{NOW:%Y-%m-%d}"):
         revocations.require_not_revoked(east)
 
 
@@ -62,9 +62,9 @@ def test_a_revocation_is_noticed_while_running(authority: Authority, path: Path,
     for bearer in bearers:
         authority.revoke(bearer.serial)
         path.write_bytes(authority.crl())
-        with pytest.raises(CertificateError, match="revoked on"):
+        with pytest.raises(CertificateError, match=str(bearer)):
             revocations.require_not_revoked(bearer)
-    with pytest.raises(CertificateError, match="revoked on"):
+    with pytest.raises(CertificateError, match=str(bearers[0])):
         revocations.require_not_revoked(bearers[0])  # the second list has the first one's entries too
 
 
@@ -83,7 +83,7 @@ def test_a_change_that_clock_and_size_do_not_show_is_noticed(
     revocations, before = reading(path, authority), path.stat()
     path.write_bytes(b"x" * len(pem))
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    with pytest.raises(CertificateError, match="damaged"):
+    with pytest.raises(CertificateError):
         revocations.require_not_revoked(bearers[0])
 
 
@@ -92,15 +92,10 @@ def test_a_list_that_is_lost_or_damaged_while_running_lets_nobody_in(
 ) -> None:
     path.write_bytes(good := authority.crl())
     revocations = reading(path, authority)
-    for content, words in [
-        (b"", "damaged"),
-        (good[:-90], "damaged"),
-        (stranger.crl(), "not signed"),
-        (None, "nobody"),
-    ]:
+    for content in (b"", good[:-90], stranger.crl(), None):
         path.write_bytes(content) if content is not None else path.unlink()
         for bearer in bearers:
-            with pytest.raises(CertificateError, match=words):
+            with pytest.raises(CertificateError, match=path.name):
                 revocations.require_not_revoked(bearer)
         path.write_bytes(good)
         revocations.require_not_revoked(bearers[0])
@@ -112,7 +107,7 @@ def test_an_older_list_does_not_undo_a_revocation(authority: Authority, path: Pa
     path.write_bytes(authority.crl())
     revocations = reading(path, authority)
     path.write_bytes(old)
-    with pytest.raises(CertificateError, match="is list 1, but list 2 was there before"):
+    with pytest.raises(CertificateError, match=r"list 1\b.*list 2\b"):
         revocations.require_not_revoked(bearers[1])
 
 
@@ -124,7 +119,7 @@ def test_an_older_list_does_not_undo_a_revocation_after_a_restart_either(
     path.write_bytes(new := authority.crl())
     reading(path, authority)
     path.write_bytes(old)
-    with pytest.raises(CertificateError, match="is list 1, but list 2 was there before"):
+    with pytest.raises(CertificateError, match=r"list 1\b.*list 2\b"):
         reading(path, authority)
     path.write_bytes(new)
     reading(path, authority).require_not_revoked(bearers[1])
@@ -139,7 +134,7 @@ def test_a_list_that_came_while_running_is_remembered_too(
     path.write_bytes(authority.crl())
     revocations.require_not_revoked(bearers[1])
     path.write_bytes(old)
-    with pytest.raises(CertificateError, match="is list 1, but list 2 was there before"):
+    with pytest.raises(CertificateError, match=r"list 1\b.*list 2\b"):
         reading(path, authority)
 
 
@@ -167,7 +162,7 @@ def test_a_memory_that_is_damaged_is_refused(authority: Authority, path: Path, c
     path.write_bytes(authority.crl())
     reading(path, authority)
     memory(path).write_bytes(content)
-    with pytest.raises(CertificateError, match=r"newest\.json is damaged"):
+    with pytest.raises(CertificateError, match=r"newest\.json"):
         reading(path, authority)
 
 
@@ -184,7 +179,7 @@ def test_many_may_ask_at_once_when_the_list_has_changed(
 
 
 def test_a_missing_list_is_not_an_empty_one(authority: Authority, path: Path) -> None:
-    with pytest.raises(CertificateError, match="without it nobody is let in"):
+    with pytest.raises(CertificateError, match=path.name):
         reading(path, authority)
 
 
@@ -192,12 +187,12 @@ def test_a_list_of_another_authority_or_altered_is_refused(
     authority: Authority, stranger: Authority, path: Path
 ) -> None:
     path.write_bytes(stranger.crl())
-    with pytest.raises(CertificateError, match="not signed by this authority"):
+    with pytest.raises(CertificateError, match="signed"):
         reading(path, authority)
     der = bytearray(x509.load_pem_x509_crl(authority.crl()).public_bytes(Encoding.DER))
     der[-1] ^= 1
     path.write_bytes(x509.load_der_x509_crl(bytes(der)).public_bytes(Encoding.PEM))
-    with pytest.raises(CertificateError, match="altered since"):
+    with pytest.raises(CertificateError, match="signed"):
         reading(path, authority)
 
 

@@ -55,7 +55,7 @@ def test_a_session_that_makes_no_sense_is_refused(changed: dict[str, object], me
 
 
 def test_a_session_without_a_domain_is_refused() -> None:
-    with pytest.raises(DomainError, match="without a domain"):
+    with pytest.raises(DomainError, match="domain"):
         Session.from_wire(sums_pb2.SumSession(id=bytes(32), roster=["north"], quorum=1))
 
 
@@ -83,7 +83,7 @@ def test_an_array_of_the_other_byte_order_arrives_as_the_same_numbers() -> None:
         (sums_pb2.Array(dtype="<f4", shape=[1, 3], data=bytes(12)), "expected <f4"),
         (sums_pb2.Array(), "no dtype"),
         (to_array(np.array([1, np.nan, 2], dtype=np.float32)), "NaN"),
-        (to_array(np.array([1, np.inf, 2], dtype=np.float32)), "NaN or infinity"),
+        (to_array(np.array([1, np.inf, 2], dtype=np.float32)), "infinity"),
     ],
 )
 def test_an_array_that_is_not_what_was_agreed_is_refused(array: sums_pb2.Array, message: str) -> None:
