@@ -34,20 +34,7 @@ def load_job(path: AnyPath) -> Job:
 
     A mistake is a `ConfigError` that names file, line, field, what was found and what would be right.
     """
-    try:
-        return load_config(Job, Path(path))
-    except ConfigError:
-        if _is_comparison(Path(path)):
-            raise ConfigError(f"{path}: is a comparison, and no job; run it with `siloseal compare`") from None
-        raise
-
-
-def _is_comparison(path: Path) -> bool:
-    try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
-        return False
-    return isinstance(found, dict) and "grids" in found
+    return load_config(Job, Path(path))
 
 
 def plan(job: Job) -> "Plan":

@@ -7,6 +7,7 @@ from typing import TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from siloseal.federation.config.file_kinds import explain_wrong_kind
 from siloseal.federation.config.mistakes import explain_mistakes
 from siloseal.federation.errors import ConfigError
 
@@ -17,7 +18,7 @@ def load_config(kind: type[C], path: Path) -> C:
     """The file as a config of this kind, or `ConfigError` with every mistake in it."""
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # text that is not UTF-8 or a path with a NUL byte, besides
         raise ConfigError(f"{path}: cannot be read ({error}); give the path of a YAML file") from error
     return parse_config(kind, text, name=str(path))
 
@@ -44,6 +45,8 @@ def parse_config(kind: type[C], text: str, *, name: str) -> C:
     try:
         return kind.model_validate(values)
     except ValidationError as error:
+        if wrong_kind := explain_wrong_kind(values, kind.model_fields, name=name):
+            raise ConfigError(wrong_kind) from None
         raise ConfigError("\n".join(explain_mistakes(kind, root, error, name=name))) from error
 
 
