@@ -7,7 +7,6 @@ from siloseal.report.document import Alert, Document, Headline
 from siloseal.report.page import write_page
 from siloseal.report.score_table import headline
 from siloseal.report.sentences import guide
-from siloseal.runs.metrics import ProtectionMetric
 from siloseal.runs.summary import Run, RunSummary, read_run
 
 
@@ -45,7 +44,7 @@ def run_report(run: Run) -> Document:
 
 def alerts(run: Run) -> tuple[Alert, ...]:
     """A warning where the aggregator could read what a single silo sent."""
-    open_uploads = [upload.what for upload in run.of(ProtectionMetric) if not upload.hidden_from_aggregator]
+    open_uploads = [upload.what for upload in run.protection if not upload.hidden_from_aggregator]
     if not open_uploads:
         return ()
     text = f"the aggregator could read single silos' uploads ({'; '.join(open_uploads)})."

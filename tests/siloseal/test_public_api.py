@@ -101,6 +101,13 @@ class TestAWholeJob:
         spent = {silo.name: silo.epsilon for silo in siloseal.read_run(run_dir).summary.silos}
         assert {cost.name: (cost.epsilon or {})["total"] for cost in plan.silos} == pytest.approx(spent)
 
+    def test_what_was_measured_is_read_without_any_other_name(self, run_dir: Path) -> None:
+        run = siloseal.read_run(run_dir)
+        parts = (run.quality, run.traffic, run.timing, run.protection, run.privacy, run.notes)
+        assert sorted((metric for part in parts for metric in part), key=repr) == sorted(run.metrics, key=repr)
+        assert {measured.stage for measured in run.quality if measured.silo is None} >= {"phase_1", "round_1", "final"}
+        assert {traffic.silo for traffic in run.traffic} == {"north", "east", "south"}
+
     def test_the_ledger_is_the_one_that_the_summary_quotes(self, run_dir: Path) -> None:
         for silo in siloseal.read_run(str(run_dir)).summary.silos:
             ledger = siloseal.read_ledger(run_dir, silo.name)
