@@ -42,6 +42,10 @@ class SiloSummary(Shape):
     """One silo at the end of a run. An accuracy is None when it was not measured, epsilon when privacy was off.
 
     What describes a silo's data is None where the summary is the aggregator's, which does not know it.
+
+    >>> north = siloseal.read_run("runs/first").summary.silos[0]
+    >>> north.name, north.examples, round(north.epsilon, 1), north.budget
+    ('north', 479, 10.0, 10.0)
     """
 
     name: str
@@ -65,7 +69,14 @@ class ModelSummary(Shape):
 
 
 class RunSummary(Shape):
-    """The content of summary.json. `accuracy` has the global model's by stage, in order, measured with `classifier`."""
+    """The headline numbers of a finished run, which `simulate` returns and summary.json holds.
+
+    `accuracy` has the global model's by stage, in order, measured with `classifier`.
+
+    >>> summary = siloseal.read_run("runs/first").summary
+    >>> list(summary.accuracy), round(summary.epsilon, 1), summary.delta
+    (['warm_start', 'phase_1', 'round_1', 'final'], 10.0, 1e-05)
+    """
 
     name: str
     accuracy: dict[Stage, Share]
@@ -113,7 +124,7 @@ class Run:
 
     >>> run = siloseal.read_run("runs/first")
     >>> [measured.stage for measured in run.quality if measured.silo is None]
-    ['real', 'phase_1', 'round_1', 'final']
+    ['real', 'warm_start', 'phase_1', 'round_1', 'final']
     >>> {phase.phase for phase in run.privacy if phase.silo == "north"} == {"phase_1", "phase_2", "total"}
     True
     """
