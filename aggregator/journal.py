@@ -2,7 +2,7 @@
 
 The coordinator is deterministic given the replies. So a run that was interrupted is run again from the start: what
 the journal holds is replayed, and the run goes on where it stopped. SQLite with a write-ahead log and full syncing
-makes each entry survive a power cut.
+makes each entry survive a power cut. An entry that is not as it was written ends the run, in words that name the file.
 """
 
 import os
@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from siloseal.federation.errors import CannotWrite, RunError
+from siloseal.federation.errors import CannotWrite, MessageError, RunError
+from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.federation.transport.wire.codec import decode
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION, require_version_of_file
 
 _SCHEMA = """
@@ -23,19 +25,26 @@ CREATE TABLE IF NOT EXISTS replies (
 CREATE TABLE IF NOT EXISTS closed (number INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS results (name TEXT PRIMARY KEY, content BLOB NOT NULL);
 """
+RUN_ID_BYTES = 32
+_RESTORE = "restore it from a backup, or begin another run in another folder"
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_SCHEMA)
+"""Codes of a file that is no database, or not this one: a missing table or column is a plain SQLITE_ERROR."""
 
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Database errors in words. Only a file that is no database is beyond repair; after the rest the run goes on."""
+    """Database errors in words. Only a file that is no journal is beyond repair; after the rest the run goes on."""
     try:
         yield
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary one, without what SQLite adds to it
-        if isinstance(error, sqlite3.IntegrityError) or code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        no_text = isinstance(error, sqlite3.OperationalError) and code == 0  # bytes of a text that are not UTF-8
+        if isinstance(error, sqlite3.IntegrityError) or code in _BUSY:
             raise RunError(f"{path} is in use by another process; a run goes on in one process at a time") from error
-        if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-            raise RunError(f"{path} is damaged ({error}); restore it from a backup, or begin another run") from error
+        if no_text or code in _DAMAGED:
+            found = "a text that is not UTF-8" if no_text else str(error)
+            raise RunError(f"{path}, the run's journal, is damaged ({found}); {_RESTORE}") from error
         raise CannotWrite(f"{path}: {error}; free some space or mend access, and the run goes on") from error
 
 
@@ -52,32 +61,43 @@ class Journal:
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=FULL")
             self._database.executescript(_SCHEMA)
-            row = self._database.execute("SELECT digest, run_id FROM job").fetchone()
-            if row is None:
-                row = (job_digest, os.urandom(32))
-                self._database.execute(f"PRAGMA user_version = {PROTOCOL_VERSION}")
-                self._database.execute("INSERT INTO job VALUES (?, ?)", row)
-            (version,) = self._database.execute("PRAGMA user_version").fetchone()
         try:
-            require_version_of_file(version, path)
-            if row[0] != job_digest:
-                raise RunError(
-                    f"{path.parent} was begun with another job; run the same config again, or choose another folder"
-                )
+            self.run_id = self._begun(job_digest)
         except RunError:
             self.close()
             raise
-        self.run_id: bytes = row[1]
+
+    def _begun(self, job_digest: bytes) -> bytes:
+        """The id of the run that this journal is of: a new one in a new journal."""
+        row = next(iter(self._execute("SELECT digest, run_id FROM job")), None)
+        if row is None:
+            if self._execute("SELECT 1 FROM replies LIMIT 1"):
+                raise self._damaged("it has replies, but not the job that they belong to")
+            row = (job_digest, os.urandom(RUN_ID_BYTES))
+            self._execute(f"PRAGMA user_version = {PROTOCOL_VERSION}")
+            self._execute("INSERT INTO job VALUES (?, ?)", *row)
+        ((version,),) = self._execute("PRAGMA user_version")
+        require_version_of_file(version, self._path)
+        if not all(isinstance(value, bytes) for value in row) or len(row[1]) != RUN_ID_BYTES:
+            raise self._damaged("its job or its run's id is not as it was written")
+        if row[0] != job_digest:
+            raise RunError(
+                f"{self._path.parent} was begun with another job; run the same config again, or choose another folder"
+            )
+        return bytes(row[1])
 
     def replies(self, number: int, requests: Mapping[str, bytes]) -> dict[str, bytes]:
         """What the journal has of the replies to these requests, which are given by their digests."""
         rows = self._execute("SELECT silo, request_digest, reply FROM replies WHERE number = ?", number)
-        for silo, request_digest, _ in rows:
+        for silo, request_digest, reply in rows:
             if requests.get(silo) != request_digest:
                 raise RunError(
-                    f"request {number} to {silo} differs from the journal's: this run was begun by another version or "
-                    "on other public data; choose another run folder"
+                    f"request {number} to {silo} differs from the one in {self._path}: this run was begun by another "
+                    "version or on other public data, or the journal was altered; restore what has changed, or begin "
+                    "another run in another folder"
                 )
+            if not _answers(reply, number, silo, request_digest):
+                raise self._damaged(f"the reply of {silo} to request {number} is not as it was written")
         return {silo: reply for silo, _, reply in rows}
 
     def record(self, number: int, silo: str, request_digest: bytes, reply: bytes) -> None:
@@ -95,7 +115,9 @@ class Journal:
     def result(self, name: str, compute: Callable[[], bytes]) -> bytes:
         """A result that is computed once in the run's life."""
         for (content,) in self._execute("SELECT content FROM results WHERE name = ?", name):
-            return bytes(content)
+            if not isinstance(content, bytes):
+                raise self._damaged(f"the {name} is not as it was written")
+            return content
         content = compute()
         self._execute("INSERT INTO results VALUES (?, ?)", name, content)
         return content
@@ -104,6 +126,18 @@ class Journal:
         with _explained(self._path), self._one_at_a_time:
             return self._database.execute(statement, values).fetchall()
 
+    def _damaged(self, found: str) -> RunError:
+        return RunError(f"{self._path}, the run's journal, is damaged: {found}; {_RESTORE}")
+
     def close(self) -> None:
         """Release the file."""
         self._database.close()
+
+
+def _answers(reply: object, number: int, silo: str, request_digest: bytes) -> bool:
+    """Whether an entry is this silo's reply to this request."""
+    try:
+        said = decode(pb.Reply, reply) if isinstance(reply, bytes) else pb.Reply()
+    except MessageError:
+        return False
+    return (said.silo, said.number, said.request_digest) == (silo, number, request_digest)

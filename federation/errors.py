@@ -1,7 +1,7 @@
 """Everything that SiloSeal refuses, as one tree.
 
     SiloSealError
-    ├── ConfigError             a config file or a command line that cannot mean what was meant
+    ├── ConfigError             a config file, a command line or an argument that cannot mean what was meant
     ├── DataError               private or public data that is missing, damaged or of the wrong shape
     ├── CertificateError        a certificate that is missing, expired, revoked, not yet valid or of another party
     ├── ProtocolError           a message or a state that a protocol does not allow
@@ -39,15 +39,36 @@ A message says what was found, what was expected and what to do. It never holds 
 
 
 class SiloSealError(Exception):
-    """Base of every refusal: a person reads its message, and no traceback."""
+    """Base of every refusal: a person reads its message, and no traceback.
+
+    >>> try:
+    ...     siloseal.load_job("nowhere.yaml")
+    ... except siloseal.SiloSealError as error:
+    ...     print(type(error).__name__)
+    ConfigError
+    """
 
 
 class ConfigError(SiloSealError):
-    """A config file or a command line that cannot mean what was meant."""
+    """A config file, a command line or an argument that cannot mean what was meant.
+
+    >>> try:
+    ...     siloseal.sample("runs/first", count=0)
+    ... except siloseal.ConfigError as error:
+    ...     print(error)
+    count is 0, expected 1 to 1,000,000 images; draw more in several calls
+    """
 
 
 class DataError(SiloSealError):
-    """Data that is missing, damaged or of the wrong shape."""
+    """Data that is missing, damaged or of the wrong shape.
+
+    >>> try:
+    ...     siloseal.adapt("few-shot.safetensors", "support", "nowhere")
+    ... except siloseal.DataError as error:
+    ...     print(error)
+    nowhere is not a folder, expected one with images, or with class folders; correct the path
+    """
 
 
 class CertificateError(SiloSealError):
@@ -55,7 +76,15 @@ class CertificateError(SiloSealError):
 
 
 class ProtocolError(SiloSealError):
-    """A message or a state that a protocol does not allow; the session ends."""
+    """A message or a state that a protocol does not allow; the session ends.
+
+    >>> vectors = {"north": [0.5], "east": [0.25]}
+    >>> try:
+    ...     siloseal.sum_in_process(siloseal.secure_sum("secagg"), vectors, drop={"east": 2})
+    ... except siloseal.ProtocolError as error:
+    ...     print(type(error).__name__)
+    QuorumLost
+    """
 
 
 class MessageError(ProtocolError):
@@ -127,7 +156,14 @@ class TableStuck(ProtocolError):
 
 
 class PrivacyError(SiloSealError):
-    """A release that the privacy rules forbid."""
+    """A release that the privacy rules forbid, or a record of what was spent that cannot be trusted.
+
+    >>> try:
+    ...     siloseal.read_ledger("runs/altered", "north")
+    ... except siloseal.PrivacyError as error:
+    ...     print(type(error).__name__)
+    LedgerDamaged
+    """
 
 
 class PolicyRefused(PrivacyError):
@@ -155,7 +191,14 @@ class AuditDamaged(SiloSealError):
 
 
 class RunError(SiloSealError):
-    """A run folder that cannot be used, or a run that cannot go on."""
+    """A run folder that cannot be used, or a run that cannot go on.
+
+    >>> try:
+    ...     siloseal.read_run("nowhere")
+    ... except siloseal.RunError as error:
+    ...     print(error)
+    found no folder nowhere; give the folder that a run printed at its end
+    """
 
 
 class SiloRefused(RunError):

@@ -11,7 +11,12 @@ from siloseal.silo.ledger import Budget, Charge, read_charge
 
 @dataclass(frozen=True)
 class LedgerReading:
-    """Everything that one silo has spent in one run, up to the moment of reading."""
+    """Everything that one silo has spent in one run, up to the moment of reading.
+
+    >>> ledger = siloseal.read_ledger("runs/first", "north")
+    >>> ledger.budget.epsilon, list(ledger.epsilon_by_phase), ledger.charges[0].phase
+    (10.0, ['phase_1', 'phase_2'], 'phase_1')
+    """
 
     silo: str
     budget: Budget

@@ -11,7 +11,10 @@ def require_next(message: pb.Request, last: pb.LastReply, *, silo: str, job_dige
     if message.job_digest != job_digest:
         raise SessionMismatch("the request belongs to another job than the one this silo agreed to")
     if last.number and message.run_id != last.run_id:
-        raise SessionMismatch("the request belongs to another run than the one this silo agreed to")
+        raise SessionMismatch(
+            "the request belongs to another run than the one this silo agreed to: the aggregator's journal.sqlite is "
+            "gone or was replaced; restore it from a backup, or begin another run in another folder"
+        )
     if message.number <= last.number:
         raise WrongRound(
             f"request {message.number} came after request {last.number} was answered: the aggregator's journal is gone "

@@ -1,9 +1,28 @@
 """Institutions learn one model from data that never leaves any of them. This is the public Python API.
 
-Everything in `__all__` is public: its names, arguments and results change only with a note in CHANGELOG.md. Every other
-module, `siloseal.federation` and `siloseal.silo` included, is internal and may change at any time.
+A first session, with all silos in this process:
 
-Nothing is imported before it is used: `import siloseal` loads neither torch nor a cryptographic library.
+>>> import siloseal
+>>> job = siloseal.load_job("job.yaml")                    # configs/ has jobs to begin with
+>>> plan = siloseal.plan(job)                              # steps, epsilon, bytes, memory, time; nothing is spent
+>>> summary = siloseal.simulate(job, "runs/third")         # the same call again resumes a run that was interrupted
+>>> run = siloseal.read_run("runs/third")                  # run.summary, run.quality, run.traffic, run.privacy, ...
+>>> ledger = siloseal.read_ledger("runs/third", "north")   # ledger.epsilon, ledger.charges: what this silo has spent
+>>> model = siloseal.load_model("runs/third")              # a torch network
+>>> images, labels = siloseal.sample(model, label=3, count=16)
+>>> vectors = {"north": [0.5, 1.0], "east": [0.25, 2.0]}
+>>> total = siloseal.sum_in_process(siloseal.secure_sum("ckks"), vectors).total
+
+`adapt` is for few-shot models what `sample` is for generative ones. `help(siloseal.NAME)` has an example of each name.
+
+What is refused is refused with a `SiloSealError`, of a wrong type as of a wrong value: the message says what was
+found, what was expected and what to do. Python's own TypeError remains for a call with other arguments than a function
+has, OSError for a disk that fails, and pydantic's ValidationError, a ValueError, for a `Job` that is not read from a
+file but made from its sections.
+
+Everything in `__all__` is public: its names, arguments and results change only with a note in CHANGELOG.md. Every other
+module, `siloseal.federation` and `siloseal.silo` included, is internal and may change at any time. Nothing is imported
+before it is used: `import siloseal` loads neither torch nor a cryptographic library.
 """
 
 import importlib
@@ -11,17 +30,8 @@ import os
 import typing
 
 if typing.TYPE_CHECKING:
-    from siloseal._api import (
-        adapt,
-        load_job,
-        load_model,
-        plan,
-        read_ledger,
-        read_run,
-        sample,
-        secure_sum,
-        simulate,
-    )
+    from siloseal._api import adapt, load_job, load_model, plan, read_ledger, read_run, sample, simulate
+    from siloseal._sums import secure_sum, sum_in_process
     from siloseal.federation.errors import (
         ConfigError,
         DataError,
@@ -31,7 +41,8 @@ if typing.TYPE_CHECKING:
         SiloSealError,
     )
     from siloseal.federation.job.job import Job
-    from siloseal.federation.sums.in_process import InProcessSum, sum_in_process
+    from siloseal.federation.sums.in_process import InProcessSum
+    from siloseal.federation.sums.session import IntegerDomain, RealDomain
     from siloseal.runs.adapting import Prediction
     from siloseal.runs.drawing import Samples
     from siloseal.runs.plan import Plan, SiloCost
@@ -42,12 +53,14 @@ __all__ = [
     "ConfigError",
     "DataError",
     "InProcessSum",
+    "IntegerDomain",
     "Job",
     "LedgerReading",
     "Plan",
     "Prediction",
     "PrivacyError",
     "ProtocolError",
+    "RealDomain",
     "Run",
     "RunError",
     "RunSummary",
@@ -68,25 +81,26 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ConfigError": "siloseal.federation.errors",
-    "DataError": "siloseal.federation.errors",
-    "InProcessSum": "siloseal.federation.sums.in_process",
-    "Job": "siloseal.federation.job.job",
-    "LedgerReading": "siloseal.silo.ledger_reading",
-    "Plan": "siloseal.runs.plan",
-    "Prediction": "siloseal.runs.adapting",
-    "PrivacyError": "siloseal.federation.errors",
-    "ProtocolError": "siloseal.federation.errors",
-    "Run": "siloseal.runs.summary",
-    "RunError": "siloseal.federation.errors",
-    "RunSummary": "siloseal.runs.summary",
-    "Samples": "siloseal.runs.drawing",
-    "SiloCost": "siloseal.runs.plan",
-    "SiloSealError": "siloseal.federation.errors",
-    "SiloSummary": "siloseal.runs.summary",
-    "sum_in_process": "siloseal.federation.sums.in_process",
+    "siloseal._api": ("adapt", "load_job", "load_model", "plan", "read_ledger", "read_run", "sample", "simulate"),
+    "siloseal._sums": ("secure_sum", "sum_in_process"),
+    "siloseal.federation.errors": (
+        "ConfigError",
+        "DataError",
+        "PrivacyError",
+        "ProtocolError",
+        "RunError",
+        "SiloSealError",
+    ),
+    "siloseal.federation.job.job": ("Job",),
+    "siloseal.federation.sums.in_process": ("InProcessSum",),
+    "siloseal.federation.sums.session": ("IntegerDomain", "RealDomain"),
+    "siloseal.runs.adapting": ("Prediction",),
+    "siloseal.runs.drawing": ("Samples",),
+    "siloseal.runs.plan": ("Plan", "SiloCost"),
+    "siloseal.runs.summary": ("Run", "RunSummary", "SiloSummary"),
+    "siloseal.silo.ledger_reading": ("LedgerReading",),
 }
-"""Module that defines each public name that `siloseal._api` does not define; a test compares it with the imports."""
+"""Module that defines each public name; a test compares it with `__all__` and with the imports above."""
 
 # gRPC's own lines on standard error say what our errors say in words. It reads this when it is imported.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
@@ -94,9 +108,10 @@ os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 def __getattr__(name: str) -> object:
     """Import a public name from the module that defines it (PEP 562)."""
-    if name not in __all__:
-        raise AttributeError(f"siloseal has no public name {name!r}; siloseal.__all__ lists them")
-    return getattr(importlib.import_module(_HOMES.get(name, "siloseal._api")), name)
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"siloseal has no public name {name!r}; siloseal.__all__ lists them")
 
 
 def __dir__() -> list[str]:

@@ -1,21 +1,21 @@
 """Functions behind the names that `import siloseal` offers; the command line calls the same ones.
 
-What they refuse, they refuse with a `SiloSealError` that says what was found, what was expected and what to do.
+What they refuse, of a wrong type as of a wrong value, they refuse with a `SiloSealError`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import yaml
-
-from siloseal.federation.config.loading import load_config, parse_config
-from siloseal.federation.errors import ConfigError
+from siloseal._arguments import AnyPath, as_path, require_job, shown
+from siloseal.federation.config.loading import load_config
+from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
 
 if TYPE_CHECKING:
-    from siloseal.federation.sums.secure_sum import SecureSum
+    from torch.nn import Module
+
     from siloseal.models.building import SharedModel
     from siloseal.runs.adapting import Prediction
     from siloseal.runs.drawing import Samples
@@ -26,39 +26,36 @@ if TYPE_CHECKING:
 GLOBAL_MODEL = "global.safetensors"
 """Name of the global model's file in a run folder."""
 
-AnyPath = Path | str
+_RUN = "the path of a run's folder"
+_MODEL = "the path of a run's folder or of its global.safetensors"
 
 
 def load_job(path: AnyPath) -> Job:
     """Read a job from its YAML file, with every default filled in.
 
     A mistake is a `ConfigError` that names file, line, field, what was found and what would be right.
+
+    >>> job = siloseal.load_job("job.yaml")
+    >>> job.name, job.silos.names
+    ('first', ('north', 'east', 'south'))
     """
-    try:
-        return load_config(Job, Path(path))
-    except ConfigError:
-        if _is_comparison(Path(path)):
-            raise ConfigError(f"{path}: is a comparison, and no job; run it with `siloseal compare`") from None
-        raise
-
-
-def _is_comparison(path: Path) -> bool:
-    try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
-        return False
-    return isinstance(found, dict) and "grids" in found
+    return load_config(Job, as_path(path, "the path of a job's YAML file"))
 
 
 def plan(job: Job) -> "Plan":
-    """Compute what the job would do and cost, and what the aggregator would learn. It spends no privacy."""
+    """Compute what the job would do and cost, and what the aggregator would learn. It spends no privacy.
+
+    >>> plan = siloseal.plan(siloseal.load_job("job.yaml"))
+    >>> [silo.name for silo in plan.silos]
+    ['north', 'east', 'south']
+    """
     from siloseal.runs.plan import make_plan
     from siloseal.runs.run import WORKERS
     from siloseal.runs.scoring import require_tasks
     from siloseal.runs.simulation import deal
     from siloseal.silo.data.loading import load
 
-    _require_job(job)
+    require_job(job)
     with _one_thread():
         train, held_out = load(job.data)
         require_tasks(job, held_out)
@@ -71,20 +68,29 @@ def simulate(job: Job, out: AnyPath | None = None, *, progress: bool = False) ->
     The same call again resumes a run that was interrupted. `out` is the run folder; without it, runs/NAME, or the next
     free number of it. A finished run is never overwritten: read it with `read_run`. With `progress`, bars go to
     standard error.
+
+    >>> summary = siloseal.simulate(siloseal.load_job("job.yaml"), "runs/second")
+    >>> summary.run_dir, round(summary.epsilon, 1)
+    ('runs/second', 10.0)
     """
     from siloseal.cli.console import Console
     from siloseal.runs.run import run_job
 
-    _require_job(job)
+    require_job(job)
+    folder = None if out is None else as_path(out, "the path of a new run folder, or of one to go on with")
     with _one_thread(), Console(quiet=not progress, json=False) as console:
-        return run_job(job, None if out is None else Path(out), console.show)
+        return run_job(job, folder, console.show)
 
 
 def read_run(folder: AnyPath) -> "Run":
-    """Read a finished run's folder: its summary, its metrics, and the paths of its samples."""
+    """Read a finished run's folder: its summary, its metrics, and the paths of its samples.
+
+    >>> siloseal.read_run("runs/first").summary.name
+    'first'
+    """
     from siloseal.runs.summary import read_run as read
 
-    return read(Path(folder))
+    return read(as_path(folder, _RUN))
 
 
 def read_ledger(folder: AnyPath, silo: str) -> "LedgerReading":
@@ -92,15 +98,27 @@ def read_ledger(folder: AnyPath, silo: str) -> "LedgerReading":
 
     That last lines are missing cannot be seen in the ledger alone. The silo itself compares it with its checkpoint, and
     `siloseal report` with the summary of the run.
+
+    >>> round(siloseal.read_ledger("runs/first", "north").epsilon, 1)
+    10.0
     """
     from siloseal.runs.folder import silo_folder
     from siloseal.silo.ledger_reading import read_ledger as read
 
-    return read(silo_folder(Path(folder), silo) / "ledger.jsonl")
+    run_dir = as_path(folder, _RUN)
+    silos = sorted(path.name for path in run_dir.glob("silos/*"))
+    if not isinstance(silo, str) or silo not in silos:
+        known = f"its silos are {', '.join(silos)}" if silos else "give the folder of a run that `simulate` made"
+        raise RunError(f"found no silo {shown(silo)} in {run_dir}; {known}")
+    return read(silo_folder(run_dir, silo) / "ledger.jsonl")
 
 
 def load_model(path: AnyPath) -> "SharedModel":
-    """Load the global model of a run, from its folder or from its global.safetensors, as a torch network."""
+    """Load the global model of a run, from its folder or from its global.safetensors, as a torch network.
+
+    >>> siloseal.load_model("runs/first").image_shape
+    (1, 8, 8)
+    """
     from siloseal.models.building import read_model
 
     return read_model(_model_file(path))
@@ -110,41 +128,43 @@ def sample(model: "AnyPath | SharedModel", *, label: int | None = None, count: i
     """Draw images of one class, or of all classes in turn, from a generative model or from its file or run folder.
 
     That costs no privacy: the model is already released. Equal seeds give equal images.
+
+    >>> images, labels = siloseal.sample("runs/first", label=3, count=5)
+    >>> images.shape, labels.tolist()
+    ((5, 1, 8, 8), [3, 3, 3, 3, 3])
     """
-    from siloseal.models.building import read_generator
     from siloseal.runs.drawing import sample as draw
 
-    generator = read_generator(_model_file(model)) if isinstance(model, Path | str) else model
-    return draw(generator, label=label, count=count, seed=seed)
+    return draw(_network_or_file(model), label=label, count=count, seed=seed)
 
 
-def adapt(model: AnyPath, support: AnyPath, query: AnyPath, *, invert: bool = False) -> "list[Prediction]":
+def adapt(
+    model: "AnyPath | SharedModel", support: AnyPath, query: AnyPath, *, invert: bool = False
+) -> "list[Prediction]":
     """Learn the classes of `support`, a folder of class folders, with a few-shot model, and name the images of `query`.
 
-    `invert` is for dark ink on light paper where the model was trained on light on dark. Nothing leaves this machine.
+    The model may be a network, its file or its run's folder. `invert` is for dark ink on light paper where the model
+    was trained on light on dark. Nothing leaves this machine.
+
+    >>> named = siloseal.adapt("few-shot.safetensors", "support", "query")
+    >>> [(image.file, image.predicted) for image in named]
+    [('query/0.png', 'lying'), ('query/1.png', 'upright')]
     """
     from siloseal.runs.adapting import adapt as name_images
 
-    return name_images(_model_file(model), Path(support), Path(query), invert=invert)
+    shown_images = as_path(support, "the path of a folder of class folders")
+    asked_images = as_path(query, "the path of a folder of images")
+    return name_images(_network_or_file(model), shown_images, asked_images, invert=invert)
 
 
-def secure_sum(kind: str, options: Mapping[str, object] | None = None) -> "SecureSum":
-    """Build a secure sum by the name and the options that a job's file has under `secure_sum`, for `sum_in_process`."""
-    from siloseal.federation.sums.config import NamedSum
+def _network_or_file(given: object) -> "Module | Path":
+    from torch.nn import Module
 
-    if not isinstance(options or {}, Mapping) or "kind" in (options or {}):
-        raise ConfigError(f"options are {options!r}, expected the sum's options by name, `kind` not among them")
-    section = {**(options or {}), "kind": kind}
-    return parse_config(NamedSum, yaml.safe_dump({"secure_sum": section}), name="secure_sum").secure_sum.build()
+    return given if isinstance(given, Module) else _model_file(given)
 
 
-def _require_job(job: object) -> None:
-    if not isinstance(job, Job):
-        raise ConfigError(f"found {job!r}, expected a Job; read one from its file with siloseal.load_job")
-
-
-def _model_file(path: AnyPath) -> Path:
-    path = Path(path)
+def _model_file(given: object) -> Path:
+    path = as_path(given, _MODEL)
     return path / GLOBAL_MODEL if path.is_dir() else path
 
 

@@ -75,23 +75,11 @@ class Cell:
 
 def load_comparisons(files: Sequence[Path]) -> list[tuple[Comparison, list[Cell]]]:
     """Return each file's comparison with its cells; `ConfigError` with every cell that cannot be."""
-    loaded = [(path, _load(path)) for path in files]
+    loaded = [(path, load_config(Comparison, path)) for path in files]
     names = [comparison.name for _, comparison in loaded]
     if doubled := sorted({name for name in names if names.count(name) > 1}):
         raise ConfigError(f"{doubled[0]} names two comparisons; each writes files of its name: rename one")
     return [(comparison, expand(comparison, path)) for path, comparison in loaded]
-
-
-def _load(path: Path) -> Comparison:
-    """Load the file. For one that is a job, the error says so, and not all that it lacks."""
-    try:
-        return load_config(Comparison, path)
-    except ConfigError as error:
-        if "grids is missing" in str(error) and "learner is not a known key" in str(error):
-            raise ConfigError(
-                f"{path}: is a job, and no comparison; run it with `siloseal run`, or name it in a `measure` of one"
-            ) from None
-        raise
 
 
 def expand(comparison: Comparison, path: Path) -> list[Cell]:

@@ -76,7 +76,12 @@ class Silos(Section):
 
 
 class Job(Section):
-    """Everything that the parties of one job agree on. Its digest is part of every request."""
+    """Everything that the parties of one job agree on. Its digest is part of every request.
+
+    >>> job = siloseal.load_job("job.yaml")
+    >>> job.privacy.kind, job.privacy.epsilon, job.secure_sum.kind
+    ('example_level', 10.0, 'plain')
+    """
 
     name: Name = Field(description="names the run folder and the report")
     seed: int = Field(default=0, ge=0, lt=2**31, description="initial weights and data order; never noise")

@@ -13,15 +13,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from siloseal.federation.errors import DomainError, WrongContributors, WrongRound
 from siloseal.federation.randomness import Randomness, SecureRandomness
 from siloseal.federation.records.identity import Identity
-from siloseal.federation.sums.new_session import Vectors, inferred_domain, named_vectors, new_session
+from siloseal.federation.sums.new_session import Vectors, as_vector, inferred_domain, named_vectors, new_session
 from siloseal.federation.sums.secure_sum import SecureSum, SiloSide, Sum
 from siloseal.federation.sums.session import Domain
+from siloseal.federation.whole_numbers import is_whole
 
 Hook = Callable[[int, str, bytes], bytes]
 """Function that takes a round, a silo and a message on its way, and returns the message that arrives."""
@@ -53,7 +53,12 @@ class Exchange(NamedTuple):
 
 @dataclass(frozen=True)
 class InProcessSum(Sum):
-    """A sum, and what it cost each party."""
+    """A sum, and what it cost each party.
+
+    >>> result = siloseal.sum_in_process(siloseal.secure_sum("secagg"), {"north": [0.5], "east": [0.25]})
+    >>> result.contributors, result.rounds, sorted(result.sent)
+    (('east', 'north'), 5, ['east', 'north'])
+    """
 
     exchanges: tuple[Exchange, ...]
     aggregator_seconds: float
@@ -139,7 +144,7 @@ class InProcess:
         clock: Callable[[], float] = time.process_time,
     ) -> None:
         self.scheme, self.vectors = scheme, named_vectors(vectors)
-        agreed = domain or inferred_domain(self.vectors)
+        agreed = inferred_domain(self.vectors) if domain is None else domain
         scheme.admit(agreed, len(self.vectors))
         self.identities = {silo: (identities or {}).get(silo) or Identity.create(silo) for silo in self.vectors}
         self.session = new_session(scheme, self.identities, agreed, quorum=quorum, session_id=session_id)
@@ -231,16 +236,16 @@ class InProcess:
         return InProcessSum(found.total, found.contributors, found.error_bound, *costs)
 
     def _vector(self, silo: str) -> NDArray[Any]:
-        vector, length = np.asarray(self.vectors[silo]), self.session.domain.length
+        vector, length = as_vector(silo, self.vectors[silo]), self.session.domain.length
         if vector.shape != (length,):
             raise DomainError(f"{silo}'s vector has shape {vector.shape}, but the sum is over {length} entries")
         return vector
 
 
 def _checked_drop(drop: Mapping[str, int], roster: tuple[str, ...]) -> Mapping[str, int]:
-    if not isinstance(drop, Mapping) or not all(isinstance(first, int) for first in drop.values()):
+    if not isinstance(drop, Mapping) or not all(is_whole(first) for first in drop.values()):
         raise WrongRound(f"drop is {drop!r}, expected the first round that each silo does not answer: {{'north': 3}}")
-    if strangers := sorted(set(drop) - set(roster)):
+    if strangers := sorted(map(str, set(drop) - set(roster))):
         raise WrongContributors(f"{', '.join(strangers)} cannot drop out: the silos are {', '.join(roster)}")
     if early := sorted(silo for silo, first in drop.items() if first < 1):
         raise WrongRound(f"{', '.join(early)} cannot drop out before round 1, which is the first")

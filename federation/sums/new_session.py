@@ -4,15 +4,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from siloseal.federation.errors import DomainError
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.secure_sum import SecureSum
-from siloseal.federation.sums.session import Domain, RealDomain, Session, Vector
+from siloseal.federation.sums.session import Domain, RealDomain, Session
+from siloseal.federation.whole_numbers import is_whole
 
-Vectors = Mapping[str, Vector] | Iterable[Vector]
+Vectors = Mapping[str, ArrayLike] | Iterable[ArrayLike]
 """Each silo's vector by the silo's name. Without names the silos are called silo0, silo1, and so on."""
 
 
@@ -26,29 +27,48 @@ def new_session(
 ) -> Session:
     """Return a session between these silos. All must stay, unless a quorum is given; its id is random unless given."""
     names, keys = tuple(identities), tuple(identity.public for identity in identities.values())
+    if quorum is not None and not is_whole(quorum):
+        raise DomainError(f"quorum is {quorum!r}, expected the number of silos that must stay, 1 to {len(names)}")
     drawn = SecureRandomness().bits(32) if session_id is None else session_id
     return Session(drawn, names, domain, scheme.name, len(names) if quorum is None else quorum, keys)
 
 
-def named_vectors(vectors: Vectors) -> Mapping[str, Vector]:
+def named_vectors(vectors: Vectors) -> Mapping[str, ArrayLike]:
     """Return the vectors by silo. A mapping is kept as it is, so that it may make vectors as they are needed."""
+    if isinstance(vectors, str | bytes) or not isinstance(vectors, Iterable):
+        raise DomainError(f"found a {type(vectors).__name__}, expected a vector for each silo; give them by name")
     if isinstance(vectors, Mapping):
         named = vectors
     else:
         named = {f"silo{number}": vector for number, vector in enumerate(vectors)}
     if not named:
         raise DomainError("there is no vector to sum; give one for each silo")
+    if strange := [name for name in named if not isinstance(name, str) or not name]:
+        raise DomainError(f"a silo is called {strange[0]!r}, expected a name; give each silo a text")
     return named
 
 
-def inferred_domain(vectors: Mapping[str, Vector]) -> RealDomain:
+def as_vector(silo: str, given: ArrayLike) -> NDArray[Any]:
+    """Return what the silo gave as an array of numbers in one row, or raise `DomainError`."""
+    try:
+        vector = np.asarray(given)
+    except (ValueError, TypeError, RuntimeError) as error:  # rows of several lengths, or a tensor with a gradient
+        raise DomainError(f"{silo}'s vector is no row of numbers ({error}); give a list or an array of them") from None
+    if vector.ndim != 1 or vector.size == 0:
+        raise DomainError(f"{silo}'s vector has shape {vector.shape}, expected one row of one entry or more")
+    if not np.issubdtype(vector.dtype, np.floating) and not np.issubdtype(vector.dtype, np.integer):
+        raise DomainError(f"{silo}'s vector holds {vector.dtype}, expected numbers; convert its entries to floats")
+    return vector
+
+
+def inferred_domain(vectors: Mapping[str, ArrayLike]) -> RealDomain:
     """Return the domain of real vectors as long as the first, with entries up to the largest magnitude of any.
 
     Where parties do not share a process they agree on a bound beforehand: this one tells something of the vectors.
     """
     lengths, bound = dict[int, str](), 0.0
     for silo, given in vectors.items():
-        vector: NDArray[Any] = np.asarray(given)
+        vector = as_vector(silo, given)
         bound = max(bound, _largest_magnitude(silo, vector))
         lengths.setdefault(vector.size, silo)
     if len(lengths) > 1:
@@ -58,9 +78,7 @@ def inferred_domain(vectors: Mapping[str, Vector]) -> RealDomain:
 
 
 def _largest_magnitude(silo: str, vector: NDArray[Any]) -> float:
-    """The largest magnitude of an entry; `DomainError` for anything but a finite real vector."""
-    if vector.ndim != 1 or vector.size == 0:
-        raise DomainError(f"{silo}'s vector has shape {vector.shape}, expected one row of one entry or more")
+    """The largest magnitude of an entry; `DomainError` for integers, NaN and infinity."""
     if not np.issubdtype(vector.dtype, np.floating):
         raise DomainError(
             f"{silo}'s vector holds {vector.dtype}, and integers are summed modulo a number that all silos agree on; "
@@ -68,5 +86,5 @@ def _largest_magnitude(silo: str, vector: NDArray[Any]) -> float:
         )
     largest = float(np.abs(vector).max())
     if not np.isfinite(largest):
-        raise DomainError(f"{silo}'s vector holds NaN or infinity, which no sum carries")
+        raise DomainError(f"{silo}'s vector holds NaN or infinity, which no sum carries; give finite numbers")
     return largest

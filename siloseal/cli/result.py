@@ -9,7 +9,7 @@ from siloseal.report.score_table import TITLE, score_table
 from siloseal.report.sentences import uploads_line
 from siloseal.report.silo_table import silo_table
 from siloseal.report.terminal import print_table
-from siloseal.runs.metrics import ProtectionMetric, stage_title
+from siloseal.runs.metrics import stage_title
 from siloseal.runs.summary import Run, RunSummary
 
 MOST_ROUNDS = 12  # rows of the table of a few-shot run; the report has all
@@ -48,4 +48,4 @@ def footer(run: Run) -> Text:
         unit = summary.parameters.get("unit of privacy", "one example")
         guarantee += f", delta {wording.delta(summary.delta)} for {unit}"
     cost = f"{guarantee} · {wording.size(summary.bytes)} · {wording.duration(summary.seconds)}"
-    return Text("\n".join((cost, uploads_line(run.of(ProtectionMetric)), f"report: {summary.run_dir}/report.html")))
+    return Text("\n".join((cost, uploads_line(run.protection), f"report: {summary.run_dir}/report.html")))

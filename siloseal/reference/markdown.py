@@ -18,8 +18,9 @@ def anchor(heading: str) -> str:
 
 
 def paragraphs(text: str) -> str:
-    """Text from a docstring: single line breaks are spaces, empty lines separate paragraphs."""
-    return "\n\n".join(" ".join(part.split()) for part in re.split(r"\n\s*\n", text.strip()))
+    """Text from a docstring, without its examples: single line breaks are spaces, empty lines separate paragraphs."""
+    parts = re.split(r"\n\s*\n", text.strip())
+    return "\n\n".join(" ".join(part.split()) for part in parts if not part.lstrip().startswith(">>>"))
 
 
 def _cell(text: str) -> str:

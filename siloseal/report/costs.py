@@ -2,7 +2,7 @@
 
 from siloseal.report.cost_charts import timing_chart, traffic_charts
 from siloseal.report.document import Block, Cell, Chapter, Paragraph, Table
-from siloseal.runs.metrics import ProtectionMetric, TimingMetric, TrafficMetric, phase_title
+from siloseal.runs.metrics import phase_title
 from siloseal.runs.summary import Run
 
 
@@ -16,7 +16,7 @@ def uploads(run: Run) -> Chapter:
             upload.note,
             upload.scheme,
         )
-        for upload in run.of(ProtectionMetric)
+        for upload in run.protection
     )
     columns = ("Phase", "What", "From the aggregator", "Which means", "Secure sum")
     body: Block = Table("", columns, rows) if rows else Paragraph("None recorded.")
@@ -25,7 +25,7 @@ def uploads(run: Run) -> Chapter:
 
 def traffic(run: Run) -> Chapter:
     """Bytes by phase and by silo."""
-    entries = run.of(TrafficMetric)
+    entries = run.traffic
     rows = tuple(
         (entry.silo, phase_title(entry.stage), f"{entry.sent_bytes:,}", f"{entry.received_bytes:,}")
         for entry in entries
@@ -38,7 +38,7 @@ def traffic(run: Run) -> Chapter:
 
 def timings(run: Run) -> Chapter:
     """Seconds by phase."""
-    chart = timing_chart(run.of(TimingMetric))
+    chart = timing_chart(run.timing)
     body: Block = Paragraph("None recorded.") if chart is None else chart
     return Chapter("timings", "Timings", "Wall-clock time by phase, as measured.", (body,))
 

@@ -7,7 +7,6 @@ from siloseal.report.document import Chapter, Document, Headline
 from siloseal.report.page import write_page
 from siloseal.report.score_table import headline
 from siloseal.report.sentences import guide, upload_alerts
-from siloseal.runs.metrics import ProtectionMetric
 from siloseal.runs.summary import Run, RunSummary, read_run
 
 
@@ -36,7 +35,7 @@ def run_report(run: Run) -> Document:
         run.summary.name,
         chapters,
         headlines=headlines(run.summary),
-        alerts=upload_alerts(run.of(ProtectionMetric)),
+        alerts=upload_alerts(run.protection),
         guide=guide(run.summary),
         footer=f"SiloSeal · {run.summary.run_dir}",
     )

@@ -8,7 +8,7 @@ from siloseal.report.document import Block, Chapter, Notes, Paragraph, Quotes, T
 from siloseal.report.score_table import score_table
 from siloseal.report.silo_table import silo_table
 from siloseal.runs.images import class_rows, png_bytes, read_npz
-from siloseal.runs.metrics import NoteMetric, PrivacyMetric, QualityMetric, phase_title, stage_title
+from siloseal.runs.metrics import PrivacyMetric, phase_title, stage_title
 from siloseal.runs.summary import Run, RunSummary
 
 TILE = 32
@@ -49,7 +49,7 @@ def _of_tasks(summary: RunSummary) -> tuple[str, Table]:
 
 
 def _of_images(run: Run) -> tuple[str, Table]:
-    measured = run.of(QualityMetric)
+    measured = run.quality
     names = list(dict.fromkeys(name for metric in measured for name in metric.accuracy))
     rows = tuple(
         (
@@ -89,7 +89,7 @@ def privacy(run: Run) -> Chapter:
     if run.summary.at_aggregator:
         lead = "One line a silo. Its ledger, which is exact, stays with it."
         return Chapter("privacy", "Privacy", lead, (statements,))
-    entries = run.of(PrivacyMetric)
+    entries = run.privacy
     ledger: Block = _ledger(entries) if entries else Paragraph("No silo's ledger holds an entry.")
     lead = "One line a silo to quote, then its ledger. Phases are composed: a total is at most the sum of its parts."
     return Chapter("privacy", "Privacy", lead, (statements, ledger))
@@ -121,7 +121,7 @@ def notes(run: Run) -> Chapter:
     """What the run noted, and what holds for every run."""
     lost = sentences.lost_to_a_silo(run.summary)
     texts = [
-        *(note.text for note in run.of(NoteMetric)),
+        *(note.text for note in run.notes),
         *([lost] if lost else []),
         *sentences.standing_notes(run.summary),
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from siloseal.federation.errors import ConfigError, DataError
 from siloseal.federation.records.storage import write_atomically
@@ -18,7 +18,12 @@ from siloseal.silo.data.pictures import Colour, Picture, decode, pictures_in, su
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the model makes of one image."""
+    """What a few-shot model makes of one image.
+
+    >>> first = siloseal.adapt("few-shot.safetensors", "support", "query")[0]
+    >>> first.file, first.predicted, first.confidence > 0.5
+    ('query/0.png', 'lying', True)
+    """
 
     file: str
     predicted: str
@@ -28,13 +33,15 @@ class Prediction:
     """The name of the folder that the image lay in, where the images lie in folders."""
 
 
-def adapt(model: Path, support: Path, query: Path, *, invert: bool = False) -> list[Prediction]:
+def adapt(model: nn.Module | Path, support: Path, query: Path, *, invert: bool = False) -> list[Prediction]:
     """Learn the classes of `support`, a folder of class folders, and name the images of `query`.
 
     These may lie in class folders of the same names, or in one folder. Nothing is trained that outlives the call, and
     nothing leaves this machine.
     """
-    network = read_few_shot_model(model)
+    network = read_few_shot_model(model) if isinstance(model, Path) else model
+    if not isinstance(network, FewShotModel):
+        raise ConfigError(f"a {type(network).__name__} learns no tasks, expected a few-shot model; a generator draws")
     if query.resolve().is_relative_to(support.resolve()) or support.resolve().is_relative_to(query.resolve()):
         raise DataError(
             f"{query} and {support} are one inside the other: images to learn from would be asked for, or folders "

@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from torch import nn
 
 from siloseal.federation.errors import ConfigError
-from siloseal.models.building import SharedModel, read_generator
+from siloseal.federation.whole_numbers import is_whole
+from siloseal.models.building import read_generator
 from siloseal.models.gan.generators import Generator
 from siloseal.models.gan.sampling import generate
 from siloseal.runs.images import Images, Labels, class_rows, quantise, square_grid, write_npz, write_png
@@ -18,25 +20,34 @@ SCALE = 2
 
 
 class Samples(NamedTuple):
-    """Images that a model drew, with their classes."""
+    """Images that a model drew, and the class of each.
+
+    >>> drawn = siloseal.sample("runs/first", count=20)
+    >>> drawn.images.dtype, drawn.labels[:3].tolist()
+    (dtype('uint8'), [0, 1, 2])
+    """
 
     images: Images  # uint8 (count, C, H, W), with one channel (grey) or three (RGB)
+    """Pixels from 0 to 255, an array of (images, channels, height, width)."""
     labels: Labels  # int64 (count,)
+    """Class that each image was drawn for."""
 
 
-def sample(model: SharedModel, *, label: int | None, count: int, seed: int) -> Samples:
+def sample(model: nn.Module | Path, *, label: int | None, count: int, seed: int) -> Samples:
     """Draw `count` images of one class, or of all classes in turn. Equal seeds give equal images."""
+    model = read_generator(model) if isinstance(model, Path) else model
     if not isinstance(model, Generator):
-        raise ConfigError(f"a {type(model).__name__} is a few-shot model and draws nothing; use it with `adapt`")
-    if not 1 <= count <= LARGEST_COUNT:
+        raise ConfigError(f"a {type(model).__name__} draws nothing, expected a generator; a few-shot model adapts")
+    if not is_whole(count) or not 1 <= count <= LARGEST_COUNT:
         raise ConfigError(f"count is {count}, expected 1 to {LARGEST_COUNT:,} images; draw more in several calls")
-    if not 0 <= seed <= LARGEST_SEED:
+    if not is_whole(seed) or not 0 <= seed <= LARGEST_SEED:
         raise ConfigError(f"seed is {seed}, expected a whole number from 0 to 2^63 - 1; choose another one")
-    if label is not None and not 0 <= label < model.classes:
+    if label is not None and (not is_whole(label) or not 0 <= label < model.classes):
         raise ConfigError(
             f"class {label} is not among the model's classes 0 to {model.classes - 1}; choose one of them"
         )
-    labels = torch.arange(count) % model.classes if label is None else torch.full((count,), label)
+    count, seed = int(count), int(seed)  # a numpy integer is no integer to torch
+    labels = torch.arange(count) % model.classes if label is None else torch.full((count,), int(label))
     return Samples(quantise(generate(model, labels, seed=seed).images), labels.numpy())
 
 
@@ -46,7 +57,7 @@ def draw(model: Path, out: Path, *, label: int | None, count: int, seed: int) ->
         raise ConfigError(f"{out} ends in {out.suffix or 'nothing'}; expected .png for a grid or .npz for arrays")
     if out.suffix == ".png" and count > LARGEST_GRID:
         raise ConfigError(f"{count} images do not fit a picture of at most {LARGEST_GRID}; draw fewer, or a .npz")
-    images, given = sample(read_generator(model), label=label, count=count, seed=seed)
+    images, given = sample(model, label=label, count=count, seed=seed)
     try:
         if out.suffix == ".npz":
             write_npz(out, images, given)

@@ -39,7 +39,12 @@ PROGRAM_BYTES = 600 * 2**20
 
 @dataclass(frozen=True)
 class SiloCost:
-    """One silo's line of the plan."""
+    """One silo's line of the plan.
+
+    >>> north = siloseal.plan(siloseal.load_job("job.yaml")).silos[0]
+    >>> north.name, north.examples, north.units, round(north.epsilon["total"], 1)
+    ('north', 479, 479, 10.0)
+    """
 
     name: str
     examples: int
@@ -52,7 +57,12 @@ class SiloCost:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that `siloseal plan` prints."""
+    """What a job would do and cost; everything that the command `siloseal plan` prints.
+
+    >>> plan = siloseal.plan(siloseal.load_job("job.yaml"))
+    >>> plan.parameters, round(plan.upload_bytes["phase_1"] / plan.parameters)  # four bytes a parameter, in clear
+    (17792, 4)
+    """
 
     silos: list[SiloCost]
     tightest_epsilon: float | None

@@ -54,6 +54,6 @@ def from_state(folder: Path) -> RunResult:
         parameters=model.parameters,
         image_shape=model.image_shape,
         classes=model.classes,
-        traffic=run.of(TrafficMetric),
+        traffic=run.traffic,
         notes=run.summary.warnings,
     )

@@ -12,25 +12,42 @@ report.html
 A deployed aggregator writes the same into its state folder, without the silos' and with the files that it works with.
 """
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, JsonValue, NonNegativeFloat, NonNegativeInt, ValidationError
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, ValidationError
 
 from siloseal.federation.analytics.query import Answer
 from siloseal.federation.errors import RunError
 from siloseal.federation.records.storage import write_atomically
-from siloseal.runs.metrics import METRIC, M, Metric, QualityMetric, Shape, Share, Stage
+from siloseal.runs.json_files import first_problem, parse, read_text
+from siloseal.runs.metrics import (
+    METRIC,
+    M,
+    Metric,
+    NoteMetric,
+    PrivacyMetric,
+    ProtectionMetric,
+    QualityMetric,
+    Shape,
+    Share,
+    Stage,
+    TimingMetric,
+    TrafficMetric,
+)
 
 
 class SiloSummary(Shape):
     """One silo at the end of a run. An accuracy is None when it was not measured, epsilon when privacy was off.
 
     What describes a silo's data is None where the summary is the aggregator's, which does not know it.
+
+    >>> north = siloseal.read_run("runs/first").summary.silos[0]
+    >>> north.name, north.examples, round(north.epsilon, 1), north.budget
+    ('north', 479, 10.0, 10.0)
     """
 
     name: str
@@ -54,7 +71,14 @@ class ModelSummary(Shape):
 
 
 class RunSummary(Shape):
-    """The content of summary.json. `accuracy` has the global model's by stage, in order, measured with `classifier`."""
+    """The headline numbers of a finished run, which `simulate` returns and summary.json holds.
+
+    `accuracy` has the global model's by stage, in order, measured with `classifier`.
+
+    >>> summary = siloseal.read_run("runs/first").summary
+    >>> list(summary.accuracy), round(summary.epsilon, 1), summary.delta
+    (['warm_start', 'phase_1', 'round_1', 'final'], 10.0, 1e-05)
+    """
 
     name: str
     accuracy: dict[Stage, Share]
@@ -101,15 +125,53 @@ class RunSummary(Shape):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A finished run, read back. `samples` maps (stage, silo or None) to its file."""
+    """A finished run, read back: its summary, what was measured on the way, and the files of its samples.
+
+    >>> run = siloseal.read_run("runs/first")
+    >>> [measured.stage for measured in run.quality if measured.silo is None]
+    ['real', 'warm_start', 'phase_1', 'round_1', 'final']
+    >>> {phase.phase for phase in run.privacy if phase.silo == "north"} == {"phase_1", "phase_2", "total"}
+    True
+    """
 
     directory: Path
     summary: RunSummary
     metrics: tuple[Metric, ...]
+    """Lines of metrics.jsonl, of all kinds, in the order in which they were measured."""
     samples: dict[tuple[str, str | None], Path]
+    """Files of generated images by stage and silo; None is the global model."""
 
-    def of(self, kind: type[M]) -> list[M]:
-        """The metrics of one kind, in order."""
+    @property
+    def quality(self) -> list[QualityMetric]:
+        """Accuracies of each model that was measured: stage, silo, accuracy by classifier, margin, Fréchet distance."""
+        return self._of(QualityMetric)
+
+    @property
+    def traffic(self) -> list[TrafficMetric]:
+        """Bytes of each silo in each phase: stage, silo, sent and received."""
+        return self._of(TrafficMetric)
+
+    @property
+    def timing(self) -> list[TimingMetric]:
+        """Seconds of each phase, and of each other part of the run that is timed."""
+        return self._of(TimingMetric)
+
+    @property
+    def protection(self) -> list[ProtectionMetric]:
+        """How each kind of upload travelled, and whether the aggregator could read a single silo's."""
+        return self._of(ProtectionMetric)
+
+    @property
+    def privacy(self) -> list[PrivacyMetric]:
+        """What each silo's ledger says of each phase and in total: epsilon, delta, noise, sampling rate, steps."""
+        return self._of(PrivacyMetric)
+
+    @property
+    def notes(self) -> list[NoteMetric]:
+        """What a reader of the numbers has to know."""
+        return self._of(NoteMetric)
+
+    def _of(self, kind: type[M]) -> list[M]:
         return [metric for metric in self.metrics if isinstance(metric, kind)]
 
 
@@ -169,28 +231,3 @@ def find_samples(folder: Path) -> dict[tuple[str, str | None], Path]:
     """Sample files by stage and silo."""
     parts = {path: path.stem.partition(".") for path in sorted(folder.glob("*.npz"))}
     return {(stage, silo or None): path for path, (stage, _, silo) in parts.items()}
-
-
-def read_text(path: Path) -> str:
-    """A file as text; `RunError` where that fails."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RunError(f"{path} cannot be read ({error}); restore the file, or run the job again") from None
-
-
-def parse(text: str, path: Path, *, line_number: int | None = None) -> JsonValue:
-    """Parse JSON; `RunError` with the line where it is damaged."""
-    try:
-        found: JsonValue = json.loads(text)
-    except json.JSONDecodeError as error:
-        line = line_number or error.lineno
-        raise RunError(f"{path}, line {line}: damaged JSON ({error.msg}); restore the file, or run it again") from None
-    return found
-
-
-def first_problem(error: ValidationError) -> str:
-    """The first complaint of a validation, with the field's name."""
-    problem = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(str(part) for part in problem["loc"])
-    return f"{where}: {problem['msg']}" if where else problem["msg"]

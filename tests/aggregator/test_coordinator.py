@@ -193,14 +193,6 @@ def test_a_journal_belongs_to_one_job(tmp_path: Path) -> None:
         Journal(tmp_path / "journal.sqlite", b"\1" * 32)
 
 
-def test_a_journal_refuses_to_replay_another_request(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "journal.sqlite", JOB)
-    journal.record(1, "north", b"request", b"reply")
-    assert journal.replies(1, {"north": b"request"}) == {"north": b"reply"}
-    with pytest.raises(RunError, match=r"request 1 .*north"):
-        journal.replies(1, {"north": b"another"})
-
-
 def test_a_result_is_computed_once(tmp_path: Path) -> None:
     calls: list[int] = []
 

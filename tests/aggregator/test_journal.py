@@ -1,12 +1,15 @@
 """The journal's file when something is wrong with it: what SQLite says decides, by its codes."""
 
+import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from siloseal.aggregator.journal import Journal
 from siloseal.federation.errors import CannotWrite, RunError
+from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 
 JOB = b"job".ljust(32)
@@ -64,3 +67,70 @@ def test_a_file_of_another_version_of_the_protocol_is_a_run_error(path: Path, ve
     journal.close()
     with pytest.raises(RunError, match=rf"journal\.sqlite .*version {version} "):
         Journal(path, JOB)
+
+
+def entry(number: int, silo: str) -> tuple[int, str, bytes, bytes]:
+    """A silo's reply to a request, as it is recorded."""
+    digest = b"request".ljust(32)
+    reply = pb.Reply(number=number, silo=silo, request_digest=digest, sum=b"share")
+    return number, silo, digest, reply.SerializeToString()
+
+
+@pytest.mark.parametrize(
+    "altering",
+    [
+        "DELETE FROM job",
+        "UPDATE job SET digest = 'text'",
+        "UPDATE job SET run_id = 'text'",
+        "UPDATE job SET run_id = x'00'",
+        "DROP TABLE job; CREATE TABLE job (something INTEGER)",
+        "DROP TABLE replies; CREATE TABLE replies (something INTEGER)",
+        "UPDATE replies SET request_digest = x'00'",
+        "UPDATE replies SET silo = 'nobody'",
+        "UPDATE replies SET reply = x'0102'",
+        "UPDATE replies SET reply = x''",
+        "UPDATE replies SET reply = 'text'",
+        "UPDATE replies SET reply = CAST(x'ff' AS TEXT)",
+        "UPDATE replies SET reply = 7",
+        "UPDATE replies SET number = 1 WHERE number = 2; UPDATE replies SET number = 2 WHERE silo = 'north'",
+        "UPDATE results SET content = 'text'",
+    ],
+)
+def test_an_entry_that_was_altered_is_a_run_error_that_names_the_file(path: Path, altering: str) -> None:
+    journal = Journal(path, JOB)
+    digest = entry(1, "north")[2]
+    journal.record(*entry(1, "north"))
+    journal.record(*entry(2, "east"))
+    journal.result("mean", lambda: b"computed")
+    journal.close()
+    other = sqlite3.connect(path)
+    other.executescript(altering)
+    other.close()
+    with pytest.raises(RunError, match=re.escape(str(path))) as error:
+        read_again(path, {"north": digest, "east": digest})
+    assert type(error.value) is RunError
+
+
+def read_again(path: Path, requests: dict[str, bytes]) -> None:
+    """Open a journal and read all of it, as a run does that goes on."""
+    with closing(Journal(path, JOB)) as journal:
+        for number in (1, 2):
+            journal.replies(number, requests)
+        journal.result("mean", lambda: b"computed")
+
+
+def test_what_was_recorded_is_read_back_by_the_next_process(path: Path) -> None:
+    journal = Journal(path, JOB)
+    run_id, digest = journal.run_id, entry(1, "north")[2]
+    journal.record(*entry(1, "north"))
+    journal.close()
+    with closing(Journal(path, JOB)) as again:
+        assert again.run_id == run_id
+        assert again.replies(1, {"north": digest, "east": digest}) == {"north": entry(1, "north")[3]}
+
+
+def test_a_journal_refuses_to_replay_another_request(path: Path) -> None:
+    with closing(Journal(path, JOB)) as journal:
+        journal.record(*entry(1, "north"))
+        with pytest.raises(RunError, match="request 1 to north differs"):
+            journal.replies(1, {"north": b"another"})

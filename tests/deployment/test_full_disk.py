@@ -4,7 +4,6 @@ import resource
 from collections.abc import Callable
 
 from siloseal.federation.records.audit import verify_audit
-from siloseal.runs.metrics import TrafficMetric
 from siloseal.runs.status import ask_status
 from siloseal.runs.summary import read_run
 
@@ -21,7 +20,7 @@ def limit_files(party: Party, size: int) -> None:
 def require_everything_counted_once(consortium: Consortium) -> None:
     replies = journal_replies(consortium)
     assert [(number, silo) for number, silo, _ in replies] == [(n, s) for n in range(1, 7) for s in sorted(NAMES)]
-    traffic = read_run(consortium.state("aggregator")).of(TrafficMetric)
+    traffic = read_run(consortium.state("aggregator")).traffic
     for name in NAMES:
         sent = sum(row.sent_bytes for row in traffic if row.silo == name)
         assert sent == sum(len(reply) for _, silo, reply in replies if silo == name)

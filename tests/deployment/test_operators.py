@@ -19,7 +19,6 @@ from siloseal.federation.records.audit import AuditLog, entries, head_path, veri
 from siloseal.federation.records.roster import read_roster
 from siloseal.federation.transport.pki.authority import Authority
 from siloseal.federation.transport.pki.certificates import bearer_of
-from siloseal.runs.metrics import ProtectionMetric, QualityMetric, TimingMetric, TrafficMetric
 from siloseal.runs.status import ask_status
 from siloseal.runs.summary import read_run
 
@@ -204,9 +203,9 @@ class TestTheAggregatorsReport:
         run = read_run(finished.state("aggregator"))
         assert run.summary.written_by == "aggregator"
         accepted = audit_lines(finished, "aggregator", "accepts")
-        assert sum(row.sent_bytes for row in run.of(TrafficMetric)) == sum(line["reply_bytes"] for line in accepted)
-        assert [row.stage for row in run.of(TimingMetric)] == ["enrolment", "warm_start", "phase_1", "phase_2"]
-        assert [row.stage for row in run.of(ProtectionMetric)] == ["phase_1", "phase_2"]
+        assert sum(row.sent_bytes for row in run.traffic) == sum(line["reply_bytes"] for line in accepted)
+        assert [row.stage for row in run.timing] == ["enrolment", "warm_start", "phase_1", "phase_2"]
+        assert [row.stage for row in run.protection] == ["phase_1", "phase_2"]
         assert run.summary.parameters["clip norm"] == "1"
         reported = {line["silo"]: line["epsilon_at_most"] for line in audit_lines(finished, "aggregator", "spent")}
         assert {silo.name: silo.epsilon for silo in run.summary.silos} == reported
@@ -217,7 +216,7 @@ class TestTheAggregatorsReport:
 
     def test_knows_neither_data_nor_exact_ledgers_nor_keys(self, finished: Consortium) -> None:
         run = read_run(finished.state("aggregator"))
-        assert run.of(QualityMetric) == []
+        assert run.quality == []
         assert (run.summary.accuracy, run.summary.scores, run.summary.best_silo_accuracy) == ({}, [], None)
         for silo in run.summary.silos:
             assert (silo.examples, silo.tasks, silo.labels) == (None, None, None)

@@ -11,7 +11,6 @@ from siloseal.experiments.comparison.rows import Row
 from siloseal.federation.config.section import Section
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.schedule import TwoPhase
-from siloseal.runs.metrics import PrivacyMetric, QualityMetric, TimingMetric, TrafficMetric
 from siloseal.runs.summary import Run, read_run
 
 RUN = "run"
@@ -50,20 +49,20 @@ def rows_of(job: Job, run: Run) -> list[Row]:
         *_quality(run),
         *_steps(job),
         *(Row(measure="epsilon", value=cost.epsilon, stage=cost.phase, silo=cost.silo)
-          for cost in run.of(PrivacyMetric) if cost.epsilon is not None),
+          for cost in run.privacy if cost.epsilon is not None),
         *([] if run.summary.delta is None else [Row(measure="delta", value=run.summary.delta)]),
         *(Row(measure=measure, value=value, unit="B", stage=traffic.stage, silo=traffic.silo)
-          for traffic in run.of(TrafficMetric)
+          for traffic in run.traffic
           for measure, value in (("sent_bytes", traffic.sent_bytes), ("received_bytes", traffic.received_bytes))),
         *(Row(measure="seconds", value=timing.seconds, unit="s", stage=timing.stage)
-          for timing in run.of(TimingMetric)),
+          for timing in run.timing),
         Row(measure="seconds", value=run.summary.seconds, unit="s", stage="total"),
     ]  # fmt: skip
 
 
 def _quality(run: Run) -> Iterator[Row]:
     """Yield rows of quality: `accuracy` is the headline's; `other_accuracy` names its classifier in `detail`."""
-    for quality in run.of(QualityMetric):
+    for quality in run.quality:
         place = {"stage": quality.stage, "silo": quality.silo or ""}
         for number, (name, value) in enumerate(quality.accuracy.items()):
             yield Row(measure="other_accuracy" if number else "accuracy", value=value, detail=name, **place)

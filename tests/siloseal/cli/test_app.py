@@ -17,7 +17,7 @@ from siloseal.cli.app import main
 from siloseal.federation.config.loading import parse_config, to_yaml
 from siloseal.federation.job.job import Job
 from siloseal.federation.randomness import SeededRandomness
-from siloseal.runs.metrics import METRIC, ProtectionMetric
+from siloseal.runs.metrics import METRIC
 from siloseal.runs.run import run_job
 from siloseal.runs.summary import read_run
 
@@ -99,9 +99,7 @@ def test_plan_tells_what_a_run_then_does(
     assert max(silo["epsilon"]["total"] for silo in plan["silos"]) == pytest.approx(summary["epsilon"], rel=1e-6)
     traffic = 3 * sum((*plan["upload_bytes"].values(), *plan["download_bytes"].values()))
     assert traffic == pytest.approx(summary["bytes"], rel=0.02)
-    assert [METRIC.validate_python(upload) for upload in plan["uploads"]] == read_run(tmp_path / "run").of(
-        ProtectionMetric
-    )
+    assert [METRIC.validate_python(upload) for upload in plan["uploads"]] == read_run(tmp_path / "run").protection
     assert plan["memory_bytes"] > 0
     assert all(seconds > 0 for seconds in plan["seconds"].values())
 
@@ -215,6 +213,10 @@ def test_plan_refuses_public_data_of_another_shape(
         (("sample", "--model", "JUNK", "--out", "a.png"), ["junk.safetensors"]),
         (("run", "BAD"), ["bad.yaml:1", "name"]),
         (("run", "GRIDS"), ["grids.yaml", "`siloseal compare`"]),
+        (("analytics", "GRIDS"), ["grids.yaml", "`siloseal compare`"]),
+        (("provision", "GRIDS"), ["grids.yaml", "`siloseal compare`"]),
+        (("silo", "--config", "GRIDS"), ["grids.yaml", "`siloseal compare`"]),
+        (("status", "--config", "GRIDS"), ["grids.yaml", "`siloseal compare`"]),
         (("compare", "BAD"), ["bad.yaml:1", "grids"]),
         (("frobnicate",), ["frobnicate"]),
     ],

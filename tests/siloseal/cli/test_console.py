@@ -23,7 +23,6 @@ from siloseal.federation.run_events.silo import TrainingProgressed
 from siloseal.federation.run_events.stream import PartySaid, RunEvent
 from siloseal.report import wording
 from siloseal.report.sentences import upload_alerts
-from siloseal.runs.metrics import ProtectionMetric
 from siloseal.runs.summary import Run, RunSummary
 
 
@@ -67,13 +66,13 @@ def test_the_table_holds_stages_silos_and_the_way_to_the_report(run: Run, capsys
 
 def test_the_table_says_what_the_aggregator_could_read(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     work(Console(quiet=False, json=False), run)
-    (alert,) = upload_alerts(run.of(ProtectionMetric))
+    (alert,) = upload_alerts(run.protection)
     assert "generator of each silo" in alert.text
     assert f"{alert.title} {alert.text}\n" in capsys.readouterr().out
 
 
 def test_the_table_says_where_the_aggregator_could_read_nothing(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    hidden = tuple(upload for upload in run.of(ProtectionMetric) if upload.hidden_from_aggregator)
+    hidden = tuple(upload for upload in run.protection if upload.hidden_from_aggregator)
     work(Console(quiet=False, json=False), replace(run, metrics=hidden))
     out = capsys.readouterr().out
     assert "\nHidden: " in out

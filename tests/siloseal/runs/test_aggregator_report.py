@@ -11,7 +11,6 @@ from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.run_events.aggregator import BudgetSpent, ReplayEnded, RequestMissed, RequestReplayed
 from siloseal.federation.run_events.stream import EventStream, PublishedBefore, unheard
 from siloseal.runs.aggregator_report import RESTARTED, AggregatorRecorder
-from siloseal.runs.metrics import NoteMetric
 from siloseal.runs.simulation import deal, federate, open_silos
 from siloseal.runs.summary import Run, RunSummary, read_run
 from siloseal.silo.data.loading import load
@@ -101,6 +100,6 @@ def test_a_run_that_another_process_began_says_so(small_job: Callable[..., Job],
 
 def test_the_notes_say_what_is_not_known(small_job: Callable[..., Job], tmp_path: Path) -> None:
     run = report(small_job(schedule=SHORT), tmp_path)
-    notes = [note.text for note in run.of(NoteMetric)]
+    notes = [note.text for note in run.notes]
     assert any("It holds no data and no ledger" in note for note in notes)
     assert RESTARTED not in notes

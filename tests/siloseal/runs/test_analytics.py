@@ -18,7 +18,6 @@ from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.report.run_report import write_report
 from siloseal.runs.analytics import answer_queries, read_tables, run_analytics
 from siloseal.runs.closing import check_ledgers
-from siloseal.runs.metrics import ProtectionMetric, TrafficMetric
 from siloseal.runs.summary import read_run
 
 ROOT = Path(__file__).parents[3]
@@ -135,9 +134,9 @@ def test_a_run_has_the_files_of_every_run_and_a_report_with_its_answers(look: An
     assert run.summary.answers == found.answers
     assert (run.summary.epsilon, run.summary.delta) == (found.epsilon, found.delta)
     assert {silo.examples for silo in run.summary.silos} == {150}
-    assert all(upload.hidden_from_aggregator for upload in run.of(ProtectionMetric))
+    assert all(upload.hidden_from_aggregator for upload in run.protection)
     stages = [f"{number}. {query.title}" for number, query in enumerate(look.queries, start=1)]
-    assert list(dict.fromkeys(metric.stage for metric in run.of(TrafficMetric))) == ["enrolment", *stages]
+    assert list(dict.fromkeys(metric.stage for metric in run.traffic)) == ["enrolment", *stages]
     assert write_report(folder).read_text().count("95 % interval") >= len(stages)
     check_ledgers(folder)
 
@@ -145,7 +144,7 @@ def test_a_run_has_the_files_of_every_run_and_a_report_with_its_answers(look: An
 def test_two_queries_of_one_title_are_told_apart(look: AnalyticsJob, tmp_path: Path) -> None:
     job = look.model_copy(update={"queries": look.queries[:1] * 2})
     _, folder = run_analytics(job, tmp_path / "run")
-    stages = {metric.stage for metric in read_run(folder).of(TrafficMetric)}
+    stages = {metric.stage for metric in read_run(folder).traffic}
     assert stages == {"enrolment", "1. histogram of sex", "2. histogram of sex"}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from siloseal.federation.errors import RunError
-from siloseal.runs.metrics import METRIC, PrivacyMetric, QualityMetric, TrafficMetric, phase_title, stage_title
+from siloseal.runs.metrics import METRIC, phase_title, stage_title
 from siloseal.runs.summary import read_run, sample_path
 
 
@@ -17,9 +17,9 @@ def test_a_run_comes_back_as_written(make_run: Callable[..., Path]) -> None:
     assert run.summary.final_accuracy == 0.712
     assert list(run.summary.accuracy)[:3] == ["warm_start", "phase_1", "round_1"]
     assert [silo.name for silo in run.summary.silos] == ["north", "east", "south", "west"]
-    assert len(run.of(TrafficMetric)) == 12
-    assert run.of(QualityMetric)[-1].stage == "real"
-    assert run.of(PrivacyMetric)[3].phase == "total"
+    assert len(run.traffic) == 12
+    assert run.quality[-1].stage == "real"
+    assert run.privacy[3].phase == "total"
     assert set(run.samples) == {("warm_start", None), ("phase_1", None), ("final", None), ("silo_trained", "north")}
 
 
