@@ -5,10 +5,10 @@ A first session, with all silos in this process:
 >>> import siloseal
 >>> job = siloseal.load_job("job.yaml")                    # configs/ has jobs to begin with
 >>> plan = siloseal.plan(job)                              # steps, epsilon, bytes, memory, time; nothing is spent
->>> summary = siloseal.simulate(job, "runs/third")         # the same call again resumes a run that was interrupted
->>> run = siloseal.read_run("runs/third")                  # run.summary, run.quality, run.traffic, run.privacy, ...
->>> ledger = siloseal.read_ledger("runs/third", "north")   # ledger.epsilon, ledger.charges: what this silo has spent
->>> model = siloseal.load_model("runs/third")              # a torch network
+>>> summary = siloseal.simulate(job, "runs/trial")         # the same call again resumes a run that was interrupted
+>>> run = siloseal.read_run("runs/trial")                  # run.summary, run.quality, run.traffic, run.privacy, ...
+>>> ledger = siloseal.read_ledger("runs/trial", "north")   # ledger.epsilon, ledger.charges: what this silo has spent
+>>> model = siloseal.load_model("runs/trial")              # a torch network
 >>> images, labels = siloseal.sample(model, label=3, count=16)
 >>> vectors = {"north": [0.5, 1.0], "east": [0.25, 2.0]}
 >>> total = siloseal.sum_in_process(siloseal.secure_sum("ckks"), vectors).total

@@ -56,7 +56,7 @@ def parse_config(kind: type[C], text: str, *, name: str) -> C:
     except ValidationError as error:
         if wrong_kind := explain_wrong_kind(values, kind.model_fields, name=name):
             raise ConfigError(wrong_kind) from None
-        raise ConfigError("\n".join(explain_mistakes(kind, root, error, name=name))) from error
+        raise ConfigError("\n".join(explain_mistakes(kind, root, error, name=name))) from None
 
 
 def to_yaml(config: BaseModel) -> str:
