@@ -191,7 +191,7 @@ class TestReplies:
         office.accept = accept
         asking = office.asked()
         office.answer("east")
-        with pytest.raises(SiloRefused, match="too much epsilon"):
+        with pytest.raises(SiloRefused, match=r"^east refused: "):
             asking.result(PATIENCE_SECONDS)
 
 

@@ -81,7 +81,7 @@ def test_a_silo_stopped_in_training_is_left_out_once_also_after_a_restart_of_the
     at(aggregator, restart, "goes_on_without")
     consortium.start()
     aggregator.wait_for("stage", stage="phase_2", count=1)
-    assert "north stayed silent" in ask_status(consortium.kits / "operator" / "operator.yaml").notes[1]
+    assert "north" in ask_status(consortium.kits / "operator" / "operator.yaml").notes[1]
     aggregator.wait_for("finished")
     model = consortium.finish()
     without = [line["silos"] for line in audit_lines(consortium, "aggregator", "goes_on_without")]

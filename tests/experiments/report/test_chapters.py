@@ -16,6 +16,7 @@ from siloseal.federation.errors import DataError
 from siloseal.federation.sums.one_key.one_key_sum import PaillierSum
 from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.report.document import Chapter
+from siloseal.report.intervals import Mean, bands
 
 CellsOf = Callable[[ChapterKind], list[Measured]]
 FolderOf = Callable[[str], Path]
@@ -196,7 +197,7 @@ def test_words_make_dots_and_one_seed_has_no_band(tmp_path: Path) -> None:
     cells = [Measured(comparison="c", cell=name, labels={"machine": name}, rows=rows) for name in ("old", "new")]
     (figure,) = draw("overview", "mine", cells, tmp_path, dpi=20).figures
     assert any("seconds (s)" in text for text in text_of(figure.svg))
-    assert "no confidence interval" in figure.caption
+    assert bands([Mean(3.0, None, 1)]) in figure.caption
 
 
 def test_a_damaged_image_file_is_named(cells_of: CellsOf, tmp_path: Path) -> None:

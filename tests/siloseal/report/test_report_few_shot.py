@@ -193,7 +193,7 @@ def test_the_report_has_all_rounds_and_the_terminal_some(tmp_path: Path, shown: 
     assert ">Round 39</th>" in page
     assert "Of 40 rounds" not in page
     assert "Round 39 " not in terminal
-    assert "Of 40 rounds: the first, one in 4, and the last; the report has all." in terminal
+    assert "Of 40 rounds" in terminal
 
 
 def test_the_report_speaks_of_tasks_and_not_of_images_that_were_drawn(tmp_path: Path) -> None:

