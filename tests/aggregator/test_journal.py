@@ -132,5 +132,5 @@ def test_what_was_recorded_is_read_back_by_the_next_process(path: Path) -> None:
 def test_a_journal_refuses_to_replay_another_request(path: Path) -> None:
     with closing(Journal(path, JOB)) as journal:
         journal.record(*entry(1, "north"))
-        with pytest.raises(RunError, match="request 1 to north differs"):
+        with pytest.raises(RunError, match=r"request 1 .*north"):
             journal.replies(1, {"north": b"another"})

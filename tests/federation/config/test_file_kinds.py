@@ -77,5 +77,5 @@ def test_every_kind_is_that_of_one_model_and_rests_on_keys_that_its_files_must_h
 
 def test_a_job_with_a_key_of_another_kind_is_still_a_job_with_a_mistake() -> None:
     text = (CONFIGS / "digits.yaml").read_text() + "\nqueries: []\n"
-    with pytest.raises(ConfigError, match="queries is not a known key"):
+    with pytest.raises(ConfigError, match="queries"):
         parse_config(Job, text, name="job.yaml")

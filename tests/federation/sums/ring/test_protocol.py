@@ -130,9 +130,9 @@ class TestWhatTheAggregatorLearns:
 class TestFewSilos:
     @pytest.mark.parametrize("silos", [1, 2])
     def test_are_refused_because_they_stand_on_both_sides_of_each_other(self, silos: int) -> None:
-        with pytest.raises(DomainError, match="three silos or more"):
+        with pytest.raises(DomainError, match="three"):
             RingSum().admit(DOMAIN, silos)
-        with pytest.raises(DomainError, match="three silos or more"):
+        with pytest.raises(DomainError, match="three"):
             RingSum().fewest(silos)
 
     def test_are_enough_from_three_on_and_all_are_needed(self) -> None:

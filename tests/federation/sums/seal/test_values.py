@@ -35,7 +35,7 @@ def test_a_domain_that_no_sum_can_carry_is_refused(domain: Domain) -> None:
 
 @pytest.mark.parametrize("domain", [RealDomain(0, 8.0), RealDomain(-1, 8.0), IntegerDomain(0, 2**20)], ids=str)
 def test_an_empty_vector_is_refused(domain: Domain) -> None:
-    with pytest.raises(DomainError, match="one entry or more"):
+    with pytest.raises(DomainError, match="entry"):
         require_values(domain, 4, 28)
 
 
@@ -54,5 +54,5 @@ def test_the_widest_total_of_values_has_62_bits() -> None:
 
 def test_a_precision_whose_totals_are_too_wide_is_refused() -> None:
     assert require_values(RealDomain(10, 8.0), 2**10, 51) == 2**52 - 1
-    with pytest.raises(DomainError, match="lower the precision"):
+    with pytest.raises(DomainError, match="precision"):
         require_values(RealDomain(10, 8.0), 2**10 + 1, 51)
