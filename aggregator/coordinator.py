@@ -12,7 +12,7 @@ from siloseal.aggregator.dispatcher import Dispatcher, Patience
 from siloseal.aggregator.enrolment import agree, enrol
 from siloseal.aggregator.journal import Journal
 from siloseal.aggregator.work import Work
-from siloseal.federation.job.any_job import AnyJob
+from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.run_events.aggregator import RunBegan
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.engine import Engine

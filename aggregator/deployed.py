@@ -20,10 +20,10 @@ from siloseal.aggregator.service import ConsortiumService, serving
 from siloseal.aggregator.status import Status
 from siloseal.aggregator.training import PublicSum, TrainedModel, Training
 from siloseal.federation.analytics.answers import ANSWERS_FILE, Answers
+from siloseal.federation.analytics.any_job import AnyJob, load_any_job
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.releases import require_feasible
 from siloseal.federation.errors import CannotWrite, ConfigError
-from siloseal.federation.job.any_job import AnyJob, load_any_job
 from siloseal.federation.job.job import Job
 from siloseal.federation.records.roster import Roster, read_roster
 from siloseal.federation.records.storage import make_folder, write_atomically

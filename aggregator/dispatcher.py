@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from siloseal.aggregator.journal import Journal
+from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.errors import MessageError, SiloRefused, WrongRound
-from siloseal.federation.job.any_job import AnyJob
 from siloseal.federation.job.releases import Release
 from siloseal.federation.run_events.aggregator import (
     BytesCounted,

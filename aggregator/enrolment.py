@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 
 from siloseal.aggregator.dispatcher import Dispatcher
+from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.errors import MessageError, RunError, SignatureInvalid
 from siloseal.federation.job.agreement import Agreement
-from siloseal.federation.job.any_job import AnyJob
 from siloseal.federation.job.beacon import COMMITMENT_BYTES, join_nonces, require_committed
 from siloseal.federation.job.releases import Run
 from siloseal.federation.records.identity import KEY_BYTES

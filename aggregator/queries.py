@@ -22,13 +22,13 @@ class Queries:
     def __init__(self, job: AnalyticsJob, publish: Subscriber) -> None:
         self._job, self._publish = job, publish
         self._charged = list[Event]()
-        """Costs of the releases so far, which every silo has charged itself with that took part in all of them."""
+        """Costs of the releases so far. A silo that took part in all of them has charged itself with each."""
 
     def check_enrolment(self, silo: str, reply: pb.Reply) -> None:
-        """Accept what a silo says of its data: nothing. The columns that it must have stand in the job."""
+        """A table has nothing to describe: the columns that it must have stand in the job."""
 
     def enrol(self, replies: Mapping[str, pb.Reply]) -> None:
-        """Read nothing: tables need no common shape."""
+        """Tables need no common shape."""
 
     def run(self, run: Run, dispatcher: Dispatcher) -> Answers:
         found = (self._answer(run, dispatcher, number) for number in range(len(self._job.queries)))

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from siloseal.aggregator.request_queue import RequestQueue
 from siloseal.aggregator.traffic import Traffic
+from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob
-from siloseal.federation.job.any_job import AnyJob
 from siloseal.federation.job.sections.schedule import FedAvg
 from siloseal.federation.run_events.aggregator import (
     BudgetSpent,

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import assert_never
 
+from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob, CsvTables
 from siloseal.federation.errors import DataError, PolicyRefused, SessionMismatch
-from siloseal.federation.job.any_job import AnyJob
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.releases import NOTHING_TRAINED
 from siloseal.federation.job.sections.learners import require_single_copies
+from siloseal.federation.job.sections.privacy import UnitLevel
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.run_events.stream import Subscriber
@@ -42,6 +43,7 @@ def join(
     _require_known(job, config, roster)
     match job:
         case AnalyticsJob():
+            _require_single_copies(job, config, private=True)
             spent = spent_in(other_runs, config.name)
             check_policy(config.policy, job, silo=config.name, lengths=NOTHING_TRAINED, spent=spent)
             table = data if isinstance(data, Table) else image_table(data)
@@ -52,7 +54,9 @@ def join(
                     f"{config.name} holds a table of records, but the job {job.name} trains on images; give the silo "
                     "images under data in its silo.yaml, or ask it queries"
                 )
-            _require_trainable(job, config)
+            _require_single_copies(job, config, private=isinstance(job.privacy, UnitLevel))
+            if job.warm_start.kind == "public" and not isinstance(config.data, CsvTables):
+                require_not_own(job.warm_start, own=config.data)
             lengths = vector_lengths(job, data.image_shape, data.classes)
             spent = spent_in(other_runs, config.name)
             check_policy(config.policy, job, silo=config.name, lengths=lengths, spent=spent)
@@ -79,12 +83,10 @@ def _require_known(job: AnyJob, config: SiloConfig, roster: Mapping[str, bytes])
         )
 
 
-def _require_trainable(job: Job, config: SiloConfig) -> None:
+def _require_single_copies(job: AnyJob, config: SiloConfig, *, private: bool) -> None:
     if isinstance(config.data, CsvTables):
-        return
+        return  # each line of a table is one record
     try:
-        require_single_copies(config.data, job.privacy)
+        require_single_copies(config.data, private=private)
     except ValueError as error:
         raise PolicyRefused(f"{config.name} cannot take part in the job {job.name}: {error}") from error
-    if job.warm_start.kind == "public":
-        require_not_own(job.warm_start, own=config.data)

@@ -15,9 +15,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from siloseal.federation.analytics.any_job import AnyJob
+from siloseal.federation.analytics.guarantee import guarantee_in
 from siloseal.federation.errors import BudgetExceeded, LedgerDamaged, UncountableEvent
-from siloseal.federation.job.any_job import AnyJob
-from siloseal.federation.job.guarantee import EXAMPLE_AT_SILO, guarantee_of
+from siloseal.federation.job.guarantee import EXAMPLE_AT_SILO
 from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.federation.privacy.accounting import Accountant, epsilon_of
 from siloseal.federation.privacy.events import (
@@ -194,4 +195,4 @@ def open_ledger(job: AnyJob, silo: str, folder: Path, *, worked_before: bool) ->
             "backup, or begin another run"
         )
     budget = Budget(job.privacy.epsilon, job.privacy.delta)
-    return Ledger(path, silo=silo, budget=budget, guarantee=guarantee_of(job))
+    return Ledger(path, silo=silo, budget=budget, guarantee=guarantee_in(job))

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from siloseal.federation.analytics.any_job import AnyJob, job_from_json, load_any_job
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import LedgerDamaged, MessageError, SessionMismatch, SiloSealError
-from siloseal.federation.job.any_job import AnyJob, job_from_json, load_any_job
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.storage import make_folder, write_atomically

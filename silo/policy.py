@@ -3,10 +3,10 @@
 import math
 from pathlib import Path
 
+from siloseal.federation.analytics.any_job import AnyJob, load_any_job
 from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.analytics.guarantee import guarantee_in
 from siloseal.federation.errors import LedgerDamaged, PolicyRefused
-from siloseal.federation.job.any_job import AnyJob, load_any_job
-from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase, asked_by, rounds_of
 from siloseal.federation.job.planning import costs_of
@@ -80,7 +80,7 @@ def spent_in(runs: list[Path], silo: str) -> Budget:
             continue
         if (path := folder / "ledger.jsonl").exists():
             budget = Budget(privacy.epsilon, privacy.delta)
-            with Ledger(path, silo=silo, budget=budget, guarantee=guarantee_of(job)) as ledger:
+            with Ledger(path, silo=silo, budget=budget, guarantee=guarantee_in(job)) as ledger:
                 events = [charge.event for charge in ledger.charges]
                 silo_level = isinstance(privacy, SiloLevel)
                 epsilon += of_one_example(events, privacy.delta) if silo_level else ledger.epsilon

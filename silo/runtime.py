@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.errors import SiloSealError, WrongRound
 from siloseal.federation.job.agreement import Agreement
-from siloseal.federation.job.any_job import AnyJob
 from siloseal.federation.job.releases import Release, Run
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity

@@ -1,6 +1,9 @@
 """Whom the noise of a job of queries protects, and who is trusted for it."""
 
+from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.analytics.releases import planned_epsilon
+from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.privacy.guarantee import Guarantee
 
 _NOISES = {"skellam": "Skellam noise", "ddg": "discrete Gaussian noise"}
@@ -16,4 +19,10 @@ def analytics_guarantee(job: AnalyticsJob) -> Guarantee:
         f"noise of {job.honest} honest silos of {len(job.silos.names)}",
         public="",
         over="all queries",
+        planned=planned_epsilon(job),
     )
+
+
+def guarantee_in(job: AnyJob) -> Guarantee:
+    """The guarantee of a private job of either kind."""
+    return analytics_guarantee(job) if isinstance(job, AnalyticsJob) else guarantee_of(job)

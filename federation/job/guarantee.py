@@ -1,8 +1,5 @@
 """Whom the noise of a job protects, and who must be trusted for that: the words around its numbers."""
 
-from siloseal.federation.analytics.config import AnalyticsJob
-from siloseal.federation.analytics.guarantee import analytics_guarantee
-from siloseal.federation.job.any_job import AnyJob
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.noise_on_sums import honest
 from siloseal.federation.job.phases import Phase
@@ -20,12 +17,8 @@ _NAMES = {"ddg": "discrete Gaussian", "skellam": "Skellam", "binomial": "binomia
 EXAMPLE_AT_SILO = Guarantee(ExampleLevel.unit, "Gaussian noise, added inside the silo, which trusts nobody else")
 
 
-def guarantee_of(job: AnyJob) -> Guarantee:
-    """The guarantee of a private job."""
-    return analytics_guarantee(job) if isinstance(job, AnalyticsJob) else _of_training(job)
-
-
-def _of_training(job: Job) -> Guarantee:
+def guarantee_of(job: Job) -> Guarantee:
+    """The guarantee of a private job that trains."""
     if isinstance(job.privacy, SiloLevel):
         asked = job.schedule.participant_count(len(job.silos.names))
         return Guarantee("one silo's whole contribution", _on_sums(job, asked), "there or zeros")

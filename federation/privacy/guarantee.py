@@ -19,9 +19,12 @@ class Guarantee:
     """Facts that are not hidden; empty if there are none."""
     over: str = "all phases"
     """Releases that the guarantee covers together."""
+    planned: float = 0.0
+    """Epsilon that is stated though less was charged: whether a query ends early depends on the data."""
 
     def statement(self, epsilon: float, delta: float, *, accounting: str = "Renyi accounting") -> str:
         """The guarantee in one line that a person can quote."""
+        epsilon = max(epsilon, self.planned)
         public = f"; {self.public} count as public" if self.public else ""
         return (
             f"({epsilon_text(epsilon)}, {delta:g})-differential privacy{weakness(epsilon)} for {self.unit} "

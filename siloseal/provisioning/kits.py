@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from siloseal.federation.analytics.any_job import AnyJob, load_any_job
 from siloseal.federation.errors import CertificateError, ConfigError, PolicyRefused
-from siloseal.federation.job.any_job import AnyJob, load_any_job
 from siloseal.federation.job.releases import Lengths
 from siloseal.federation.records.roster import Roster, read_roster
 from siloseal.federation.records.storage import locked, make_folder

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob
-from siloseal.federation.job.any_job import AnyJob
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.sections.evaluation import FewShotTasks
@@ -43,7 +43,7 @@ _AT_AGGREGATOR = (
 )
 _QUERIES_AT_AGGREGATOR = (
     "This is the aggregator's own report. It holds no records and no ledger: how many records a silo has, and what its "
-    "ledger says, are not in it. Epsilon follows from the releases that a silo took part in."
+    "ledger says, are not in it."
 )
 _REPORTED = (
     "Epsilon is what a silo said that it had spent when it last trained, rounded up to a twentieth of its budget, or "

@@ -13,10 +13,11 @@ from siloseal.aggregator.coordinator import Outcome
 from siloseal.aggregator.traffic import Traffic
 from siloseal.aggregator.training import TrainedModel
 from siloseal.federation.analytics.answers import Answers
+from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.analytics.guarantee import guarantee_in
+from siloseal.federation.analytics.releases import planned_epsilon
 from siloseal.federation.config.loading import to_yaml
-from siloseal.federation.job.any_job import AnyJob
-from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
@@ -114,6 +115,8 @@ class AggregatorRecorder:
         """The most that the silo can have spent on what it released, as far as it is known here."""
         if isinstance(self._job.privacy, NoPrivacy):
             return None
+        if isinstance(self._job, AnalyticsJob):
+            return planned_epsilon(self._job)
         # A silo reports before it joins a sum. Where sums cost something, its last report lacks the last of them.
         complete = not isinstance(self._job.privacy, SiloLevel)
         return self._reported.get(silo, self._job.privacy.epsilon) if complete else self._job.privacy.epsilon
@@ -140,7 +143,7 @@ class AggregatorRecorder:
         privacy, epsilon = self._job.privacy, self._epsilon(name)
         if isinstance(privacy, NoPrivacy) or epsilon is None:
             return f"{name}: {NO_GUARANTEE}"
-        stated = guarantee_of(self._job).statement(epsilon, privacy.delta)
+        stated = guarantee_in(self._job).statement(epsilon, privacy.delta)
         how = "as far as it is known here" if epsilon < privacy.epsilon else "which the silo's ledger does not exceed"
         return f"{name}: at most {stated} That is what it spent {how}. Its own ledger has the exact statement."
 

@@ -54,6 +54,7 @@ def run_analytics(
     repeated = out is None and run_dir.name != job.name
     show(RunOpened(job.name, str(run_dir), repeated, _stage_lengths(job)))
     with locked(run_dir):
+        resumed = (run_dir / "aggregator").exists()
         began, traffic, stopwatch = time.monotonic(), Traffic(), Stopwatch()
         publish = EventStream(traffic.hear, stopwatch.hear, show).publish
         outcome = answer_queries(job, tables, run_dir, randomness_of, publish)
@@ -73,6 +74,7 @@ def run_analytics(
                 traffic=as_metrics(traffic.counted()),
                 timings=stopwatch.timings(),
                 seconds=time.monotonic() - began,
+                resumed=resumed,
             )
         write_summary(run_dir, summary)
         from siloseal.report.run_report import write_report  # here: it draws, and only a finished run has to

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from siloseal.federation.analytics.any_job import load_any_job
+from siloseal.federation.analytics.guarantee import guarantee_in
 from siloseal.federation.errors import RunError
-from siloseal.federation.job.any_job import load_any_job
-from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.few_shot import Episodic
 from siloseal.federation.job.sections.privacy import NoPrivacy
@@ -186,7 +186,7 @@ def check_ledgers(run_dir: Path) -> None:
     summary = read_run(run_dir).summary
     if summary.delta is None:
         return
-    guarantee = guarantee_of(load_any_job(run_dir / "config.yaml"))
+    guarantee = guarantee_in(load_any_job(run_dir / "config.yaml"))
     for silo in summary.silos:
         path = silo_folder(run_dir, silo.name) / "ledger.jsonl"
         if silo.budget is None or not path.is_file():

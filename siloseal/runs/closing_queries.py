@@ -14,6 +14,12 @@ from siloseal.runs.metrics import TimingMetric, TrafficMetric
 from siloseal.runs.summary import RunSummary, SiloSummary
 from siloseal.silo.ledger import Ledger
 
+RESUMED = "This run was interrupted and resumed: durations are those of its last part."
+EXPERIMENTERS = (
+    "The silos' numbers of records, and what their ledgers were charged, are known to whoever runs this simulation. "
+    "They lie outside the guarantee."
+)
+
 
 def sum_up_queries(
     job: AnalyticsJob,
@@ -25,6 +31,7 @@ def sum_up_queries(
     traffic: Sequence[TrafficMetric],
     timings: Sequence[TimingMetric],
     seconds: float,
+    resumed: bool,
 ) -> RunSummary:
     """Write the closing metrics of a run whose tables and ledgers are here, and return the summary."""
     known = Known(
@@ -33,8 +40,8 @@ def sum_up_queries(
         privacy=privacy_of(ledgers),
         silos=[_silo(ledger, records[name]) for name, ledger in ledgers.items()],
         parameters=query_parameters(job, ledgers),
-        warnings=outcome.notes,
-        notes=list(QUERY_NOTES),
+        warnings=[*outcome.notes, *([RESUMED] if resumed else [])],
+        notes=[*QUERY_NOTES, EXPERIMENTERS],
         seconds=seconds,
         written_by="experimenter",
     )

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.config.loading import load_config, to_yaml
 from siloseal.federation.errors import ConfigError, RunError
-from siloseal.federation.job.any_job import AnyJob
 from siloseal.federation.records.storage import make_folder, write_atomically
 
 

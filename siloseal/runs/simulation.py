@@ -11,8 +11,8 @@ from siloseal.aggregator.coordinator import Coordinator, Outcome
 from siloseal.aggregator.journal import Journal
 from siloseal.aggregator.training import TrainedModel, Training
 from siloseal.aggregator.work import Work
+from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.errors import RunError
-from siloseal.federation.job.any_job import AnyJob
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.partition import ByClass, DisjointClasses
 from siloseal.federation.randomness import Randomness

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import yaml
 
+from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.config.loading import to_yaml
-from siloseal.federation.job.any_job import AnyJob
 from siloseal.federation.job.job import Job
 from siloseal.federation.sums.config import SumKind
 from siloseal.models.building import read_generator

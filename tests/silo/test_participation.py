@@ -203,7 +203,7 @@ class TestAJobOfQueries:
     def test_is_agreed_to_by_a_silo_with_images(self, desk: Desk) -> None:
         part = desk.offered(json.dumps(self.QUERIES), policy=self.ALLOWED)
         assert part.refused == ""
-        assert part.statement.startswith("north: (0.00, 1e-05)-differential privacy for one record")
+        assert part.statement.startswith("north: (4.00, 1e-05)-differential privacy for one record"), "as planned"
         assert "count as public" not in part.statement, "how many records a silo has stays hidden"
 
     def test_counts_with_what_training_has_spent(self, desk: Desk) -> None:
@@ -215,6 +215,12 @@ class TestAJobOfQueries:
         assert (
             desk.offered(json.dumps(self.QUERIES), SECOND_RUN, policy={**self.ALLOWED, "largest_epsilon": 14}).refused
             == ""
+        )
+
+    def test_is_refused_where_one_image_would_be_several_records(self, desk: Desk) -> None:
+        turned = {"data": {"kind": "omniglot", "folder": "x", "rotations": True}}
+        assert desk.offered(json.dumps(self.QUERIES), policy=self.ALLOWED, **turned).refused.startswith(
+            "PolicyRefused: "
         )
 
     def test_needs_the_columns_that_it_asks_about(self, desk: Desk) -> None:

@@ -329,7 +329,7 @@ def test_a_reply_kept_under_another_version_of_the_protocol_ends_the_run(
         older.setattr("siloseal.silo.state.PROTOCOL_VERSION", PROTOCOL_VERSION - 1)
         bench.train(1)
     bench.silo.close()
-    with pytest.raises(RunError, match=r"reply\.bin .*version 0 "):
+    with pytest.raises(RunError, match=rf"reply\.bin .*version {PROTOCOL_VERSION - 1} "):
         bench.start()
 
 

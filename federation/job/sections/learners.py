@@ -15,7 +15,7 @@ from siloseal.federation.job.sections.few_shot import (
     ReptileConfig,
 )
 from siloseal.federation.job.sections.gan import GanConfig
-from siloseal.federation.job.sections.privacy import PrivacyConfig, UnitLevel
+from siloseal.federation.job.sections.privacy import UnitLevel
 
 if TYPE_CHECKING:
     from siloseal.federation.job.job import Job
@@ -28,7 +28,7 @@ LearnerConfig = Annotated[
 def require_fitting_learner(job: "Job") -> None:
     """`ValueError` where learner, privacy, data and warm start do not go together."""
     learner = job.learner
-    require_single_copies(job.data, job.privacy)
+    require_single_copies(job.data, private=isinstance(job.privacy, UnitLevel))
     if isinstance(learner, Episodic):
         _require_countable_tasks(learner, job)
     elif job.privacy.kind == "task_level":
@@ -58,9 +58,9 @@ def require_fitting_learner(job: "Job") -> None:
         )
 
 
-def require_single_copies(data: DataSource, privacy: PrivacyConfig) -> None:
+def require_single_copies(data: DataSource, *, private: bool) -> None:
     """`ValueError` where one image would be several units, of which a guarantee covers one."""
-    if isinstance(data, Omniglot) and data.rotations and isinstance(privacy, UnitLevel):
+    if isinstance(data, Omniglot) and data.rotations and private:
         raise ValueError(
             "data.rotations makes four examples of each image, but the guarantee covers one example; set it to false, "
             "or switch privacy off by name (privacy: {kind: none})"

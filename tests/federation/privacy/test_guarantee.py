@@ -22,5 +22,11 @@ def test_an_epsilon_that_protects_nobody_is_called_so(epsilon: float, weak: bool
     assert ("no meaningful guarantee" in RECORD.statement(epsilon, 1e-5)) == weak
 
 
+def test_a_planned_epsilon_is_stated_though_less_was_charged() -> None:
+    planned = Guarantee("one record", "noise", planned=2.0)
+    assert "(2.00, " in planned.statement(0.5, 1e-5)
+    assert "(3.00, " in planned.statement(3.0, 1e-5)
+
+
 def test_another_accounting_is_named() -> None:
     assert "pairs of numbers" in RECORD.statement(1.0, 1e-5, accounting="pairs of numbers")

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from siloseal.federation.analytics.any_job import job_from_json, load_any_job
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.config.loading import load_config
 from siloseal.federation.errors import ConfigError
-from siloseal.federation.job.any_job import job_from_json, load_any_job
 from siloseal.federation.job.job import Job
 
 CONFIGS = Path(__file__).parents[3] / "configs"
