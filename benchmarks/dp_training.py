@@ -71,7 +71,7 @@ class Step:
 
         def take() -> None:
             clipped = clipped_gradient_sum(self.network, self.row_losses, clip_norm=CLIP_NORM)
-            total = torch.cat([gradient.reshape(-1) for gradient in clipped.gradients])
+            total = torch.cat([gradient.reshape(-1) for gradient in clipped])
             noisy = add_noise(total, noise_std=NOISE_MULTIPLIER * CLIP_NORM, randomness=randomness)
             optimizer.step(scale(noisy, self.expected_batch))
 

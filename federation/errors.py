@@ -18,10 +18,7 @@
     │   ├── WrongContributors   a list of silos that the session does not allow
     │   ├── ShareReused         a second opening with one share of a key
     │   ├── UploadCopied        an upload that another silo, or another session, has made
-    │   ├── OpeningFailed       ciphertexts, keys, shares or totals that do not fit together
-    │   ├── TooManyMessages     more messages in a sparse sum than were announced
-    │   ├── TableForged         a sum of tables that no messages give
-    │   └── TableStuck          messages of a sparse sum that cannot be told apart under this seed
+    │   └── OpeningFailed       ciphertexts, keys, shares or totals that do not fit together
     ├── PrivacyError
     │   ├── PolicyRefused       a job that asks for more than the silo's policy allows
     │   ├── BudgetExceeded      the release would cost more than the silo's budget has left
@@ -141,18 +138,6 @@ class UploadCopied(ProtocolError):
 
 class OpeningFailed(ProtocolError):
     """Ciphertexts, keys, shares or totals that do not fit together."""
-
-
-class TooManyMessages(ProtocolError):
-    """The silos sent more messages than the announced capacity. No other seed helps; a larger capacity does."""
-
-
-class TableForged(ProtocolError):
-    """A sum of tables that no messages give: a silo added something else. No other seed helps."""
-
-
-class TableStuck(ProtocolError):
-    """Messages that share their cells, by bad luck or by design, and cannot be told apart. Another seed helps."""
 
 
 class PrivacyError(SiloSealError):

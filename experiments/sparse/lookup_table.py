@@ -34,7 +34,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from siloseal.federation.errors import DomainError, TableForged, TableStuck, TooManyMessages
+from siloseal.experiments.sparse.errors import TableForged, TableStuck, TooManyMessages
+from siloseal.federation.errors import DomainError
 from siloseal.federation.sums.session import IntegerDomain, Vector
 
 HASHES = 3

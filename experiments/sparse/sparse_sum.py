@@ -23,13 +23,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from siloseal.experiments.sparse.errors import TableStuck
 from siloseal.experiments.sparse.lookup_table import Message, SparseTable, TableShape
-from siloseal.federation.errors import DomainError, TableStuck
+from siloseal.federation.errors import DomainError
 from siloseal.federation.records.identity import Identity
-from siloseal.federation.sums.driving import Ask, run_sum
+from siloseal.federation.sums.driving import Ask, drive
 from siloseal.federation.sums.in_process import InProcess
 from siloseal.federation.sums.new_session import new_session
-from siloseal.federation.sums.secure_sum import SecureSum
+from siloseal.federation.sums.secure_sum import SecureSum, Sum
 from siloseal.federation.sums.session import Session
 
 
@@ -95,6 +96,20 @@ def attempt_session(first: Session, attempt: int) -> Session:
             "them all, or two attempts would show what a missing silo sent; raise the quorum, or allow one attempt"
         )
     return replace(first, id=first.bind("sparse sum, attempt", attempt.to_bytes(8, "little")))
+
+
+def run_sum(scheme: SecureSum, session: Session, ask: Ask) -> Sum:
+    """Drive one session from its first message to its sum."""
+    scheme.admit(session.domain, len(session.roster))
+    side = scheme.aggregator(session)
+
+    def checked(messages: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        replies = ask(messages)
+        for silo, reply in replies.items():
+            side.check(silo, reply)
+        return replies
+
+    return drive(side, checked)
 
 
 def _attempt(

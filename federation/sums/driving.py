@@ -2,25 +2,10 @@
 
 from collections.abc import Callable, Mapping
 
-from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, Sum
-from siloseal.federation.sums.session import Session
+from siloseal.federation.sums.secure_sum import AggregatorSide, Sum
 
 Ask = Callable[[Mapping[str, bytes]], Mapping[str, bytes]]
 """Sends each silo its message and returns the replies."""
-
-
-def run_sum(scheme: SecureSum, session: Session, ask: Ask) -> Sum:
-    """Drive one session from its first message to its sum."""
-    scheme.admit(session.domain, len(session.roster))
-    side = scheme.aggregator(session)
-
-    def checked(messages: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        replies = ask(messages)
-        for silo, reply in replies.items():
-            side.check(silo, reply)
-        return replies
-
-    return drive(side, checked)
 
 
 def drive(side: AggregatorSide, ask: Ask) -> Sum:

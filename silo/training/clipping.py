@@ -22,32 +22,23 @@ from siloseal.silo.training.layers import LayerRows, LinearRows, convolution_row
 Clippable = nn.Linear | nn.Conv2d
 
 
-class ClippedSum(NamedTuple):
-    """The gradients in the order of `module.parameters()`, and each row's norm before clipping.
-
-    The norms depend on single rows and carry no noise: they are for tests, and are never reported.
-    """
-
-    gradients: list[Tensor]
-    norms: Tensor  # (rows,)
-
-
 class _Pass(NamedTuple):
     inputs: Tensor
     outputs: Tensor
 
 
-def clipped_gradient_sum(module: nn.Module, row_losses: Callable[[], Tensor], *, clip_norm: float) -> ClippedSum:
+def clipped_gradient_sum(module: nn.Module, row_losses: Callable[[], Tensor], *, clip_norm: float) -> list[Tensor]:
     """The sum over rows of g_i / max(1, |g_i| / C), where g_i is the gradient of the i-th entry of `row_losses()`.
 
-    `row_losses` runs the module on a batch, once, and returns a loss a row; entry i depends on no other row.
+    `row_losses` runs the module on a batch, once, and returns a loss a row; entry i depends on no other row. Gradients
+    are in the order of `module.parameters()`. Norms of single rows stay in here: they carry no noise.
     """
     layers = clippable_layers(module)
     with _recording(layers) as passes:
         losses = row_losses()  # (rows,)
     gradients: dict[Tensor, Tensor] = {parameter: torch.zeros_like(parameter) for parameter in module.parameters()}
     if len(losses) == 0 or not passes:
-        return ClippedSum(list(gradients.values()), losses.new_zeros(len(losses)))
+        return list(gradients.values())
     outputs = [record.outputs for record in passes.values()]
     derivatives = torch.autograd.grad(losses.sum(), outputs, materialize_grads=True)
     with torch.no_grad():
@@ -67,7 +58,7 @@ def clipped_gradient_sum(module: nn.Module, row_losses: Callable[[], Tensor], *,
             gradients[layer.weight] = total.weight
             if layer.bias is not None:
                 gradients[layer.bias] = total.bias
-    return ClippedSum(list(gradients.values()), norms)
+    return list(gradients.values())
 
 
 def _books(

@@ -51,7 +51,7 @@ class ExampleGradients:
         module, units = self._learner.private_module, self._data.select(sample)
         if clip_norm is not None:
             clipped = clipped_gradient_sum(module, lambda: self._learner.row_losses(units), clip_norm=clip_norm)
-            return _flat(clipped.gradients)
+            return _flat(clipped)
         total = self._learner.row_losses(units).sum()
         return _flat(torch.autograd.grad(total, list(module.parameters()), materialize_grads=True))
 

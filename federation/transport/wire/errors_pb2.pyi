@@ -24,9 +24,6 @@ class ErrorCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SHARE_REUSED: _ClassVar[ErrorCode]
     UPLOAD_COPIED: _ClassVar[ErrorCode]
     OPENING_FAILED: _ClassVar[ErrorCode]
-    TOO_MANY_MESSAGES: _ClassVar[ErrorCode]
-    TABLE_FORGED: _ClassVar[ErrorCode]
-    TABLE_STUCK: _ClassVar[ErrorCode]
     PRIVACY_ERROR: _ClassVar[ErrorCode]
     POLICY_REFUSED: _ClassVar[ErrorCode]
     BUDGET_EXCEEDED: _ClassVar[ErrorCode]
@@ -57,9 +54,6 @@ WRONG_CONTRIBUTORS: ErrorCode
 SHARE_REUSED: ErrorCode
 UPLOAD_COPIED: ErrorCode
 OPENING_FAILED: ErrorCode
-TOO_MANY_MESSAGES: ErrorCode
-TABLE_FORGED: ErrorCode
-TABLE_STUCK: ErrorCode
 PRIVACY_ERROR: ErrorCode
 POLICY_REFUSED: ErrorCode
 BUDGET_EXCEEDED: ErrorCode

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import optimize, stats
 
 from siloseal.experiments.sparse import lookup_table as table_module
+from siloseal.experiments.sparse.errors import TableForged, TableStuck, TooManyMessages
 from siloseal.experiments.sparse.lookup_table import (
     CELLS_PER_MESSAGE,
     LARGEST_FIELD,
@@ -22,7 +23,7 @@ from siloseal.experiments.sparse.lookup_table import (
     TableShape,
     cells_for,
 )
-from siloseal.federation.errors import DomainError, ProtocolError, TableForged, TableStuck, TooManyMessages
+from siloseal.federation.errors import DomainError, ProtocolError
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "iblt.json").read_text())
 THRESHOLDS = [vector for vector in VECTORS if vector["name"] == "iblt.peeling_threshold"]

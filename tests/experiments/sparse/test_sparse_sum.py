@@ -10,27 +10,22 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 
+from siloseal.experiments.sparse.errors import TableForged, TableStuck, TooManyMessages
 from siloseal.experiments.sparse.lookup_table import Message, TableShape
 from siloseal.experiments.sparse.sparse_sum import (
     SparseSum,
     attempt_session,
     run_sparse_sum,
+    run_sum,
     sparse_contribution,
     sparse_sum_in_process,
 )
-from siloseal.federation.errors import (
-    DomainError,
-    ProtocolError,
-    QuorumLost,
-    TableForged,
-    TableStuck,
-    TooManyMessages,
-)
+from siloseal.federation.errors import DomainError, ProtocolError, QuorumLost
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.additive.additive_sum import AdditiveSum
 from siloseal.federation.sums.ckks.ckks_sum import CkksSum
-from siloseal.federation.sums.driving import Ask, run_sum
+from siloseal.federation.sums.driving import Ask
 from siloseal.federation.sums.in_process import InProcess
 from siloseal.federation.sums.new_session import new_session
 from siloseal.federation.sums.plain.plain_sum import PlainSum
