@@ -1,6 +1,7 @@
 """The secure sums that a job may choose from: one name a scheme."""
 
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
@@ -12,6 +13,7 @@ from siloseal.federation.sums.one_key.config import PaillierSumConfig, StockCkks
 from siloseal.federation.sums.plain.config import PlainSumConfig
 from siloseal.federation.sums.ring.config import RingSumConfig
 from siloseal.federation.sums.secagg.config import SecAggConfig, SecAggPlusConfig
+from siloseal.federation.sums.secure_sum import SecureSum
 
 SecureSumConfig = Annotated[
     PlainSumConfig
@@ -37,3 +39,15 @@ SumKind = Literal[
     "ckks", "secagg", "secagg_plus", "additive", "ring", "ckks_joint_key", "paillier", "ckks_one_key", "plain"
 ]
 """Names of the sums, in a job and in a silo's policy."""
+
+
+def schemes() -> dict[str, SecureSum]:
+    """Every scheme by its name, with the settings that it has if a job names none."""
+    kinds: tuple[str, ...] = get_args(SumKind)
+    return {kind: NamedSum.model_validate({"secure_sum": {"kind": kind}}).secure_sum.build() for kind in kinds}
+
+
+def kinds_where(fits: Callable[[SecureSum], bool]) -> str:
+    """The names of the schemes that fit, baselines aside, as an error message lists them: "ckks, secagg or ring"."""
+    *others, last = [kind for kind, scheme in schemes().items() if fits(scheme) and not scheme.exposure.baseline]
+    return f"{', '.join(others)} or {last}" if others else last

@@ -4,11 +4,8 @@
 """
 
 from collections.abc import Sequence
-from typing import get_args
 
-from pydantic import TypeAdapter
-
-from siloseal.federation.sums.config import SecureSumConfig, SumKind
+from siloseal.federation.sums.config import schemes
 from siloseal.federation.sums.exposure import Exposure, NoisedBy
 
 INTRODUCTION = """# Who learns what
@@ -35,7 +32,7 @@ NOISE = """
 
 What the aggregator learns if a mechanism (`mechanism.kind`) noises the sum depends on who adds the noise: each silo
 under `gaussian_local`; the silos together, a part each, under `ddg`, `skellam`, `binomial` and `pbm`; and the
-aggregator under `gaussian_central`.
+aggregator under `gaussian_central`. Noise that silos split needs a sum that shows nobody a single part: {split}.
 """
 NOISES = tuple(by for by in NoisedBy if by is not NoisedBy.NOBODY)
 
@@ -65,7 +62,7 @@ def exposure_markdown() -> str:
             ("`kind`", "what becomes of the sum"),
             [(_kind(kind, one), one.if_a_silo_is_silent) for kind, one in found.items()],
         ),
-        NOISE,
+        NOISE.format(split=", ".join(f"`{kind}`" for kind, one in found.items() if one.hides_split_noise)),
         _table(
             ("noised by", "under a sum that hides", "under `plain`", "this assumes"),
             [_noised(by, found["secagg"], found["plain"]) for by in NOISES],
@@ -76,8 +73,7 @@ def exposure_markdown() -> str:
 
 def exposures() -> dict[str, Exposure]:
     """The exposure of each sum, with the settings that a job has if it names none."""
-    config = TypeAdapter[SecureSumConfig](SecureSumConfig)
-    return {kind: config.validate_python({"kind": kind}).build().exposure for kind in get_args(SumKind)}
+    return {kind: scheme.exposure for kind, scheme in schemes().items()}
 
 
 def _noised(by: NoisedBy, hiding: Exposure, plain: Exposure) -> tuple[str, ...]:
