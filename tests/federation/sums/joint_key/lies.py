@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from siloseal.federation.errors import ProtocolError, WrongRound
+from siloseal.federation.sums.envelope import unwrap
 from siloseal.federation.sums.in_process import Hook
 from siloseal.federation.sums.joint_key.statements import OPEN
 from siloseal.federation.transport.wire import sums_pb2
-from siloseal.federation.transport.wire.codec import decode, unwrap
+from siloseal.federation.transport.wire.codec import decode
 
 from .conftest import Parties
 

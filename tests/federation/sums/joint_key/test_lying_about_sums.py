@@ -12,9 +12,10 @@ from siloseal.federation.errors import (
     WrongContributors,
     WrongRound,
 )
+from siloseal.federation.sums.envelope import unwrap, wrap
 from siloseal.federation.sums.joint_key.statements import CONFIRM, OPEN, RECOVER, UPLOAD
 from siloseal.federation.transport.wire import joint_key_pb2, sums_pb2
-from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
+from siloseal.federation.transport.wire.codec import decode
 
 from .conftest import Parties
 from .lies import altered, changed, doubled, lie, piece_of, refused, renamed, swapped, without

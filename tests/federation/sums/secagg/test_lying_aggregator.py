@@ -15,13 +15,14 @@ from siloseal.federation.errors import (
     WrongContributors,
     WrongRound,
 )
+from siloseal.federation.sums.envelope import unwrap, wrap
 from siloseal.federation.sums.masked.advertisement import advertise
 from siloseal.federation.sums.secagg.graph import find_shape
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.secagg.secagg_sum import RandomRing
 from siloseal.federation.sums.secagg.survivors import from_bits, sign_survivors, to_bits
 from siloseal.federation.transport.wire import masked_pb2, sums_pb2
-from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
+from siloseal.federation.transport.wire.codec import decode
 
 from .conftest import Parties
 
