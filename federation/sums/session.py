@@ -69,6 +69,13 @@ class IntegerDomain:
 Domain = RealDomain | IntegerDomain
 
 
+def require_real(domain: Domain) -> RealDomain:
+    """Return the domain, if it is of real vectors; `DomainError` for any other."""
+    if not isinstance(domain, RealDomain):
+        raise DomainError(f"only real vectors are noised or rounded to a grid, but the session's domain is {domain}")
+    return domain
+
+
 @dataclass(frozen=True)
 class Session:
     """One sum: who takes part, over which domain, by which scheme, and how many must remain.

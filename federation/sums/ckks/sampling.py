@@ -5,8 +5,8 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from siloseal.federation.privacy.mechanisms.tables import discrete_gaussian
 from siloseal.federation.randomness import Randomness
+from siloseal.federation.sampling import discrete_gaussian
 from siloseal.federation.sums.ckks.security import VARIANCE
 from siloseal.federation.sums.seal.ring import Ring
 from siloseal.federation.sums.seal.seal_codec import Residues
