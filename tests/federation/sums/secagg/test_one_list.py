@@ -59,8 +59,6 @@ def test_every_shape_fulfils_the_inequalities_of_the_derivation(silos: int, corr
                 correctness_bits=30,
                 corrupt=corrupt,
                 dropout=dropout,
-                lying=True,
-                one_list=True,
             )
         except DomainError:
             assert corrupt + dropout > 0.1, "a common shape is missing"
