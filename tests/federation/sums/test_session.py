@@ -5,7 +5,13 @@ from dataclasses import replace
 import pytest
 
 from siloseal.federation.errors import DomainError
-from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session
+from siloseal.federation.sums.session import (
+    IntegerDomain,
+    RealDomain,
+    Session,
+    require_integers,
+    require_real,
+)
 from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode
 
@@ -76,3 +82,18 @@ def test_no_two_statements_of_a_session_look_alike() -> None:
     ]
     assert len({SESSION.bind(label, *parts) for label, *parts in statements}) == len(statements)
     assert SESSION.bind("open", b"x") != replace(SESSION, id=b"\1" * 32).bind("open", b"x")
+
+
+def test_a_domain_of_the_other_kind_is_refused_by_its_name() -> None:
+    reals, integers = RealDomain(3, 1.0), IntegerDomain(3, 2**20)
+    assert require_real(reals) is reals
+    assert require_integers(integers, 2) is integers
+    with pytest.raises(DomainError, match="IntegerDomain"):
+        require_real(integers)
+    with pytest.raises(DomainError, match="RealDomain") as refused:
+        require_integers(reals, 2)
+    assert "mask" not in str(refused.value), "ciphers that mask nothing refuse reals too"
+
+
+def test_no_silo_has_its_shares_at_the_secrets_own_point() -> None:
+    assert [SESSION.share_point(silo) for silo in SESSION.roster] == [1, 2]
