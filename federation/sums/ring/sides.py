@@ -16,6 +16,7 @@ from siloseal.federation.transport.wire import ring_pb2 as pb
 from siloseal.federation.transport.wire.codec import FRAMING_BYTES, decode
 
 ADVERTISE, FIRST = 0, 1
+"""Rounds in which all advertise, and in which the first silo begins. One round for each silo follows."""
 
 
 class RingSilo(MaskedSilo):
