@@ -1,7 +1,14 @@
-"""Who may import whom: the aggregator never sees the silos' code, federation knows nobody, and no room is in a cycle."""
+"""Who may import whom: the aggregator never sees the silos' code, federation knows nobody, and no room is in a cycle.
+
+A room is a package, or a folder or module of `federation/`. An import counts wherever it stands: in a function, or for
+type checkers only. The packages `runs` and `report` import each other, in one way only: `runs` writes reports, and
+`report` reads what a run leaves (`LEFT_BY_RUNS`), which imports neither `report` nor any other part of `runs`. So they
+count as three rooms. Modules inside one room may form a cycle; nothing here looks at them.
+"""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -14,13 +21,33 @@ ALLOWED = {
     "models": {"federation"},
     "silo": {"federation", "models"},
     "aggregator": {"federation", "models"},
-    "siloseal/report": {"federation", "models", "silo", "runs"},
+    "siloseal/report": {"federation", "models", "silo", "runs"},  # of runs only what LEFT_BY_RUNS names
     "siloseal/runs": {"federation", "models", "silo", "aggregator", "provisioning", "report"},
     "siloseal/provisioning": {"federation", "silo", "aggregator"},
     "experiments": {"federation", "models", "silo", "aggregator", "runs", "report", "provisioning"},
     "siloseal/cli": {*FOLDERS, "runs", "report", "provisioning", "_api"},
     "siloseal/reference": {"report", "federation", "silo", "aggregator", "experiments", "provisioning", "cli"},
 }
+
+ROOMS = {
+    "errors": set[str](),
+    "randomness": set[str](),
+    "secret": set[str](),
+    "whole_numbers": set[str](),
+    "sampling": {"errors", "randomness"},
+    "config": {"errors"},
+    "records": {"config", "errors", "secret"},
+    "run_events": {"records"},
+    "transport": {"config", "errors", "records", "secret"},
+    "sums": {"config", "errors", "randomness", "records", "sampling", "secret", "transport", "whole_numbers"},
+    "privacy": {"errors", "randomness", "sampling", "sums"},
+    "job": {"config", "errors", "privacy", "records", "sums", "transport"},
+    "analytics": {"config", "errors", "job", "privacy", "randomness", "sampling", "sums", "transport"},
+}
+"""Rooms of federation/, from the lowest up, and which others each may import."""
+
+LEFT_BY_RUNS = ("images", "json_files", "metrics", "result", "scoring", "summary")
+"""Modules of siloseal/runs with what a run leaves: its metrics, its summary, its images, and their files."""
 
 RENDERING = ("document", "intervals", "wording", "charts", "page", "page_tables", "markdown", "terminal")
 """Modules of siloseal/report that any report is made with: they know nothing of runs or of comparisons."""
@@ -32,13 +59,21 @@ def imported(source: str) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from (
-                [f"siloseal.{alias.name}" for alias in node.names] if node.module == "siloseal" else [node.module]
-            )
+            holds_rooms = node.module in ("siloseal", "siloseal.federation", "siloseal.runs")
+            yield from ([f"{node.module}.{alias.name}" for alias in node.names] if holds_rooms else [node.module])
 
 
-def rooms_of(source: str) -> set[str]:
-    return {name.split(".")[1] for name in imported(source) if name.startswith("siloseal.")}
+def rooms_of(source: str, *, within: str = "siloseal") -> set[str]:
+    """Rooms of a package that a file imports."""
+    return {name.removeprefix(f"{within}.").split(".")[0] for name in imported(source) if name.startswith(f"{within}.")}
+
+
+def is_acyclic(allowed: Mapping[str, set[str]]) -> bool:
+    try:
+        TopologicalSorter(allowed).prepare()
+    except CycleError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize("folder", ALLOWED)
@@ -50,6 +85,43 @@ def test_a_package_imports_only_what_lies_below_it(folder: str) -> None:
         if beyond := rooms_of(file.read_text()) - ALLOWED[folder] - {folder.removeprefix("siloseal/")}:
             wrong[str(file.relative_to(ROOT))] = sorted(beyond)
     assert wrong == {}
+
+
+def test_a_report_reads_what_a_run_leaves_and_nothing_else_of_runs() -> None:
+    left, report, runs = set[str](), set[str](), "siloseal.runs"
+    for file in (ROOT / "siloseal" / "report").glob("*.py"):
+        report |= rooms_of(file.read_text(), within=runs)
+    for name in LEFT_BY_RUNS:
+        source = (ROOT / "siloseal" / "runs" / f"{name}.py").read_text()
+        assert "report" not in rooms_of(source), name
+        left |= rooms_of(source, within=runs)
+    assert report | left <= set(LEFT_BY_RUNS)
+
+
+def test_no_package_is_in_a_cycle_but_for_what_runs_leave() -> None:
+    packages = {name.removeprefix("siloseal/"): set(below) for name, below in ALLOWED.items()}
+    assert not is_acyclic(packages)
+    packages["report"] = packages["report"] - {"runs"} | {"left by runs"}
+    packages["runs"] |= {"left by runs"}
+    assert is_acyclic(packages)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_of_federation_imports_only_what_lies_below_it(room: str) -> None:
+    place = ROOT / "federation" / room
+    files = list(place.rglob("*.py")) if place.is_dir() else [place.with_suffix(".py")]
+    assert files
+    imports = {str(file.relative_to(ROOT)): rooms_of(file.read_text(), within="siloseal.federation") for file in files}
+    assert {file: beyond for file, names in imports.items() if (beyond := names - ROOMS[room] - {room})} == {}
+
+
+def test_every_room_of_federation_has_a_line_and_no_room_is_in_a_cycle() -> None:
+    paths = [
+        path for path in (ROOT / "federation").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+    ]
+    assert {path.stem for path in paths} - {"__init__"} == ROOMS.keys()
+    assert is_acyclic(ROOMS)
+    assert not is_acyclic(ROOMS | {"sums": {"privacy"}})
 
 
 @pytest.mark.parametrize("name", RENDERING)
@@ -72,3 +144,7 @@ def test_the_folders_of_the_top_level_are_found_in_the_package() -> None:
 def test_the_check_sees_an_import_inside_a_function() -> None:
     assert rooms_of("def f():\n    from siloseal.silo.ledger import Ledger\n") == {"silo"}
     assert rooms_of("from siloseal import runs\n") == {"runs"}
+    typed = (
+        "if TYPE_CHECKING:\n    from siloseal.federation import errors\n    import siloseal.federation.sums.session\n"
+    )
+    assert rooms_of(typed, within="siloseal.federation") == {"errors", "sums"}
