@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from siloseal.runs.summary import Run, RunSummary
     from siloseal.silo.ledger_reading import LedgerReading
 
-GLOBAL_MODEL = "global.safetensors"
-"""Name of the global model's file in a run folder."""
-
 _RUN = "the path of a run's folder"
 _MODEL = "the path of a run's folder or of its global.safetensors"
 
@@ -164,6 +161,8 @@ def _network_or_file(given: object) -> "Module | Path":
 
 
 def _model_file(given: object) -> Path:
+    from siloseal.models.building import GLOBAL_MODEL
+
     path = as_path(given, _MODEL)
     return path / GLOBAL_MODEL if path.is_dir() else path
 
