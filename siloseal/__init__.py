@@ -15,8 +15,8 @@ A first session, with all silos in this process:
 
 `adapt` is for few-shot models what `sample` is for generative ones. `help(siloseal.NAME)` has an example of each name.
 
-What is refused is refused with a `SiloSealError`, of a wrong type as of a wrong value: the message says what was
-found, what was expected and what to do. Python's own TypeError remains for a call with other arguments than a function
+Whatever is refused, be it a wrong type or a wrong value, is a `SiloSealError`: its message says what was found, what
+was expected and what to do. Python's own TypeError remains for a call with other arguments than a function
 has, OSError for a disk that fails, and pydantic's ValidationError, a ValueError, for a `Job` that is not read from a
 file but made from its sections.
 

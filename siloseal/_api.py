@@ -1,6 +1,6 @@
-"""Functions behind the names that `import siloseal` offers; the command line calls the same ones.
+"""Functions behind the names that `import siloseal` offers. Commands that do the same call them, too.
 
-What they refuse, of a wrong type as of a wrong value, they refuse with a `SiloSealError`.
+Whatever they refuse, be it a wrong type or a wrong value, is a `SiloSealError`.
 """
 
 from collections.abc import Iterator
@@ -16,6 +16,7 @@ from siloseal.federation.job.job import Job
 if TYPE_CHECKING:
     from torch.nn import Module
 
+    from siloseal.federation.run_events.stream import Subscriber
     from siloseal.models.building import SharedModel
     from siloseal.runs.adapting import Prediction
     from siloseal.runs.drawing import Samples
@@ -70,13 +71,20 @@ def simulate(job: Job, out: AnyPath | None = None, *, progress: bool = False) ->
     >>> summary.run_dir, round(summary.epsilon, 1)
     ('runs/second', 10.0)
     """
-    from siloseal.cli.console import Console
+    from siloseal.runs.progress import ProgressView
+
+    with ProgressView(quiet=not progress) as view:
+        return simulate_watched(job, out, view.show)
+
+
+def simulate_watched(job: Job, out: AnyPath | None, show: "Subscriber") -> "RunSummary":
+    """Do what `simulate` does, and publish the events of the run to `show`: the command line has its own console."""
     from siloseal.runs.run import run_job
 
     require_job(job)
     folder = None if out is None else as_path(out, "the path of a new run folder, or of one to go on with")
-    with _one_thread(), Console(quiet=not progress, json=False) as console:
-        return run_job(job, folder, console.show)
+    with _one_thread():
+        return run_job(job, folder, show)
 
 
 def read_run(folder: AnyPath) -> "Run":
