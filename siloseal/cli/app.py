@@ -91,9 +91,15 @@ def plan(config: Config, as_json: Json = False) -> None:
 
     job = _api.load_job(config)  # before torch is imported: a mistake in the file is said at once
 
-    from siloseal.cli.plan_table import print_plan
+    from rich.console import Console as Terminal
 
-    print_plan(job, _api.plan(job), as_json=as_json)
+    from siloseal.report.plan_table import as_document, print_plan
+
+    found = _api.plan(job)
+    if as_json:
+        print(json.dumps(as_document(found), indent=2))
+    else:
+        print_plan(Terminal(highlight=False), found)
 
 
 @app.command()

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from rich.console import Console as Terminal
 from rich.text import Text
 
-from siloseal.cli.result import print_result
 from siloseal.federation.errors import SiloSealError
+from siloseal.report.result_table import print_result
 from siloseal.runs.progress import ProgressView
 from siloseal.runs.summary import Run
 
