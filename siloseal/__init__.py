@@ -32,42 +32,63 @@ import typing
 if typing.TYPE_CHECKING:
     from siloseal._api import adapt, load_job, load_model, plan, read_ledger, read_run, sample, simulate
     from siloseal._sums import secure_sum, sum_in_process
-    from siloseal.federation.errors import (
-        ConfigError,
-        DataError,
-        PrivacyError,
-        ProtocolError,
-        RunError,
-        SiloSealError,
-    )
+    from siloseal.federation.analytics.query import Answer, Estimate
+    from siloseal.federation.errors import ConfigError, DataError, PrivacyError, ProtocolError, RunError, SiloSealError
     from siloseal.federation.job.job import Job
-    from siloseal.federation.sums.in_process import InProcessSum
+    from siloseal.federation.job.planning import SiloPlan
+    from siloseal.federation.privacy.events import PrivacyEvent
+    from siloseal.federation.sums.in_process import Exchange, InProcessSum
+    from siloseal.federation.sums.secure_sum import SecureSum
     from siloseal.federation.sums.session import IntegerDomain, RealDomain
     from siloseal.runs.adapting import Prediction
     from siloseal.runs.drawing import Samples
+    from siloseal.runs.metrics import (
+        NoteMetric,
+        PrivacyMetric,
+        ProtectionMetric,
+        QualityMetric,
+        TimingMetric,
+        TrafficMetric,
+    )
     from siloseal.runs.plan import Plan, SiloCost
-    from siloseal.runs.summary import Run, RunSummary, SiloSummary
+    from siloseal.runs.summary import ModelSummary, Run, RunSummary, SiloSummary
+    from siloseal.silo.ledger import Budget, Charge
     from siloseal.silo.ledger_reading import LedgerReading
 
 __all__ = [
+    "Answer",
+    "Budget",
+    "Charge",
     "ConfigError",
     "DataError",
+    "Estimate",
+    "Exchange",
     "InProcessSum",
     "IntegerDomain",
     "Job",
     "LedgerReading",
+    "ModelSummary",
+    "NoteMetric",
     "Plan",
     "Prediction",
     "PrivacyError",
+    "PrivacyEvent",
+    "PrivacyMetric",
+    "ProtectionMetric",
     "ProtocolError",
+    "QualityMetric",
     "RealDomain",
     "Run",
     "RunError",
     "RunSummary",
     "Samples",
+    "SecureSum",
     "SiloCost",
+    "SiloPlan",
     "SiloSealError",
     "SiloSummary",
+    "TimingMetric",
+    "TrafficMetric",
     "adapt",
     "load_job",
     "load_model",
@@ -83,6 +104,7 @@ __all__ = [
 _HOMES = {
     "siloseal._api": ("adapt", "load_job", "load_model", "plan", "read_ledger", "read_run", "sample", "simulate"),
     "siloseal._sums": ("secure_sum", "sum_in_process"),
+    "siloseal.federation.analytics.query": ("Answer", "Estimate"),
     "siloseal.federation.errors": (
         "ConfigError",
         "DataError",
@@ -92,12 +114,24 @@ _HOMES = {
         "SiloSealError",
     ),
     "siloseal.federation.job.job": ("Job",),
-    "siloseal.federation.sums.in_process": ("InProcessSum",),
+    "siloseal.federation.job.planning": ("SiloPlan",),
+    "siloseal.federation.privacy.events": ("PrivacyEvent",),
+    "siloseal.federation.sums.in_process": ("Exchange", "InProcessSum"),
+    "siloseal.federation.sums.secure_sum": ("SecureSum",),
     "siloseal.federation.sums.session": ("IntegerDomain", "RealDomain"),
     "siloseal.runs.adapting": ("Prediction",),
     "siloseal.runs.drawing": ("Samples",),
+    "siloseal.runs.metrics": (
+        "NoteMetric",
+        "PrivacyMetric",
+        "ProtectionMetric",
+        "QualityMetric",
+        "TimingMetric",
+        "TrafficMetric",
+    ),
     "siloseal.runs.plan": ("Plan", "SiloCost"),
-    "siloseal.runs.summary": ("Run", "RunSummary", "SiloSummary"),
+    "siloseal.runs.summary": ("ModelSummary", "Run", "RunSummary", "SiloSummary"),
+    "siloseal.silo.ledger": ("Budget", "Charge"),
     "siloseal.silo.ledger_reading": ("LedgerReading",),
 }
 """Module that defines each public name; a test compares it with `__all__` and with the imports above."""

@@ -119,7 +119,7 @@ def read_ledger(folder: AnyPath, silo: str) -> "LedgerReading":
 
 
 def load_model(path: AnyPath) -> "SharedModel":
-    """Load the global model of a run, from its folder or from its global.safetensors, as a torch network.
+    """Load the global model of a run, from its folder or from its global.safetensors, as a `torch.nn.Module`.
 
     >>> siloseal.load_model("runs/first").image_shape
     (1, 8, 8)
@@ -129,7 +129,7 @@ def load_model(path: AnyPath) -> "SharedModel":
     return read_model(_model_file(path))
 
 
-def sample(model: "AnyPath | SharedModel", *, label: int | None = None, count: int = 64, seed: int = 0) -> "Samples":
+def sample(model: "AnyPath | Module", *, label: int | None = None, count: int = 64, seed: int = 0) -> "Samples":
     """Draw images of one class, or of all classes in turn, from a generative model or from its file or run folder.
 
     That costs no privacy: the model is already released. Equal seeds give equal images.
@@ -143,9 +143,7 @@ def sample(model: "AnyPath | SharedModel", *, label: int | None = None, count: i
     return draw(_network_or_file(model), label=label, count=count, seed=seed)
 
 
-def adapt(
-    model: "AnyPath | SharedModel", support: AnyPath, query: AnyPath, *, invert: bool = False
-) -> "list[Prediction]":
+def adapt(model: "AnyPath | Module", support: AnyPath, query: AnyPath, *, invert: bool = False) -> "list[Prediction]":
     """Learn the classes of `support`, a folder of class folders, with a few-shot model, and name the images of `query`.
 
     The model may be a network, its file or its run's folder. `invert` is for dark ink on light paper where the model

@@ -63,7 +63,11 @@ class SiloSummary(Shape):
 
 
 class ModelSummary(Shape):
-    """The shared model, and the images that it is for."""
+    """The shared model, and the images that it is for.
+
+    >>> siloseal.read_run("runs/first").summary.model.image_shape
+    (1, 8, 8)
+    """
 
     parameters: NonNegativeInt
     image_shape: tuple[NonNegativeInt, NonNegativeInt, NonNegativeInt]
