@@ -20,9 +20,12 @@ was expected and what to do. Python's own TypeError remains for a call with othe
 has, OSError for a disk that fails, and pydantic's ValidationError, a ValueError, for a `Job` that is not read from a
 file but made from its sections.
 
-Everything in `__all__` is public: its names, arguments and results change only with a note in CHANGELOG.md. Every other
-module, `siloseal.federation` and `siloseal.silo` included, is internal and may change at any time. Nothing is imported
-before it is used: `import siloseal` loads neither torch nor a cryptographic library.
+What is public: the names in `siloseal.__all__`, which `dir(siloseal)` lists. They, their arguments and their results
+change only with a note in CHANGELOG.md. Every other module (`siloseal.federation`, `siloseal.silo` and so on) is
+internal and may change at any time, though its name has no underscore: ARCHITECTURE.md says why. So write
+`import siloseal` and `siloseal.NAME`; an import from a module inside of the package is at your own risk.
+
+Nothing is imported before it is used: `import siloseal` loads neither torch nor a cryptographic library.
 """
 
 import importlib
