@@ -64,6 +64,7 @@ publish-results: results
 	rm -f docs/results/figures/*.png
 	cp runs/results/report.md docs/results/README.md
 	cp runs/results/demo/shown/report.md docs/results/demo.md
+	cp runs/results/demo/shown/printed.txt docs/results/demo.txt
 	cp runs/results/figures/*.png runs/results/demo/shown/figures/*.png docs/results/figures/
 
 notebooks: $(VENV)/installed

@@ -41,9 +41,7 @@ from siloseal.federation.transport.pki.certificates import Revocations, Role
 from siloseal.federation.transport.tls import read_credentials
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
-from siloseal.models.building import model_file
-
-GLOBAL_MODEL = "global.safetensors"
+from siloseal.models.building import GLOBAL_MODEL, model_file
 
 Ended = Outcome[TrainedModel | Answers]
 """What a run ends with: a model, or the answers to queries."""

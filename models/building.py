@@ -31,6 +31,9 @@ Model = NDArray[np.float32]
 
 SharedModel = Generator | FewShotModel
 
+GLOBAL_MODEL = "global.safetensors"
+"""Name of the global model's file: in a run folder, and in the state folders of the aggregator and of each silo."""
+
 _FORMAT = "siloseal model 3"
 _LEARNER: TypeAdapter[GanConfig | FewShotConfig] = TypeAdapter(LearnerConfig)
 
@@ -113,13 +116,13 @@ def model_file(config: GanConfig | FewShotConfig, network: SharedModel) -> bytes
 def read_model(path: Path) -> SharedModel:
     """The network that `model_file` wrote."""
     if not path.is_file():
-        raise ConfigError(f"{path} is not there, or no file; give the path of a global.safetensors in a run folder")
+        raise ConfigError(f"{path} is not there, or no file; give the path of a {GLOBAL_MODEL} in a run folder")
     try:
         with safe_open(path, framework="pt") as file:
             words = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
         if _FORMAT not in words:
-            raise RunError(f"{path} holds no SiloSeal model; give a run's global.safetensors")
+            raise RunError(f"{path} holds no SiloSeal model; give a run's {GLOBAL_MODEL}")
         described = json.loads(words[_FORMAT])
         channels, height, width = described["image_shape"]
         config = _LEARNER.validate_python(described["learner"])

@@ -48,7 +48,11 @@ _NAMES: dict[object, str] = {kind: name for name, kind in _EVENTS.items()}
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that a silo's examples may be exposed by everything this ledger sees."""
+    """The most that a silo's examples may be exposed by everything this ledger sees.
+
+    >>> siloseal.read_ledger("runs/first", "north").budget
+    Budget(epsilon=10.0, delta=1e-05)
+    """
 
     epsilon: float
     delta: float
@@ -56,7 +60,12 @@ class Budget:
 
 @dataclass(frozen=True)
 class Charge:
-    """One line of the ledger."""
+    """One line of the ledger.
+
+    >>> charge = siloseal.read_ledger("runs/first", "north").charges[0]
+    >>> charge.phase, charge.event.steps
+    ('phase_1', 3)
+    """
 
     phase: str
     event: Event

@@ -15,14 +15,17 @@ A first session, with all silos in this process:
 
 `adapt` is for few-shot models what `sample` is for generative ones. `help(siloseal.NAME)` has an example of each name.
 
-What is refused is refused with a `SiloSealError`, of a wrong type as of a wrong value: the message says what was
-found, what was expected and what to do. Python's own TypeError remains for a call with other arguments than a function
+Whatever is refused, be it a wrong type or a wrong value, is a `SiloSealError`: its message says what was found, what
+was expected and what to do. Python's own TypeError remains for a call with other arguments than a function
 has, OSError for a disk that fails, and pydantic's ValidationError, a ValueError, for a `Job` that is not read from a
 file but made from its sections.
 
-Everything in `__all__` is public: its names, arguments and results change only with a note in CHANGELOG.md. Every other
-module, `siloseal.federation` and `siloseal.silo` included, is internal and may change at any time. Nothing is imported
-before it is used: `import siloseal` loads neither torch nor a cryptographic library.
+What is public: the names in `siloseal.__all__`, which `dir(siloseal)` lists. They, their arguments and their results
+change only with a note in CHANGELOG.md. Every other module (`siloseal.federation`, `siloseal.silo` and so on) is
+internal and may change at any time, though its name has no underscore: ARCHITECTURE.md says why. So write
+`import siloseal` and `siloseal.NAME`; an import from a module inside of the package is at your own risk.
+
+Nothing is imported before it is used: `import siloseal` loads neither torch nor a cryptographic library.
 """
 
 import importlib
@@ -32,42 +35,63 @@ import typing
 if typing.TYPE_CHECKING:
     from siloseal._api import adapt, load_job, load_model, plan, read_ledger, read_run, sample, simulate
     from siloseal._sums import secure_sum, sum_in_process
-    from siloseal.federation.errors import (
-        ConfigError,
-        DataError,
-        PrivacyError,
-        ProtocolError,
-        RunError,
-        SiloSealError,
-    )
+    from siloseal.federation.analytics.query import Answer, Estimate
+    from siloseal.federation.errors import ConfigError, DataError, PrivacyError, ProtocolError, RunError, SiloSealError
     from siloseal.federation.job.job import Job
-    from siloseal.federation.sums.exchanges import InProcessSum
+    from siloseal.federation.job.planning import SiloPlan
+    from siloseal.federation.privacy.events import PrivacyEvent
+    from siloseal.federation.sums.exchanges import Exchange, InProcessSum
+    from siloseal.federation.sums.secure_sum import SecureSum
     from siloseal.federation.sums.session import IntegerDomain, RealDomain
     from siloseal.runs.adapting import Prediction
     from siloseal.runs.drawing import Samples
+    from siloseal.runs.metrics import (
+        NoteMetric,
+        PrivacyMetric,
+        ProtectionMetric,
+        QualityMetric,
+        TimingMetric,
+        TrafficMetric,
+    )
     from siloseal.runs.plan import Plan, SiloCost
-    from siloseal.runs.summary import Run, RunSummary, SiloSummary
+    from siloseal.runs.summary import ModelSummary, Run, RunSummary, SiloSummary
+    from siloseal.silo.ledger import Budget, Charge
     from siloseal.silo.ledger_reading import LedgerReading
 
 __all__ = [
+    "Answer",
+    "Budget",
+    "Charge",
     "ConfigError",
     "DataError",
+    "Estimate",
+    "Exchange",
     "InProcessSum",
     "IntegerDomain",
     "Job",
     "LedgerReading",
+    "ModelSummary",
+    "NoteMetric",
     "Plan",
     "Prediction",
     "PrivacyError",
+    "PrivacyEvent",
+    "PrivacyMetric",
+    "ProtectionMetric",
     "ProtocolError",
+    "QualityMetric",
     "RealDomain",
     "Run",
     "RunError",
     "RunSummary",
     "Samples",
+    "SecureSum",
     "SiloCost",
+    "SiloPlan",
     "SiloSealError",
     "SiloSummary",
+    "TimingMetric",
+    "TrafficMetric",
     "adapt",
     "load_job",
     "load_model",
@@ -83,6 +107,7 @@ __all__ = [
 _HOMES = {
     "siloseal._api": ("adapt", "load_job", "load_model", "plan", "read_ledger", "read_run", "sample", "simulate"),
     "siloseal._sums": ("secure_sum", "sum_in_process"),
+    "siloseal.federation.analytics.query": ("Answer", "Estimate"),
     "siloseal.federation.errors": (
         "ConfigError",
         "DataError",
@@ -92,12 +117,24 @@ _HOMES = {
         "SiloSealError",
     ),
     "siloseal.federation.job.job": ("Job",),
-    "siloseal.federation.sums.exchanges": ("InProcessSum",),
+    "siloseal.federation.job.planning": ("SiloPlan",),
+    "siloseal.federation.privacy.events": ("PrivacyEvent",),
+    "siloseal.federation.sums.exchanges": ("Exchange", "InProcessSum"),
+    "siloseal.federation.sums.secure_sum": ("SecureSum",),
     "siloseal.federation.sums.session": ("IntegerDomain", "RealDomain"),
     "siloseal.runs.adapting": ("Prediction",),
     "siloseal.runs.drawing": ("Samples",),
+    "siloseal.runs.metrics": (
+        "NoteMetric",
+        "PrivacyMetric",
+        "ProtectionMetric",
+        "QualityMetric",
+        "TimingMetric",
+        "TrafficMetric",
+    ),
     "siloseal.runs.plan": ("Plan", "SiloCost"),
-    "siloseal.runs.summary": ("Run", "RunSummary", "SiloSummary"),
+    "siloseal.runs.summary": ("ModelSummary", "Run", "RunSummary", "SiloSummary"),
+    "siloseal.silo.ledger": ("Budget", "Charge"),
     "siloseal.silo.ledger_reading": ("LedgerReading",),
 }
 """Module that defines each public name; a test compares it with `__all__` and with the imports above."""

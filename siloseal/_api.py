@@ -1,6 +1,6 @@
-"""Functions behind the names that `import siloseal` offers; the command line calls the same ones.
+"""Functions behind the names that `import siloseal` offers. Commands that do the same call them, too.
 
-What they refuse, of a wrong type as of a wrong value, they refuse with a `SiloSealError`.
+Whatever they refuse, be it a wrong type or a wrong value, is a `SiloSealError`.
 """
 
 from collections.abc import Iterator
@@ -16,15 +16,13 @@ from siloseal.federation.job.job import Job
 if TYPE_CHECKING:
     from torch.nn import Module
 
+    from siloseal.federation.run_events.stream import Subscriber
     from siloseal.models.building import SharedModel
     from siloseal.runs.adapting import Prediction
     from siloseal.runs.drawing import Samples
     from siloseal.runs.plan import Plan
     from siloseal.runs.summary import Run, RunSummary
     from siloseal.silo.ledger_reading import LedgerReading
-
-GLOBAL_MODEL = "global.safetensors"
-"""Name of the global model's file in a run folder."""
 
 _RUN = "the path of a run's folder"
 _MODEL = "the path of a run's folder or of its global.safetensors"
@@ -73,13 +71,20 @@ def simulate(job: Job, out: AnyPath | None = None, *, progress: bool = False) ->
     >>> summary.run_dir, round(summary.epsilon, 1)
     ('runs/second', 10.0)
     """
-    from siloseal.cli.console import Console
+    from siloseal.runs.progress import ProgressView
+
+    with ProgressView(quiet=not progress) as view:
+        return simulate_watched(job, out, view.show)
+
+
+def simulate_watched(job: Job, out: AnyPath | None, show: "Subscriber") -> "RunSummary":
+    """Do what `simulate` does, and publish the events of the run to `show`: the command line has its own console."""
     from siloseal.runs.run import run_job
 
     require_job(job)
     folder = None if out is None else as_path(out, "the path of a new run folder, or of one to go on with")
-    with _one_thread(), Console(quiet=not progress, json=False) as console:
-        return run_job(job, folder, console.show)
+    with _one_thread():
+        return run_job(job, folder, show)
 
 
 def read_run(folder: AnyPath) -> "Run":
@@ -114,7 +119,7 @@ def read_ledger(folder: AnyPath, silo: str) -> "LedgerReading":
 
 
 def load_model(path: AnyPath) -> "SharedModel":
-    """Load the global model of a run, from its folder or from its global.safetensors, as a torch network.
+    """Load the global model of a run, from its folder or from its global.safetensors, as a `torch.nn.Module`.
 
     >>> siloseal.load_model("runs/first").image_shape
     (1, 8, 8)
@@ -124,7 +129,7 @@ def load_model(path: AnyPath) -> "SharedModel":
     return read_model(_model_file(path))
 
 
-def sample(model: "AnyPath | SharedModel", *, label: int | None = None, count: int = 64, seed: int = 0) -> "Samples":
+def sample(model: "AnyPath | Module", *, label: int | None = None, count: int = 64, seed: int = 0) -> "Samples":
     """Draw images of one class, or of all classes in turn, from a generative model or from its file or run folder.
 
     That costs no privacy: the model is already released. Equal seeds give equal images.
@@ -138,9 +143,7 @@ def sample(model: "AnyPath | SharedModel", *, label: int | None = None, count: i
     return draw(_network_or_file(model), label=label, count=count, seed=seed)
 
 
-def adapt(
-    model: "AnyPath | SharedModel", support: AnyPath, query: AnyPath, *, invert: bool = False
-) -> "list[Prediction]":
+def adapt(model: "AnyPath | Module", support: AnyPath, query: AnyPath, *, invert: bool = False) -> "list[Prediction]":
     """Learn the classes of `support`, a folder of class folders, with a few-shot model, and name the images of `query`.
 
     The model may be a network, its file or its run's folder. `invert` is for dark ink on light paper where the model
@@ -164,6 +167,8 @@ def _network_or_file(given: object) -> "Module | Path":
 
 
 def _model_file(given: object) -> Path:
+    from siloseal.models.building import GLOBAL_MODEL
+
     path = as_path(given, _MODEL)
     return path / GLOBAL_MODEL if path.is_dir() else path
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from siloseal.federation.sums.exchanges import InProcessSum
     from siloseal.federation.sums.secure_sum import SecureSum
-    from siloseal.federation.sums.session import Domain
+    from siloseal.federation.sums.session import IntegerDomain, RealDomain
 
 
 def secure_sum(kind: str, options: Mapping[str, object] | None = None) -> "SecureSum":
@@ -45,7 +45,7 @@ def sum_in_process(
     scheme: "SecureSum",
     vectors: "Mapping[str, ArrayLike] | Iterable[ArrayLike]",
     *,
-    domain: "Domain | None" = None,
+    domain: "RealDomain | IntegerDomain | None" = None,
     quorum: int | None = None,
     drop: Mapping[str, int] | None = None,
 ) -> "InProcessSum":

@@ -78,7 +78,7 @@ COVERED: dict[str, str] = {
     "siloseal/report/intervals.py": "tests/siloseal/report/test_charts.py",
     "siloseal/report/notes.py": "tests/siloseal/runs",
     "siloseal/report/*.py": "tests/siloseal/report",
-    "siloseal/runs/plan.py": "tests/siloseal/cli/test_plan_table.py",
+    "siloseal/runs/plan.py": "tests/siloseal/report/test_plan_table.py",
     "siloseal/runs/drawing.py": "tests/siloseal/test_public_api.py",
     "siloseal/runs/prometheus.py": "tests/deployment",
     "siloseal/runs/status.py": "tests/deployment",

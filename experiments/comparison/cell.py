@@ -1,6 +1,6 @@
 """One cell in a process of its own: its memory is measured by the process, and a crash takes no other cell with it.
 
-    python -m experiments.comparison.cell FOLDER
+    python -m siloseal.experiments.comparison.cell FOLDER
 
 FOLDER/cell.json says what to measure, program.txt by which state of the program. FOLDER/rows.jsonl is written last, in
 one step, and marks the cell as finished.

@@ -1,6 +1,6 @@
-"""What `siloseal demo` shows, for the README: the digits of each silo alone and of the federation, and the accuracies.
+"""What `siloseal demo` shows, for the README: what it prints, the digits of each silo alone and of the federation.
 
-python -m siloseal.experiments.report.demo RUN OUT     writes OUT/report.md and OUT/figures/demo-digits.png
+python -m siloseal.experiments.report.demo RUN OUT     writes printed.txt, report.md and figures/demo-digits.png in OUT
 """
 
 import argparse
@@ -12,6 +12,7 @@ import numpy as np
 from siloseal.experiments.report.chapter import LIMITS, comparison_report
 from siloseal.experiments.report.chapters.draft import Album
 from siloseal.federation.errors import RunError, SiloSealError
+from siloseal.federation.records.storage import write_atomically
 from siloseal.report import charts, wording
 from siloseal.report.document import Chapter, Command, Figure, Notes, Table
 from siloseal.report.markdown import write_markdown
@@ -100,9 +101,11 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="the folder of a finished demo")
-    parser.add_argument("out", type=Path, help="where the picture and its text go")
+    parser.add_argument("out", type=Path, help="where the picture and the texts go")
     arguments = parser.parse_args()
-    drawn = chapter(read_run(arguments.run), arguments.out / "figures")
+    run = read_run(arguments.run)
+    drawn = chapter(run, arguments.out / "figures")
+    write_atomically(arguments.out / "printed.txt", f"{run}\n".encode())
     write_markdown(arguments.out / "report.md", comparison_report([drawn], title="The demo"))
 
 

@@ -65,7 +65,11 @@ class Progress:
 
 
 class Estimate(Section):
-    """One figure with its 95 % interval. No value where the noise hides it; the interval holds all the same."""
+    """One figure with its 95 % interval. No value where the noise hides it; the interval holds all the same.
+
+    >>> siloseal.Estimate(name="mean", value=61.2, low=58.9, high=63.5).value
+    61.2
+    """
 
     name: str
     value: float | None
@@ -75,7 +79,12 @@ class Estimate(Section):
 
 
 class Answer(Section):
-    """What a query found."""
+    """What a query found.
+
+    >>> mean = siloseal.Estimate(name="mean", value=61.2, low=58.9, high=63.5)
+    >>> siloseal.Answer(query="mean of age", estimates=(mean,)).query
+    'mean of age'
+    """
 
     query: str
     estimates: tuple[Estimate, ...]

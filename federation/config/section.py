@@ -18,7 +18,7 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _reject_booleans_and_nul_bytes(cls, values: Any) -> Any:
-        """Refuse booleans where a number or a word belongs, for Python counts true as 1; and NUL bytes."""
+        """Refuse NUL bytes, and booleans where a number or a word belongs: Python counts true as 1."""
         for name, value in values.items() if isinstance(values, dict) else ():
             if isinstance(value, str) and "\0" in value:
                 raise ValueError(f"{name} holds a NUL character; write it anew")

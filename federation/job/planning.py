@@ -14,7 +14,12 @@ from siloseal.federation.privacy.events import Event, SampledGaussianSteps
 
 @dataclass(frozen=True)
 class SiloPlan:
-    """One silo's share of a job. Noise is None where there is none in the steps."""
+    """One silo's share of a job. Noise is None where there is none in the steps.
+
+    >>> north = siloseal.plan(siloseal.load_job("job.yaml")).silos[0].plan
+    >>> round(north.sampling_rate, 2), north.steps["phase_1"]
+    (0.1, 3)
+    """
 
     sampling_rate: float
     step_noise: float | None

@@ -11,8 +11,17 @@ from typing import assert_never
 from siloseal.federation.errors import UncountableEvent
 
 
+class PrivacyEvent:
+    """One release, or several alike: what accounting needs to know of it.
+
+    >>> ledger = siloseal.read_ledger("runs/first", "north")
+    >>> isinstance(ledger.charges[0].event, siloseal.PrivacyEvent)
+    True
+    """
+
+
 @dataclass(frozen=True)
-class GaussianRelease:
+class GaussianRelease(PrivacyEvent):
     """One vector of L2 sensitivity 1, released once with noise of this standard deviation."""
 
     noise_multiplier: float
@@ -22,7 +31,7 @@ class GaussianRelease:
 
 
 @dataclass(frozen=True)
-class SampledGaussianSteps:
+class SampledGaussianSteps(PrivacyEvent):
     """Steps on Poisson samples: each unit joins with `sampling_rate`, its gradient is clipped, the sum is noised."""
 
     sampling_rate: float
@@ -38,7 +47,7 @@ class SampledGaussianSteps:
 
 
 @dataclass(frozen=True)
-class DiscreteGaussianRelease:
+class DiscreteGaussianRelease(PrivacyEvent):
     """A sum of integers to which `honest` silos each added discrete Gaussian noise of `local_variance`.
 
     One unit moves the sum by at most `l2` and `l1` in these norms, over `coordinates` entries.
@@ -64,7 +73,7 @@ class DiscreteGaussianRelease:
 
 
 @dataclass(frozen=True)
-class SkellamRelease:
+class SkellamRelease(PrivacyEvent):
     """A sum of integers whose noise is Skellam of this variance: that of all honest silos together."""
 
     variance: float
@@ -80,7 +89,7 @@ class SkellamRelease:
 
 
 @dataclass(frozen=True)
-class BinomialRelease:
+class BinomialRelease(PrivacyEvent):
     """A sum of integers with fair coins as noise: `trials` of them by all honest silos together in each entry.
 
     Its privacy loss is infinite with some probability, so it has no Renyi curve: it is counted as one (epsilon, delta)
@@ -107,7 +116,7 @@ class BinomialRelease:
 
 
 @dataclass(frozen=True)
-class PoissonBinomialRelease:
+class PoissonBinomialRelease(PrivacyEvent):
     """Sums of `trials` coins of each of `honest` silos, in each coordinate, with chances in [1/2 - theta, 1/2 + theta].
 
     The whole contribution of one silo may be replaced by another: that covers leaving it out, and all of its units.
@@ -125,7 +134,7 @@ class PoissonBinomialRelease:
 
 
 @dataclass(frozen=True)
-class RandomBitsRelease:
+class RandomBitsRelease(PrivacyEvent):
     """Bits that are fair coins or seldom 1 (`federation/analytics/noisy_bits.py`).
 
     Their Renyi divergences are at most those of a Gaussian release with this noise multiplier. Nothing more is proven,

@@ -131,7 +131,7 @@ class ModelKept(Audited):
 
 @dataclass(frozen=True, slots=True)
 class RunFinished(Audited):
-    """The job is done, after so many requests and with so many notes."""
+    """The job is done, with the number of its requests and of its notes."""
 
     NAME: ClassVar[str] = "finished"
     requests: int
@@ -193,7 +193,7 @@ class RepliesAwaited(Shown):
 
 @dataclass(frozen=True, slots=True)
 class WritingFailed(Shown):
-    """The aggregator's disk takes nothing. It tries again after so many seconds."""
+    """The aggregator's disk takes nothing. It tries again after `seconds`."""
 
     NAME: ClassVar[str] = "cannot_write"
     reason: str

@@ -91,7 +91,7 @@ class TrainingProgressed(Shown):
 
 @dataclass(frozen=True, slots=True)
 class DialDelayed(Shown):
-    """The silo has no connection, and dials again after so many seconds."""
+    """The silo has no connection, and dials again after `seconds`."""
 
     NAME: ClassVar[str] = "waiting"
     reason: str

@@ -64,7 +64,12 @@ class AggregatorSide(Protocol):
 
 
 class SecureSum(Protocol):
-    """A scheme with its parameters."""
+    """A scheme with its parameters.
+
+    >>> scheme: siloseal.SecureSum = siloseal.secure_sum("ckks")
+    >>> scheme.fewest(10)  # of ten silos, those that must stay to the end for the sum to open
+    7
+    """
 
     @property
     def name(self) -> str:

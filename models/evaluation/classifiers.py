@@ -1,8 +1,8 @@
 """Classifiers that are trained on generated images and tested on real ones.
 
-The recipe is fixed in advance: so many passes, a cosine-decayed learning rate, the last weights. Nothing is selected,
-neither on real data, which would flatter the result, nor on generated data. Every random number comes from a generator
-of the call's own, so a result depends on the images, the seed and the number of threads, and on nothing else.
+The recipe is fixed in advance: the number of passes, a cosine-decayed learning rate, the last weights. Nothing is
+selected, neither on real data, which would flatter the result, nor on generated data. Every random number comes from a
+generator of the call's own, so a result depends on the images, the seed and the number of threads, and on nothing else.
 """
 
 import math

@@ -15,7 +15,7 @@ from siloseal.models.gan.labels import beside
 DARK = -2.0  # the last bias: the output starts near 0.1, as most pixels of a dark background are
 BLOCK = 4  # side of the block of pixels that each cell of the last map becomes
 LARGEST_COARSE_SIDE = 8
-SMALL_PIXELS = 256  # up to so many, half the units are enough
+SMALL_PIXELS = 256  # up to this number, half the units are enough
 LEAK = 0.2
 
 

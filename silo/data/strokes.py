@@ -19,7 +19,7 @@ Points = NDArray[np.float64]  # (points, 2), in the unit square
 _SEED = 20_151_211
 _TRAINING, _HELD_OUT = 0, 1  # streams apart, so that more training characters leave the held-out ones as they are
 
-_FINER = 4  # drawn so many times larger and then averaged, which smooths the edges
+_FINER = 4  # characters are drawn larger by this factor and then averaged, which smooths the edges
 _STEPS = 12  # straight pieces of a stroke
 _TREMBLE = 0.035  # standard deviation of a control point, in sides of the image
 _TURN = 0.16  # radians, standard deviation

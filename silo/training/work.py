@@ -24,7 +24,7 @@ from siloseal.federation.run_events.silo import TrainingProgressed
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
-from siloseal.models.building import build_learner, feature_map, model_file, shared_classes
+from siloseal.models.building import GLOBAL_MODEL, build_learner, feature_map, model_file, shared_classes
 from siloseal.models.kernel_mean import FeatureMap
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.units import Units
@@ -98,7 +98,7 @@ class Training:
 
     def finish(self, request: pb.Finish) -> None:
         self._learner.load(self._received(request.model))
-        self._keep_model("global.safetensors")
+        self._keep_model(GLOBAL_MODEL)
 
     def state(self) -> dict[str, Tensor]:
         return self._trainer.state()

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from siloseal.cli.options import Json, Model
+
 if TYPE_CHECKING:
     from siloseal.runs.adapting import Prediction
 
@@ -16,20 +18,20 @@ SHOWN = 40
 
 
 def adapt(
-    model: Annotated[Path, typer.Option(help="A run's global.safetensors.")],
+    model: Model,
     support: Annotated[Path, typer.Option(help="A folder of class folders, each with a few images to learn from.")],
     query: Annotated[Path, typer.Option(help="A folder of images to name, or of class folders, to be tested on.")],
     out: Annotated[Path | None, typer.Option(help="Write all predictions to this CSV file.")] = None,
     invert: Annotated[
         bool, typer.Option(help="Images are dark on light, but the model was trained on light on dark, as Omniglot is.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document to standard output.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Adapt a few-shot model to a task of your own, and name new images. Nothing leaves this machine."""
+    from siloseal import _api
     from siloseal.runs.adapting import accuracy, write_predictions
-    from siloseal.runs.adapting import adapt as adapt_model
 
-    predictions = adapt_model(model, support, query, invert=invert)
+    predictions = _api.adapt(model, support, query, invert=invert)
     if out is not None:
         write_predictions(out, predictions)
     share = accuracy(predictions)

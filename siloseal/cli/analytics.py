@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from siloseal.cli.options import Json, Quiet, RunFolder
+
 if TYPE_CHECKING:
     from rich.console import Console as Terminal
 
     from siloseal.federation.analytics.answers import Answers
 
 Config = Annotated[Path, typer.Argument(help="A YAML file such as configs/analytics.yaml.", metavar="CONFIG")]
-Out = Annotated[Path | None, typer.Option(help="The run folder. By default runs/NAME, or the next free number of it.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else, to standard output.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show errors only.")]
 
 
-def analytics(config: Config, out: Out = None, as_json: Json = False, quiet: Quiet = False) -> None:
+def analytics(config: Config, out: RunFolder = None, as_json: Json = False, quiet: Quiet = False) -> None:
     """Look before training: counts, means, quantiles and frequent values of all silos' records, under noise.
 
     The same command again shows the same answers, and releases nothing more.

@@ -13,6 +13,7 @@ from siloseal.cli import analytics as analytics_cli
 from siloseal.cli import compare as compare_cli
 from siloseal.cli import deploy as deploy_cli
 from siloseal.cli.audit import audit
+from siloseal.cli.options import Json, Model, Quiet, RunFolder
 from siloseal.cli.provision import provision_app
 from siloseal.federation.errors import ConfigError, SiloSealError
 
@@ -40,9 +41,6 @@ app.command()(compare_cli.compare)
 app.add_typer(audit, name="audit")
 app.add_typer(provision_app, name="provision")
 
-Out = Annotated[Path | None, typer.Option(help="The run folder. By default runs/NAME, or the next free number of it.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else, to standard output.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show errors only.")]
 Config = Annotated[Path, typer.Argument(help="A job's YAML file; configs/ has examples.", metavar="CONFIG")]
 
 
@@ -64,7 +62,7 @@ def common(
 
 
 @app.command()
-def demo(out: Out = None, as_json: Json = False, quiet: Quiet = False) -> None:
+def demo(out: RunFolder = None, as_json: Json = False, quiet: Quiet = False) -> None:
     """Four silos, each with five of ten digits, learn to draw all ten: real data, real privacy, real processes.
 
     An aggregator and four silos run as processes of their own and talk over mutual TLS. About three minutes.
@@ -79,7 +77,7 @@ def demo(out: Out = None, as_json: Json = False, quiet: Quiet = False) -> None:
 
 
 @app.command()
-def run(config: Config, out: Out = None, as_json: Json = False, quiet: Quiet = False) -> None:
+def run(config: Config, out: RunFolder = None, as_json: Json = False, quiet: Quiet = False) -> None:
     """Run a job, or continue it where it was interrupted, and write its folder with the report."""
     from siloseal._api import load_job
 
@@ -93,23 +91,31 @@ def plan(config: Config, as_json: Json = False) -> None:
 
     job = _api.load_job(config)  # before torch is imported: a mistake in the file is said at once
 
-    from siloseal.cli.plan_table import print_plan
+    from rich.console import Console as Terminal
 
-    print_plan(job, _api.plan(job), as_json=as_json)
+    from siloseal.report.plan_table import as_document, print_plan
+
+    found = _api.plan(job)
+    if as_json:
+        print(json.dumps(as_document(found), indent=2))
+    else:
+        print_plan(Terminal(highlight=False), found)
 
 
 @app.command()
 def sample(
-    model: Annotated[Path, typer.Option(help="A run's global.safetensors.")],
+    model: Model,
     out: Annotated[Path, typer.Option(help="A .png for a grid, or a .npz for arrays.")],
     label: Annotated[int | None, typer.Option("--class", help="Only this class. By default all, in turn.")] = None,
     count: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many images.")] = 64,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Equal seeds give equal images.")] = 0,
 ) -> None:
     """Draw images from a generative model. That costs no privacy: the model is already released."""
-    from siloseal.runs.drawing import draw
+    from siloseal import _api
+    from siloseal.runs.drawing import require_picture, write_samples
 
-    draw(model, out, label=label, count=count, seed=seed)
+    require_picture(out, count)
+    write_samples(out, _api.sample(model, label=label, count=count, seed=seed), one_class=label is not None)
     print(out)
 
 
@@ -124,18 +130,18 @@ def report(run_dir: Annotated[Path, typer.Argument(help="A run's folder.", metav
 
 
 def _run(job: "Job", out: Path | None, as_json: bool, quiet: bool, *, as_processes: bool = False) -> None:
+    from siloseal._api import read_run, simulate_watched
     from siloseal.cli.console import Console
     from siloseal.runs.demo import run_demo
-    from siloseal.runs.run import run_job
-    from siloseal.runs.summary import read_run
 
+    simulation = run_demo if as_processes else simulate_watched
     try:
         with Console(quiet=quiet, json=as_json) as console:
-            summary = run_demo(job, out, console.show) if as_processes else run_job(job, out, console.show)
+            summary = simulation(job, out, console.show)
     except KeyboardInterrupt:
         print("\ninterrupted; the same command continues where it stopped", file=sys.stderr, flush=True)
         os._exit(130)  # at once: silos still at work in threads lose what their next checkpoint would have kept
-    console.final(read_run(Path(summary.run_dir)))
+    console.final(read_run(summary.run_dir))
 
 
 def main() -> NoReturn:

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
+from siloseal.cli.options import Json
 from siloseal.federation.records.audit import Entry, Value, entries, head_path, verify_audit
 
 audit = typer.Typer(no_args_is_help=True, help="Check and read the audit log of a silo or of the aggregator.")
 
 File = Annotated[Path, typer.Argument(help="An audit log; FILE.head lies beside it.", metavar="FILE")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else, to standard output.")]
 Event = Annotated[str | None, typer.Option(help="Only the lines of this event.", metavar="NAME")]
 
 

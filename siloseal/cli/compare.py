@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from siloseal.cli.options import Json, Quiet
+
 if TYPE_CHECKING:
     from siloseal.cli.console import Console
 
@@ -23,8 +25,6 @@ Configs = Annotated[
 Out = Annotated[Path, typer.Option(help="Where cells, table, figures and report go; finished cells are found there.")]
 Workers = Annotated[int, typer.Option(min=1, max=1024, help="Cells at a time. By default one a core.")]
 List = Annotated[bool, typer.Option("--list", help="Show the cells and which of them are there, and run nothing.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else, to standard output.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show errors only.")]
 
 
 def compare(

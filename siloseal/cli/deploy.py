@@ -11,9 +11,10 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from siloseal.cli.options import Json, Quiet
+
 Config = Annotated[Path, typer.Option("--config", help="The party's own YAML file, from its kit.")]
 JsonLines = Annotated[bool, typer.Option("--json", help="Print what happens as JSON lines to standard output.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show errors only.")]
 
 
 def aggregator(config: Config, json_lines: JsonLines = False, quiet: Quiet = False) -> None:
@@ -40,9 +41,7 @@ def silo(config: Config, json_lines: JsonLines = False, quiet: Quiet = False) ->
             print(participation.statement, file=sys.stderr)
 
 
-def status(
-    config: Config, as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False
-) -> None:
+def status(config: Config, as_json: Json = False) -> None:
     """Ask a running aggregator how far it is; with an operator.yaml or a silo.yaml, whose certificate it shows."""
     from siloseal.runs.status import as_document, ask_status, print_status
 

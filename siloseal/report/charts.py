@@ -75,7 +75,7 @@ def look(index: int) -> Look:
 def panels(
     count: int, *, columns: int = 1, height: float = 3.3, width: float = WIDTH, share: bool = False
 ) -> tuple[Picture, list[Axes]]:
-    """A picture of so many axes, row by row; with `share`, their values are on one scale."""
+    """A picture of `count` axes, row by row; with `share`, their values are on one scale."""
     columns = min(columns, count)
     rows = math.ceil(count / columns)
     picture = Picture(figsize=(width, height * rows), layout="constrained")

@@ -1,5 +1,8 @@
 """Tables in a terminal. No cell is ever cut: words fold, and where even that leaves no room, a row becomes a list."""
 
+import io
+from collections.abc import Callable
+
 from rich.cells import cell_len
 from rich.console import Console as Terminal
 from rich.table import Table as Grid
@@ -9,6 +12,17 @@ from siloseal.report.document import Table, text_of
 
 FRAME = 3
 """Number of characters that a grid spends on each column, beside one for the whole."""
+
+TEXT_COLUMNS = 80
+"""Width of what is text and not in a terminal: that of a terminal which nobody widened."""
+
+
+def as_text(show: Callable[[Terminal], None]) -> str:
+    """What a function shows in a terminal, as text without colours."""
+    file = io.StringIO()
+    # A notebook would display it at once.
+    show(Terminal(file=file, width=TEXT_COLUMNS, highlight=False, color_system=None, force_jupyter=False))
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
 
 def print_table(terminal: Terminal, table: Table) -> None:

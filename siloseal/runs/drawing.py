@@ -51,19 +51,23 @@ def sample(model: nn.Module | Path, *, label: int | None, count: int, seed: int)
     return Samples(quantise(generate(model, labels, seed=seed).images), labels.numpy())
 
 
-def draw(model: Path, out: Path, *, label: int | None, count: int, seed: int) -> None:
-    """Write `count` images of one class, or of all in turn, as a .png grid or an .npz of arrays."""
+def require_picture(out: Path, count: int) -> None:
+    """Refuse a path that is neither a .png grid nor an .npz of arrays, and a grid of too many images."""
     if out.suffix not in (".png", ".npz"):
         raise ConfigError(f"{out} ends in {out.suffix or 'nothing'}; expected .png for a grid or .npz for arrays")
     if out.suffix == ".png" and count > LARGEST_GRID:
         raise ConfigError(f"{count} images do not fit a picture of at most {LARGEST_GRID}; draw fewer, or a .npz")
-    images, given = sample(model, label=label, count=count, seed=seed)
+
+
+def write_samples(out: Path, samples: Samples, *, one_class: bool) -> None:
+    """Write images as an .npz of arrays or a .png grid, which has a row a class unless all are of one class."""
+    images, labels = samples
     try:
         if out.suffix == ".npz":
-            write_npz(out, images, given)
-        elif label is None:
-            write_png(out, class_rows(images, given, columns=count), scale=SCALE)
+            write_npz(out, images, labels)
+        elif one_class:
+            write_png(out, square_grid(images, side=len(images)), scale=SCALE)
         else:
-            write_png(out, square_grid(images, side=count), scale=SCALE)
+            write_png(out, class_rows(images, labels, columns=len(images)), scale=SCALE)
     except OSError as error:
         raise ConfigError(f"{out} cannot be written ({error}); choose another path") from error

@@ -25,7 +25,12 @@ M = TypeVar("M", bound=Shape)
 
 
 class QualityMetric(Shape):
-    """The quality of one model; `silo` is None for the global model and for real data."""
+    """The quality of one model; `silo` is None for the global model and for real data.
+
+    >>> last = siloseal.read_run("runs/first").quality[-1]
+    >>> all(0 <= accuracy <= 1 for accuracy in last.accuracy.values())
+    True
+    """
 
     kind: Literal["quality"] = "quality"
     stage: Stage
@@ -38,7 +43,12 @@ class QualityMetric(Shape):
 
 
 class TrafficMetric(Shape):
-    """Bytes as one silo counts them."""
+    """Bytes as one silo counts them.
+
+    >>> first = siloseal.read_run("runs/first").traffic[0]
+    >>> first.silo in ("north", "east", "south"), first.sent_bytes > 0
+    (True, True)
+    """
 
     kind: Literal["traffic"] = "traffic"
     stage: Phase
@@ -48,7 +58,11 @@ class TrafficMetric(Shape):
 
 
 class TimingMetric(Shape):
-    """Wall-clock time of a phase, or of another named part of the run."""
+    """Wall-clock time of a phase, or of another named part of the run.
+
+    >>> {timing.stage for timing in siloseal.read_run("runs/first").timing} >= {"phase_1", "phase_2"}
+    True
+    """
 
     kind: Literal["timing"] = "timing"
     stage: str
@@ -56,7 +70,11 @@ class TimingMetric(Shape):
 
 
 class ProtectionMetric(Shape):
-    """How one kind of upload travelled, and whether the aggregator could read a single silo's."""
+    """How one kind of upload travelled, and whether the aggregator could read a single silo's.
+
+    >>> [(upload.stage, upload.hidden_from_aggregator) for upload in siloseal.read_run("runs/first").protection]
+    [('phase_1', False), ('phase_2', False)]
+    """
 
     kind: Literal["protection"] = "protection"
     stage: Phase
@@ -67,7 +85,12 @@ class ProtectionMetric(Shape):
 
 
 class PrivacyMetric(Shape):
-    """What a silo's ledger says about one phase, or about all of them. `epsilon` is None when privacy was off."""
+    """What a silo's ledger says about one phase, or about all of them. `epsilon` is None when privacy was off.
+
+    >>> spent = siloseal.read_run("runs/first").privacy
+    >>> [round(one.epsilon, 1) for one in spent if one.silo == "north" and one.phase == "total"]
+    [10.0]
+    """
 
     kind: Literal["privacy"] = "privacy"
     silo: str
@@ -80,7 +103,11 @@ class PrivacyMetric(Shape):
 
 
 class NoteMetric(Shape):
-    """Something a reader of the numbers has to know."""
+    """Something a reader of the numbers has to know.
+
+    >>> siloseal.NoteMetric(text="south was silent in round 2").text
+    'south was silent in round 2'
+    """
 
     kind: Literal["note"] = "note"
     text: str

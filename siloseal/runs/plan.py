@@ -57,7 +57,7 @@ class SiloCost:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a job would do and cost; everything that the command `siloseal plan` prints.
+    """What a job would do and cost. Printed, it is what the command `siloseal plan` shows.
 
     >>> plan = siloseal.plan(siloseal.load_job("job.yaml"))
     >>> plan.parameters, round(plan.upload_bytes["phase_1"] / plan.parameters)  # four bytes a parameter, in clear
@@ -73,9 +73,20 @@ class Plan:
     download_bytes: dict[str, int]
     memory_bytes: int
     seconds: dict[str, float]
-    """Seconds by phase, estimated from a few measured steps on this machine."""
+    """Seconds by phase, estimated from a few measured steps on this machine.
+
+    `silo_alone` and `pooled` are no phases: they train once more, to compare with, where the job's evaluation asks.
+    """
     uploads: list[ProtectionMetric]
     """What each phase uploads, by which sum, and what the aggregator learns; the run records the same."""
+    job: Job
+    """Job that is planned."""
+
+    def __str__(self) -> str:
+        from siloseal.report.plan_table import print_plan  # here: it imports this module
+        from siloseal.report.terminal import as_text
+
+        return as_text(lambda terminal: print_plan(terminal, self))
 
 
 def make_plan(job: Job, parts: dict[str, LabelledImages], *, workers: int) -> Plan:
@@ -97,6 +108,7 @@ def make_plan(job: Job, parts: dict[str, LabelledImages], *, workers: int) -> Pl
         memory_bytes=_memory(parts, model.size),
         seconds=_seconds(job, parts, silos, model, in_sums, workers),
         uploads=protection(counted(releases(job, lengths)), private=not isinstance(job.privacy, NoPrivacy)),
+        job=job,
     )
 
 

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from siloseal.aggregator.deployed import GLOBAL_MODEL
 from siloseal.aggregator.traffic import Counted
 from siloseal.aggregator.training import TrainedModel
 from siloseal.federation.errors import RunError
 from siloseal.federation.run_events.aggregator import Shape
-from siloseal.models.building import SharedModel, read_model
+from siloseal.models.building import GLOBAL_MODEL, SharedModel, read_model
 from siloseal.runs.metrics import TrafficMetric
 from siloseal.runs.summary import read_run
 

@@ -23,7 +23,7 @@ from siloseal.federation.run_events.aggregator import Model
 from siloseal.federation.run_events.experimenter import ComparisonProgressed, RunOpened
 from siloseal.federation.run_events.stream import EventStream, Subscriber, unheard
 from siloseal.federation.sums.plain.config import PlainSumConfig
-from siloseal.models.building import load_model, model_file, read_model, vector_lengths
+from siloseal.models.building import GLOBAL_MODEL, load_model, model_file, read_model, vector_lengths
 from siloseal.runs.closing import sum_up
 from siloseal.runs.folder import open_run_folder, silo_folder
 from siloseal.runs.recorder import Recorder
@@ -98,7 +98,7 @@ def run_and_report(
         events.subscribe(show)
         recorder.score_reference()
         finished = federation(job, parts, run_dir, recorder, events.publish)
-        write_atomically(run_dir / "global.safetensors", model_file(job.learner, finished.network))
+        write_atomically(run_dir / GLOBAL_MODEL, model_file(job.learner, finished.network))
         recorder.finish()
         _score_silos(job, parts, run_dir, recorder, randomness_of, show, workers)
         if isinstance(job.evaluation, FewShotTasks) and job.evaluation.pooled:

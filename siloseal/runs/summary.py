@@ -63,7 +63,11 @@ class SiloSummary(Shape):
 
 
 class ModelSummary(Shape):
-    """The shared model, and the images that it is for."""
+    """The shared model, and the images that it is for.
+
+    >>> siloseal.read_run("runs/first").summary.model.image_shape
+    (1, 8, 8)
+    """
 
     parameters: NonNegativeInt
     image_shape: tuple[NonNegativeInt, NonNegativeInt, NonNegativeInt]
@@ -127,6 +131,8 @@ class RunSummary(Shape):
 class Run:
     """A finished run, read back: its summary, what was measured on the way, and the files of its samples.
 
+    Printed, it is what the command `siloseal run` shows at its end.
+
     >>> run = siloseal.read_run("runs/first")
     >>> [measured.stage for measured in run.quality if measured.silo is None]
     ['real', 'warm_start', 'phase_1', 'round_1', 'final']
@@ -140,6 +146,12 @@ class Run:
     """Lines of metrics.jsonl, of all kinds, in the order in which they were measured."""
     samples: dict[tuple[str, str | None], Path]
     """Files of generated images by stage and silo; None is the global model."""
+
+    def __str__(self) -> str:
+        from siloseal.report.result_table import print_result  # here: it imports this module
+        from siloseal.report.terminal import as_text
+
+        return as_text(lambda terminal: print_result(terminal, self))
 
     @property
     def quality(self) -> list[QualityMetric]:

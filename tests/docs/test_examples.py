@@ -1,7 +1,9 @@
 """Every example in Python prints what it says, and what users are shown first uses public names only."""
 
 import ast
+import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,11 @@ from .pages import PAGES, ROOT, blocks, name
 PROMISE = re.compile(r"^print\(.*\)  # ([^:\n]*)", re.MULTILINE)
 EXAMPLES = [(page, code) for page in PAGES for code in blocks(page, "python") if PROMISE.search(code)]
 FOR_USERS = [ROOT / "README.md", ROOT / "docs/tutorial.md"]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+WHOLE_JOBS = [path for path in NOTEBOOKS if path.stem[:2] in ("01", "05")]
+"""Notebooks that show what a user does with a job; the others open protocols, mechanisms and attacks."""
+SHARED = "siloseal.experiments.walkthroughs."
+"""What notebooks share: pictures, and jobs in small."""
 
 
 @pytest.mark.parametrize(("page", "code"), EXAMPLES, ids=[f"{name(page)}-{n}" for n, (page, _) in enumerate(EXAMPLES)])
@@ -30,9 +37,26 @@ def test_there_are_examples() -> None:
     assert {name(page) for page, _ in EXAMPLES} >= {"README.md", "docs/noise.md", "docs/protocols.md"}
 
 
-@pytest.mark.parametrize("page", FOR_USERS, ids=name)
+def code_of(page: Path) -> str:
+    """The Python code of a page or of a notebook."""
+    if page.suffix != ".ipynb":
+        return "\n".join(blocks(page, "python"))
+    cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
+    return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+
+
+def internal_imports(code: str) -> Iterator[tuple[str, str]]:
+    """Module and name of everything that is imported from inside of the package."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] == "siloseal":
+            yield from ((str(node.module), alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names if alias.name.startswith("siloseal."))
+
+
+@pytest.mark.parametrize("page", [*FOR_USERS, *WHOLE_JOBS], ids=name)
 def test_users_are_shown_public_names_only(page: Path) -> None:
-    code = "\n".join(blocks(page, "python"))
+    code = code_of(page)
     used = {
         node.attr
         for node in ast.walk(ast.parse(code))
@@ -40,5 +64,10 @@ def test_users_are_shown_public_names_only(page: Path) -> None:
     }
     assert used
     assert used <= set(siloseal.__all__)
-    assert "from siloseal" not in code
-    assert "import siloseal." not in code
+    shared = SHARED if page in WHOLE_JOBS else "nothing else"
+    assert [module for module, _ in internal_imports(code) if not module.startswith(shared)] == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, *NOTEBOOKS], ids=name)
+def test_nothing_public_is_imported_from_inside_of_the_package(page: Path) -> None:
+    assert [imported for _, imported in internal_imports(code_of(page)) if imported in siloseal.__all__] == []

@@ -6,6 +6,7 @@ from .pages import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DEMO = (ROOT / "docs/results/demo.md").read_text(encoding="utf-8")
+PRINTED = (ROOT / "docs/results/demo.txt").read_text(encoding="utf-8")
 RESULTS = (ROOT / "docs/results/README.md").read_text(encoding="utf-8")
 DOORS = ["Use it", "Operate it", "Trust it", "Compare", "Change it", "Look it up"]
 
@@ -19,21 +20,28 @@ def test_what_it_is_not_for_stands_before_the_first_command() -> None:
     assert README.index("What it is not for") < README.index("```sh")
 
 
-def test_the_table_of_the_demo_is_that_of_a_run() -> None:
+def test_it_begins_with_two_sentences_and_the_picture() -> None:
+    title, opening, picture = README.split("\n\n")[:3]
+    assert title == "# SiloSeal"
+    assert len(re.findall(r"\.(?:\s|$)", opening)) == 2
+    assert picture.startswith("![")
+
+
+def test_what_the_demo_prints_is_that_of_the_published_run() -> None:
     section = README.split("\n## Two commands\n")[1].split("\n## ")[0]
-    shown = re.findall(r"^\| (.*) \| (0\.\d+) \|$", section, re.MULTILINE)
-    written = dict(re.findall(r"^\| (.*) \| (0\.\d+) \|$", DEMO, re.MULTILINE))
-    stages = (
-        "Warm start",
-        "Phase 1 average",
-        "Final",
-        "Best silo alone, at the same epsilon",
-        "Real data instead of generated",
-    )
-    assert [value for _, value in shown] == [written[stage] for stage in stages]
-    (time,) = re.findall(r"\[(.*)\]\(docs/results/demo\.md\)", section)
-    assert f"of {time};" in DEMO
-    assert f"epsilon {re.findall(r'Epsilon is ([0-9.]+)', section)[0]} at most" in DEMO
+    (shown,) = re.findall(r"```text\n(.*?)```", section, re.DOTALL)
+    beginning, end = shown.split("...\n")
+    assert PRINTED.startswith(beginning)
+    assert PRINTED.endswith(end)
+    assert [line.split()[0] for line in end.splitlines()] == ["epsilon", "Not", "report:"]
+
+
+def test_the_demos_picture_and_text_are_of_one_run() -> None:
+    printed = dict(re.findall(r"^│ ([^│]*?) +│ +(0\.\d+) │$", PRINTED, re.MULTILINE))
+    table = re.findall(r"^\| (.*) \| (0\.\d+) \|$", DEMO, re.MULTILINE)
+    assert list(printed.values()) == [value for _, value in table]
+    (time,) = re.findall(r"One run, of (.*?);", DEMO)
+    assert f" · {time}\n" in PRINTED
 
 
 def test_costs_in_the_comparison_with_others_are_those_of_the_measured_chapter() -> None:

@@ -43,7 +43,7 @@ def die(*_: object) -> None:
 
 
 def full_after(bench: Bench, checkpoints: int) -> None:
-    """The disk takes so many more checkpoints, refuses one, and has room again."""
+    """The disk takes a few more checkpoints, refuses one, and has room again."""
     save, written = bench.silo._state.save, list[Checkpoint]()
 
     def maybe_full(checkpoint: Checkpoint) -> None:

@@ -17,7 +17,7 @@ the most that any job of this project is given."""
 
 LEAD = (
     "The same job with another rule for the private steps, at several noise multipliers. "
-    "Each panel is one sigma; the curves are the global model's accuracy after so many private steps of each silo."
+    "Each panel is one sigma; the curves are the global model's accuracy over the private steps of each silo."
 )
 NOTES = (
     "Where a panel says that there is no meaningful guarantee, it shows training with little noise, not privacy.",

@@ -64,7 +64,7 @@ def _calibrated(
     found = _at_bits(kind, demand, bits, reach, whole)
     if found is None:
         enough = next((b for b in range(bits + 1, MOST_BITS + 1) if _at_bits(kind, demand, b, reach, whole)), None)
-        better = f"{enough} bits" if enough else f"a larger epsilon, for not even {MOST_BITS} bits are enough"
+        better = f"{enough} bits" if enough else f"a larger epsilon: not even {MOST_BITS} bits are enough"
         raise ConfigError(
             f"{kind} cannot reach epsilon {demand.epsilon:g} at delta {demand.delta:g} over {demand.releases} releases "
             f"of {demand.length} entries with {bits} bits for {demand.silos} silos, of which as few as {demand.honest} "

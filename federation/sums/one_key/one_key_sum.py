@@ -164,7 +164,8 @@ class PaillierSum(OneKeySum):
 class FixedPointPaillier(FixedPointSum):
     """Reals as points of a grid, whose lanes hold the total of the largest points.
 
-    The domain of the points is as wide as that total. A lane for so many integers of that domain would be wider again.
+    The domain of the points is as wide as that total. A lane for the sum of as many integers of this domain would be
+    wider again.
     """
 
     integers: PaillierSum

@@ -38,7 +38,7 @@ roundings beside them."""
 
 
 def noise_bound(*, ciphertexts: int, contributors: int, largest: float) -> float:
-    """Return the largest error of an entry of a sum of vectors of so many ciphertexts, with entries up to `largest`."""
+    """Return the largest error of an entry of a sum of vectors of `ciphertexts` each, with entries up to `largest`."""
     # Both parts of s, t0 and t1 at each slot: six events, on two sides each.
     likely = math.log(12 * SLOTS * ciphertexts) + FAILURE_BITS * math.log(2)
     rounded = math.sqrt(contributors) * (DEGREE * likely + math.sqrt(DEGREE * likely) / 2)

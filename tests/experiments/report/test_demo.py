@@ -1,5 +1,6 @@
 """The README's picture and table of the demo, from a run that a job of the same shape made."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from siloseal.runs.run import run_job
 from siloseal.runs.summary import read_run
 
 
-def test_the_picture_and_the_table_are_the_runs(tmp_path: Path, small_job: Callable[..., Job]) -> None:
+def test_the_picture_the_table_and_the_text_are_the_runs(
+    tmp_path: Path, small_job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
     schedule = {"kind": "two_phase", "batch": 16, "local_steps": 2, "tuning_rounds": 0}
     dealt = {"names": ["north", "east"], "partition": {"kind": "by_class", "classes_per_silo": 6}}
     job = small_job(
@@ -39,6 +42,10 @@ def test_the_picture_and_the_table_are_the_runs(tmp_path: Path, small_job: Calla
         assert sorted(set(labels.tolist())) == silo.labels
         assert np.array_equal(images, read_npz(tmp_path / "run" / "samples" / f"silo_alone.{silo.name}.npz")[0])
     assert set(samples["federation"][1].tolist()) == set(range(10))
+    monkeypatch.setattr(sys, "argv", ["demo", str(tmp_path / "run"), str(tmp_path / "shown")])
+    demo.main()
+    assert (tmp_path / "shown" / "printed.txt").read_text() == f"{run}\n"
+    assert (tmp_path / "shown" / "report.md").is_file()
 
 
 def test_a_class_that_a_silo_does_not_have_is_an_empty_row() -> None:

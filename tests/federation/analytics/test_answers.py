@@ -136,7 +136,7 @@ class TestHeavyHitters:
     )
 
     def test_frequent_texts_are_found_and_false_ones_are_rare(self, answer_noisily: Noisily) -> None:
-        """No false text in 95 % of the queries at least; in all of these 50, for the bound is a wide one."""
+        """No false text in 95 % of the queries at least; in all of these 50, because the bound is a wide one."""
         answers = [answer_noisily(self.QUERY, self.COLUMNS, NOISES[0], seed) for seed in range(50)]
         truth = {"aspir…": 250, "insul…": 180, "ibupr…": 90, "asa": 80}
         for answer in answers:

@@ -13,6 +13,7 @@ import safetensors.torch
 from PIL import Image
 from safetensors import safe_open
 
+from siloseal import sample
 from siloseal.cli.app import main
 from siloseal.federation.config.loading import parse_config, to_yaml
 from siloseal.federation.job.job import Job
@@ -123,6 +124,14 @@ def test_sample_draws_a_grid(
     assert ran.returncode == 0, ran.stderr
     with Image.open(tmp_path / "grid.png") as picture:
         assert picture.size == (2 * (9 * columns - 1), 2 * (9 * rows - 1))
+
+
+def test_commands_take_a_runs_folder_for_its_model(here: Callable[..., Ran], finished: Path, tmp_path: Path) -> None:
+    ran = here("sample", "--model", finished, "--count", 3, "--out", "a.npz")
+    assert (ran.returncode, ran.stdout) == (0, "a.npz\n"), ran.stderr
+    assert np.array_equal(read_samples(tmp_path / "a.npz")["images"], sample(finished, count=3).images)
+    ran = here("adapt", "--model", finished, "--support", "support", "--query", "query")
+    assert "holds a generator" in ran.stderr  # so it was found in the folder, and read
 
 
 def read_samples(path: Path) -> dict[str, np.ndarray]:

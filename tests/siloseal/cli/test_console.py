@@ -64,6 +64,14 @@ def test_the_table_holds_stages_silos_and_the_way_to_the_report(run: Run, capsys
         assert text in out, text
 
 
+def test_a_run_printed_in_python_is_what_the_terminal_shows(
+    run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    Console(quiet=False, json=False).final(run)
+    assert str(run).splitlines() == [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+
+
 def test_the_table_says_what_the_aggregator_could_read(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     work(Console(quiet=False, json=False), run)
     (alert,) = upload_alerts(run.protection)

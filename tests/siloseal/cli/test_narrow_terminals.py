@@ -4,12 +4,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from rich.console import Console as Terminal
 
 from siloseal.cli.console import Console
-from siloseal.cli.plan_table import print_plan
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.planning import SiloPlan
 from siloseal.federation.transport.wire import consortium_pb2 as pb
+from siloseal.report.plan_table import print_plan
 from siloseal.runs.metrics import ProtectionMetric
 from siloseal.runs.plan import Plan, SiloCost
 from siloseal.runs.status import print_status
@@ -58,8 +59,8 @@ def test_a_plan_is_whole(
     phases = {"warm_start": 1.01, "phase_1": 8.123, "phase_2": 3.4, "total": 9.98}
     cost = SiloCost("university_hospital_north", 160_000, 1053, SiloPlan(0.25, 1.234, {"phase_1": 30}), phases)
     sizes = {"phase_1": 12_345_678, "phase_2": 3_456_789}
-    plan = Plan([cost], None, 28_064, sizes, sizes, 10**6, {"phase_1": 200.0}, UPLOADS)
-    print_plan(small_job(), plan, as_json=False)
+    plan = Plan([cost], None, 28_064, sizes, sizes, 10**6, {"phase_1": 200.0}, UPLOADS, small_job())
+    print_plan(Terminal(highlight=False), plan)
     out = capsys.readouterr().out
     assert "…" not in out
     for text in ("university_hospital_north", "160,000", "0.2500", "1.234", "8.13", "9.98", "12.3 MB", "3 min 20 s",

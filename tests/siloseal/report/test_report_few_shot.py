@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from siloseal.cli.console import Console
-from siloseal.cli.result import MOST_ROUNDS
 from siloseal.federation.errors import RunError
 from siloseal.report.accuracy_chart import halves
 from siloseal.report.document import Table, text_of
+from siloseal.report.result_table import MOST_ROUNDS
 from siloseal.report.run_report import write_report
 from siloseal.report.score_table import TITLE, chance, headline, score_table
 from siloseal.report.silo_table import silo_table

@@ -1,10 +1,11 @@
 """A plan, as a table for a person or as JSON for a program."""
 
 import dataclasses
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console as Terminal
+from rich.padding import Padding
+from rich.text import Text
 
 from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
@@ -14,16 +15,23 @@ from siloseal.report import wording
 from siloseal.report.document import Table
 from siloseal.report.guarantees import baseline_warnings
 from siloseal.report.terminal import print_table
-from siloseal.runs.metrics import Shape, phase_title
+from siloseal.runs.metrics import phase_title
 from siloseal.runs.plan import Plan, SiloCost
 
+COMPARISONS = ("silo_alone", "pooled")
+"""Stages that train once more, to compare with, and are no part of the job."""
 
-def print_plan(job: Job, plan: Plan, *, as_json: bool) -> None:
-    """Print the plan to standard output."""
-    if as_json:
-        print(json.dumps(dataclasses.asdict(plan), indent=2, default=Shape.model_dump))
-        return
-    terminal = Terminal(highlight=False)
+
+def as_document(plan: Plan) -> dict[str, object]:
+    """The plan for programs: everything but the job, which they gave."""
+    found = dataclasses.asdict(plan)
+    del found["job"]
+    return {**found, "uploads": [upload.model_dump() for upload in plan.uploads]}
+
+
+def print_plan(terminal: Terminal, plan: Plan) -> None:
+    """Print what each silo spends, what each phase takes and uploads, and the sizes of the whole."""
+    job = plan.job
     print_table(terminal, _silos(job, plan))
     print_table(terminal, _phases(plan))
     print_table(terminal, _uploads(job, plan))
@@ -40,7 +48,10 @@ def print_plan(job: Job, plan: Plan, *, as_json: bool) -> None:
         terminal.print(f"sums     {warning}")
     terminal.print(f"model    {plan.parameters:,} shared parameters")
     terminal.print(f"memory   about {wording.size(plan.memory_bytes)}")
-    terminal.print(f"time     about {wording.duration(sum(plan.seconds.values()))} on this machine, evaluation aside")
+    in_job = sum(spent for stage, spent in plan.seconds.items() if stage not in COMPARISONS)
+    terminal.print(f"time     about {wording.duration(in_job)} on this machine; the scoring of models is not counted")
+    for line in _comparisons(plan):
+        terminal.print(Padding(Text(line), (0, 0, 0, len("time     "))))
 
 
 def _silos(job: Job, plan: Plan) -> Table:
@@ -69,11 +80,26 @@ def _of_tasks(job: Job, cell: str) -> tuple[str, ...]:
 def _phases(plan: Plan) -> Table:
     rows = []
     for phase in dict.fromkeys([*plan.upload_bytes, *plan.seconds]):
+        if phase in COMPARISONS:
+            continue
         steps = max((taken for cost in plan.silos for of, taken in cost.plan.steps.items() if of == phase), default=0)
         traffic = (wording.size(count.get(phase, 0)) for count in (plan.upload_bytes, plan.download_bytes))
         rows.append((phase_title(phase), f"{steps:,}", *traffic, wording.duration(plan.seconds.get(phase, 0.0))))
     columns = ("phase", "steps a silo", "sent by a silo", "received by a silo", "time")
     return Table("what each phase takes", columns, tuple(rows), numbers=(1, 2, 3, 4))
+
+
+def _comparisons(plan: Plan) -> Iterator[str]:
+    """What is trained once more to compare the federation with, what it takes, and what it would cost."""
+    if "silo_alone" in plan.seconds:
+        spends = "" if isinstance(plan.job.privacy, NoPrivacy) else "; that spends the same epsilon once more"
+        trained, silos = plan.job.evaluation.most_silos, len(plan.silos)
+        who = "each silo" if trained >= silos else f"{trained} of {silos} silos"
+        time = wording.duration(plan.seconds["silo_alone"])
+        yield f"about {time} more to train {who} alone, for comparison{spends} (evaluation.silo_alone)"
+    if "pooled" in plan.seconds:
+        time = wording.duration(plan.seconds["pooled"])
+        yield f"about {time} more to train on all images together, without privacy, for comparison (evaluation.pooled)"
 
 
 def _uploads(job: Job, plan: Plan) -> Table:

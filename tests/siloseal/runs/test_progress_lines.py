@@ -1,6 +1,6 @@
 """Progress in a log file or a pipe: few lines, and never silence for long. The clock is the test's."""
 
-from siloseal.cli.progress_lines import LINE_SECONDS, ProgressLines
+from siloseal.runs.progress_lines import LINE_SECONDS, ProgressLines
 
 
 class Said:

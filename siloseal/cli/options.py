@@ -1,0 +1,13 @@
+"""Options that several commands have, each said once."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else, to standard output.")]
+Model = Annotated[Path, typer.Option(help="A run's folder, or its global.safetensors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show errors only.")]
+RunFolder = Annotated[
+    Path | None, typer.Option("--out", help="The run folder. By default runs/NAME, or the next free number of it.")
+]
