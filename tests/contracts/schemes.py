@@ -78,6 +78,19 @@ UPLOAD_ROUND: dict[SecureSum, int | None] = {
 }
 """Round in which a silo uploads: the sum is over those that did. None if every silo must stay, so that none is left out."""
 
+LARGEST_MODULUS = {
+    PLAIN: 2**60,
+    CKKS: 2**57,
+    JOINT_KEY: 2**40,
+    SECAGG: 2**60,
+    SECAGG_PLUS: 2**60,
+    ADDITIVE: 2**60,
+    RING: 2**60,
+    PAILLIER: 2**60,
+    STOCK_CKKS: 2**32,
+}
+"""The largest modulus that is tried; the schemes' own tests look for the very largest that they carry."""
+
 ROSTER = ("east", "north", "south", "west")
 REALS = RealDomain(length=300, bound=8.0)
 INTEGERS = IntegerDomain(length=300, modulus=2**20)
