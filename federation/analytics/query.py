@@ -89,7 +89,7 @@ class Query(Section, ABC):
     figure: ClassVar[str]
     """The figure that it finds of the column."""
 
-    column: str = Field(min_length=1, max_length=200, description="the column that it looks at")
+    column: str = Field(min_length=1, max_length=200, description="the column that the query looks at")
 
     @property
     def title(self) -> str:
