@@ -11,12 +11,15 @@ from siloseal.federation.transport.config import Metrics, Tls
 
 
 class Deadlines(Section):
-    """After which a silent silo counts as gone, if the job can do without it; else the aggregator waits on."""
+    """Minutes after which a silent silo counts as gone, if the job can do without it; else the aggregator waits on."""
 
     training_minutes: float = Field(
-        default=24 * 60, gt=0, le=60 * 24 * 365, description="for local training, the slowest thing a silo is asked for"
+        default=24 * 60,
+        gt=0,
+        le=60 * 24 * 365,
+        description="minutes for local training, the slowest thing that a silo is asked for",
     )
-    message_minutes: float = Field(default=30, gt=0, le=60 * 24 * 365, description="for everything else")
+    message_minutes: float = Field(default=30, gt=0, le=60 * 24 * 365, description="minutes for everything else")
 
 
 class AggregatorConfig(Section):

@@ -288,8 +288,10 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--bits", type=int, nargs="+", default=[12, 16], help="widths that are measured")
     parser.add_argument("--repetitions", type=int, default=260)
-    parser.add_argument("--entries", type=int, default=1_000_000, help="of the vector whose encoding is timed")
-    parser.add_argument("--epsilons", type=float, nargs="*", default=TABLE_EPSILONS, help="of the computed table")
+    parser.add_argument("--entries", type=int, default=1_000_000, help="entries of the vector whose encoding is timed")
+    parser.add_argument(
+        "--epsilons", type=float, nargs="*", default=TABLE_EPSILONS, help="epsilons of the computed table"
+    )
     options = parser.parse_args()
     fits = all(7 <= bits <= 20 for bits in options.bits) and all(0.1 <= epsilon <= 10 for epsilon in options.epsilons)
     if not (fits and options.repetitions >= 2 and options.entries >= 1000):

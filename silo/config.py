@@ -31,7 +31,7 @@ class Policy(Section):
         "silo as a whole counts with what it costs an example, about twice as much",
     )
     largest_delta: float = Field(gt=0, lt=0.1, description="the most that the deltas of all jobs may add up to")
-    fewest_silos: int = Field(ge=1, description="no sum of fewer silos than this")
+    fewest_silos: int = Field(ge=1, description="the fewest silos that a sum may be over")
     secure_sums: tuple[SumKind, ...] = Field(
         min_length=1,
         description="sums for the warm start and phase 1; under plain the aggregator learns "
@@ -49,7 +49,7 @@ class Policy(Section):
     learners: tuple[Literal["gan", "meta_lstm", "reptile", "protonet", "embedding"], ...] = Field(
         min_length=1, description="what may be learnt from the data"
     )
-    largest_model: int = Field(ge=1, description="parameters of the shared model")
+    largest_model: int = Field(ge=1, description="the most parameters that the shared model may have")
     queries: tuple[QueryKind, ...] = Field(
         default=(), description="kinds of queries that may be asked of the data; none if not given"
     )
@@ -58,8 +58,8 @@ class Policy(Section):
 class Address(Section):
     """Where the aggregator listens."""
 
-    host: Host = Field(description="its name, as in its certificate, or its IP address")
-    port: Port = Field(description="its port")
+    host: Host = Field(description="the aggregator's name, as in its certificate, or its IP address")
+    port: Port = Field(description="the aggregator's port")
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -73,7 +73,10 @@ class Limits(Section):
     """
 
     message_mib: int = Field(
-        default=1024, ge=1, le=LARGEST_MESSAGE_MIB, description="a larger request is refused before it is read"
+        default=1024,
+        ge=1,
+        le=LARGEST_MESSAGE_MIB,
+        description="MiB of the largest request; a larger one is refused before it is read",
     )
 
     @property

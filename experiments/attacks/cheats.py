@@ -80,7 +80,7 @@ def opens_twice(attacked: AttackedSum) -> Iterator[Way]:
 
 
 def replays_session(attacked: AttackedSum) -> Iterator[Way]:
-    """In a later session, say what was said in the first: as it was, and then as if it were of this one.
+    """Repeat in a later session what was said in the first: as it was, and then as if it were of this one.
 
     A silo that took old keys for new ones, or drew the same masks again, would hide its next vector as it did the last:
     then its uploads differ by what the vectors do. Words are subtracted, after a session without any lie and after the

@@ -60,7 +60,9 @@ class Grid(Section):
         "inversion, audit or cheating with their settings"
     )
     vary: dict[str, Axis] = Field(default_factory=dict, description="the axes: a name, and what each choice changes")
-    seeds: tuple[int, ...] = Field(default=(0,), min_length=1, description="one cell each")
+    seeds: tuple[int, ...] = Field(
+        default=(0,), min_length=1, description="seeds of the cells; each makes a cell of its own"
+    )
 
     @model_validator(mode="after")
     def _axes_are_columns_of_their_own(self) -> Self:
@@ -79,7 +81,9 @@ class Comparison(Section):
     """One chapter of the report: what is compared, and how it is drawn."""
 
     name: Name = Field(description="names the chapter's files")
-    chapter: ChapterKind = Field(default="overview", description="how it is drawn; overview suits any grid")
+    chapter: ChapterKind = Field(
+        default="overview", description="the chapter that draws the table; overview suits any grid"
+    )
     grids: tuple[Grid, ...] = Field(min_length=1, description="what is measured")
 
 

@@ -32,7 +32,9 @@ class CsvTables(Section):
         description="one table: a silo's own in its silo.yaml; in a job, one that a simulation deals to the silos",
     )
     folder: Path | None = Field(default=None, description="a folder with one NAME.csv for each silo")
-    delimiter: str = Field(default=",", min_length=1, max_length=1, description="between two fields of a line")
+    delimiter: str = Field(
+        default=",", min_length=1, max_length=1, description="the character between two fields of a line"
+    )
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -54,7 +56,7 @@ class OnePerson(Section):
 
     column: Printable = Field(min_length=1, max_length=200, description="the column that names the person")
     records: int = Field(
-        ge=1, le=1000, description="so many records of a person count, the first ones; noise is so many times larger"
+        ge=1, le=1000, description="the most records of a person that count, the first ones; noise grows with them"
     )
 
 
@@ -63,7 +65,7 @@ class RecordLevel(Section):
 
     epsilon: float = Field(gt=0, le=1000, description="the most that all queries together may cost")
     delta: float = Field(gt=0, lt=0.1, description="the probability that epsilon does not hold; below 1 / records")
-    person: OnePerson | None = Field(default=None, description="protect persons, if not given single records")
+    person: OnePerson | None = Field(default=None, description="protect persons; if not given, single records")
 
     @property
     def records(self) -> int:
@@ -76,7 +78,7 @@ class SplitNoise(Section):
 
     kind: NoiseKind = Field(default="skellam", description="which integers: skellam, or ddg for discrete Gaussians")
     colluding: int = Field(
-        default=1, ge=1, description="so many silos may tell the aggregator all they know; their noise does not count"
+        default=1, ge=1, description="silos that may tell the aggregator all they know; their noise does not count"
     )
 
 
@@ -90,7 +92,7 @@ class AnalyticsJob(Section):
     privacy: RecordLevel = Field(description="the guarantee")
     mechanism: SplitNoise = Field(default=SplitNoise(), description="the noise")
     secure_sum: SecureSumConfig = Field(description="how counts are added; it must hide each silo's")
-    largest_silo: int = Field(default=1_000_000, ge=1, le=10**9, description="no silo holds more records")
+    largest_silo: int = Field(default=1_000_000, ge=1, le=10**9, description="the most records that a silo may hold")
     queries: tuple[AnyQuery, ...] = Field(min_length=1, max_length=50, description="the questions, in order")
 
     @model_validator(mode="after")

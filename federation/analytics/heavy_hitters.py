@@ -47,7 +47,7 @@ class HeavyHitters(CountQuery):
     letters: int = Field(
         default=8, ge=1, le=64, description="letters of a text that are looked at; each takes a release of its own"
     )
-    most: int = Field(default=50, ge=1, le=10_000, description="prefixes that live on after a level, at most")
+    most: int = Field(default=50, ge=1, le=10_000, description="the most prefixes that are followed after a level")
     fold_case: bool = Field(default=True, description="count upper and lower case as one")
 
     @model_validator(mode="after")

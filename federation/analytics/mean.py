@@ -22,7 +22,7 @@ class Mean(RangeQuery):
 
     figure: ClassVar[str] = "mean"
     kind: Literal["mean"] = Field(description="mean and variance of a number")
-    steps: int = Field(default=1024, ge=16, le=65_536, description="grid steps in half the range; K in the text")
+    steps: int = Field(default=1024, ge=16, le=65_536, description="grid steps in half of the range")
 
     @property
     def move(self) -> Move:

@@ -18,12 +18,15 @@ from siloseal.federation.privacy.mechanisms.integer_noise import Move
 
 
 class Quantiles(RangeQuery):
-    """Where given shares of the records lie below."""
+    """The numbers below which given shares of the records lie."""
 
     figure: ClassVar[str] = "quantiles"
     kind: Literal["quantiles"] = Field(description="medians, quartiles and others of a number")
     shares: tuple[float, ...] = Field(
-        default=(0.25, 0.5, 0.75), min_length=1, max_length=100, description="0.5 is the median"
+        default=(0.25, 0.5, 0.75),
+        min_length=1,
+        max_length=100,
+        description="shares of the records that lie below an answer; 0.5 asks for the median",
     )
     depth: int = Field(default=8, ge=2, le=16, description="the range has 2^depth leaves; an answer is no finer")
 

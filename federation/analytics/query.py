@@ -99,7 +99,7 @@ class Query(Section, ABC):
     figure: ClassVar[str]
     """The figure that it finds of the column."""
 
-    column: Printable = Field(min_length=1, max_length=200, description="the column that it looks at")
+    column: Printable = Field(min_length=1, max_length=200, description="the column that the query looks at")
 
     @property
     def title(self) -> str:

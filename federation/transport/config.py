@@ -12,7 +12,7 @@ class Tls(Section):
     """Who this party is on the wire, and whose certificates it accepts. Paths are taken from where the file lies."""
 
     certificate: Path = Field(description="this party's certificate, PEM")
-    key: Path = Field(description="its private key, PEM, readable by its owner only")
+    key: Path = Field(description="this party's private key, PEM, readable by its owner only")
     authority: Path = Field(description="the consortium's authority, PEM: certificates of nobody else are accepted")
 
 

@@ -83,7 +83,7 @@ class Evaluator:
 
 
 def draw(images: Tensor, labels: Tensor, samples: int, seed: int) -> tuple[Tensor, Tensor]:
-    """At most `samples` pairs, without replacement."""
+    """Draw `samples` pairs without replacement, or all where there are fewer."""
     if len(images) <= samples:
         return images, labels
     kept = torch.randperm(len(images), generator=torch.Generator().manual_seed(seed))[:samples]

@@ -90,7 +90,7 @@ def _task(data: LabelledImages, members: Members, config: Episodic, draw: _Draw)
 
 
 def disjoint_tasks(labels: NDArray[np.int64], *, ways: int, images: int, seed: int) -> list[Members]:
-    """As many tasks as these labels give, no image in two of them: always of the classes with most images left."""
+    """Deal all tasks that these labels give, no image to two of them, always of the classes with most images left."""
     generator = np.random.default_rng(seed)
     left = [generator.permutation(np.flatnonzero(labels == label)) for label in np.unique(labels)]
     _require_classes(sum(len(members) >= images for members in left), ways=ways, images=images)

@@ -107,7 +107,7 @@ def sample(
     model: Model,
     out: Annotated[Path, typer.Option(help="A .png for a grid, or a .npz for arrays.")],
     label: Annotated[int | None, typer.Option("--class", help="Only this class. By default all, in turn.")] = None,
-    count: Annotated[int, typer.Option(min=1, max=1_000_000, help="How many images.")] = 64,
+    count: Annotated[int, typer.Option(min=1, max=1_000_000, help="Number of images.")] = 64,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Equal seeds give equal images.")] = 0,
 ) -> None:
     """Draw images from a generative model. That costs no privacy: the model is already released."""

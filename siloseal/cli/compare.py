@@ -23,7 +23,7 @@ Configs = Annotated[
     list[Path], typer.Argument(help="Comparisons' YAML files; configs/compare-*.yaml has ours.", metavar="CONFIG...")
 ]
 Out = Annotated[Path, typer.Option(help="Where cells, table, figures and report go; finished cells are found there.")]
-Workers = Annotated[int, typer.Option(min=1, max=1024, help="Cells at a time. By default one a core.")]
+Workers = Annotated[int, typer.Option(min=1, max=1024, help="Cells that run at a time. By default one for each core.")]
 List = Annotated[bool, typer.Option("--list", help="Show the cells and which of them are there, and run nothing.")]
 
 

@@ -49,7 +49,7 @@ def request(
     name: Annotated[str, typer.Option(help="The silo's name, as in the consortium's file.")],
     out: Annotated[Path, typer.Option(help="The folder for the new keys and request.yaml.")],
 ) -> None:
-    """At a silo: make its keys, which never leave it, and the request that the authority makes its kit for."""
+    """Make a silo's keys, which never leave it, and the request that the authority makes its kit for."""
     from siloseal.provisioning.request import REQUEST, make_request
 
     fingerprint = make_request(name, out).fingerprint
@@ -62,7 +62,10 @@ def renew(
     name: Bearer,
     kits: Kits = Path("kits"),
     valid_days: Annotated[
-        int | None, typer.Option(min=1, max=3650, help="How long. By default as long as the last one.")
+        int | None,
+        typer.Option(
+            min=1, max=3650, help="Days that the new certificate is valid. By default as many as the last one."
+        ),
     ] = None,
 ) -> None:
     """Issue a new certificate for the same key."""

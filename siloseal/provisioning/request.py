@@ -38,7 +38,7 @@ class Request(Section):
         description="the silo's Ed25519 public key, as hexadecimal digits"
     )
     signature: Annotated[str, Field(pattern=rf"^[0-9a-f]{{{2 * SIGNATURE_BYTES}}}$")] = Field(
-        description="of the request, by the identity key, as hexadecimal digits"
+        description="the identity key's signature on the request, as hexadecimal digits"
     )
 
     @property

@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from siloseal.federation.sums.additive.sides import Round as AdditiveRound
+from siloseal.federation.sums.joint_key.statements import Round as JointKeyRound
 from siloseal.federation.sums.one_key.statements import Round as OneKeyRound
 from siloseal.federation.sums.ring.sides import FIRST
 from siloseal.federation.sums.secagg.plan import Round as SecAggRound
 from siloseal.federation.sums.secure_sum import SecureSum
 from siloseal.federation.transport.wire import joint_key_pb2, one_key_pb2, ring_pb2, sums_pb2
 from siloseal.federation.transport.wire.codec import decode
-from tests.federation.sums.joint_key.rounds import COMMIT_CIPHERTEXT
 
-from .schemes import ADDITIVE, CKKS, JOINT_KEY, PAILLIER, RING, ROSTER, SECAGG, SECAGG_PLUS, STOCK_CKKS
+from .schemes import ADDITIVE, CKKS, HIDING, JOINT_KEY, ONE_KEY, RING, ROSTER, SECAGG, SECAGG_PLUS
 
 Carried = Iterable[tuple[str, bytes]]
 """Pieces with the silo that each is said to come from; a list may name a silo twice."""
@@ -108,18 +108,24 @@ def _list(listed: Iterable[sums_pb2.Piece]) -> bytes:
     return sums_pb2.Pieces(pieces=listed).SerializeToString()
 
 
-ADVERTISED = [
-    *(Carrier(scheme, SecAggRound.SHARE, "north", pieces_of, of_pieces) for scheme in (SECAGG, SECAGG_PLUS, CKKS)),
-    Carrier(ADDITIVE, AdditiveRound.SHARE, "north", pieces_of, of_pieces),
-    *(Carrier(RING, FIRST + place, silo, neighbours_of, of_neighbours) for place, silo in enumerate(ROSTER)),
-    *(Carrier(scheme, OneKeyRound.DRAW_KEY, ROSTER[0], pieces_of, of_pieces) for scheme in (PAILLIER, STOCK_CKKS)),
-]
-"""Messages that bring advertisements. Commitments of the joint-key sum are in tests/federation/sums/joint_key."""
+MASKED_ROUNDS = (SECAGG, SECAGG_PLUS, CKKS)
+"""Sums with the rounds of SecAgg."""
 
-SEALED_FOR_ALL: Mapping[SecureSum, list[Carrier]] = {
+ADVERTISED_OF_SCHEME: Mapping[SecureSum, list[Carrier]] = {
+    **{scheme: [Carrier(scheme, SecAggRound.SHARE, "north", pieces_of, of_pieces)] for scheme in MASKED_ROUNDS},
+    ADDITIVE: [Carrier(ADDITIVE, AdditiveRound.SHARE, "north", pieces_of, of_pieces)],
+    RING: [Carrier(RING, FIRST + place, silo, neighbours_of, of_neighbours) for place, silo in enumerate(ROSTER)],
+    **{scheme: [Carrier(scheme, OneKeyRound.DRAW_KEY, ROSTER[0], pieces_of, of_pieces)] for scheme in ONE_KEY},
+    JOINT_KEY: [],  # does not apply: its silos commit to keys, and tests/federation/sums/joint_key alters those
+}
+"""Messages of every scheme that hides, which bring a silo what others advertised."""
+
+ADVERTISED = [carrier for scheme in HIDING for carrier in ADVERTISED_OF_SCHEME[scheme]]
+
+SEALED_OF_SCHEME: Mapping[SecureSum, list[Carrier]] = {
     **{
         scheme: [Carrier(scheme, SecAggRound.UPLOAD, silo, pieces_of, of_pieces) for silo in ROSTER]
-        for scheme in (SECAGG, SECAGG_PLUS, CKKS)
+        for scheme in MASKED_ROUNDS
     },
     ADDITIVE: [Carrier(ADDITIVE, AdditiveRound.ADD, silo, pieces_of, of_pieces) for silo in ROSTER],
     RING: [
@@ -128,14 +134,17 @@ SEALED_FOR_ALL: Mapping[SecureSum, list[Carrier]] = {
     ],
     **{
         scheme: [Carrier(scheme, OneKeyRound.UPLOAD, silo, key_of_the_leader, of_the_leader) for silo in ROSTER[1:]]
-        for scheme in (PAILLIER, STOCK_CKKS)
+        for scheme in ONE_KEY
     },
-    JOINT_KEY: [Carrier(JOINT_KEY, COMMIT_CIPHERTEXT, silo, seed_shares, of_seed_shares) for silo in ROSTER],
+    JOINT_KEY: [
+        Carrier(JOINT_KEY, JointKeyRound.COMMIT_CIPHERTEXT, silo, seed_shares, of_seed_shares) for silo in ROSTER
+    ],
 }
-"""Messages that bring sealed pieces, to every silo that gets one."""
+"""Messages of every scheme that hides, which bring sealed pieces, to every silo that gets one."""
 
 SEALED = [
     carrier
-    for scheme, all_of_them in SEALED_FOR_ALL.items()
-    for carrier in (all_of_them if scheme is RING else all_of_them[1:2])
+    for scheme in HIDING
+    for carrier in (SEALED_OF_SCHEME[scheme] if scheme is RING else SEALED_OF_SCHEME[scheme][1:2])
 ]
+"""One of them a scheme; all turns of the ring, whose silos do not all get the same message."""

@@ -9,13 +9,13 @@ from siloseal.federation.sums.sealing import SEAL_BYTES, ChannelKey
 from siloseal.federation.transport.wire import masked_pb2
 from siloseal.federation.transport.wire.codec import decode
 
-from .carried import SEALED, SEALED_FOR_ALL, Carried, Carrier, of_pieces
+from .carried import SEALED, SEALED_OF_SCHEME, Carried, Carrier, of_pieces
 from .ended import require_refused
-from .schemes import JOINT_KEY, PAILLIER, ROSTER, STOCK_CKKS, finished
+from .schemes import JOINT_KEY, ONE_KEY, ROSTER, finished
 
 every_carrier = pytest.mark.parametrize("carrier", SEALED, ids=str)
 masked = pytest.mark.parametrize(
-    "carrier", [each for each in SEALED if each.scheme not in (JOINT_KEY, PAILLIER, STOCK_CKKS)], ids=str
+    "carrier", [each for each in SEALED if each.scheme not in (JOINT_KEY, *ONE_KEY)], ids=str
 )
 listed = pytest.mark.parametrize("carrier", [each for each in SEALED if each.write is of_pieces], ids=str)
 
@@ -51,7 +51,7 @@ class TestASiloRefuses:
 
     def test_every_other_piece_of_the_session(self, carrier: Carrier) -> None:
         """For another silo, of another sender, of another turn, and its own sent back."""
-        pieces = {sealed for each in SEALED_FOR_ALL[carrier.scheme] for sealed in carried(each).values()}
+        pieces = {sealed for each in SEALED_OF_SCHEME[carrier.scheme] for sealed in carried(each).values()}
         for sender, right in carried(carrier).items():
             for wrong in pieces - {right}:
                 refused(carrier, {**carried(carrier), sender: wrong}.items(), SealBroken)

@@ -26,21 +26,15 @@ from siloseal.federation.transport.wire import consortium_pb2
 from tests.federation.sums.recorded import Recorded, drawn_vectors, identity
 
 from .schemes import (
-    ADDITIVE,
     ALL_SCHEMES,
-    CKKS,
     HIDING,
     INTEGERS,
     JOINT_KEY,
-    PAILLIER,
+    LARGEST_MODULUS,
     PLAIN,
     REALS,
-    RING,
     ROSTER,
     ROUNDS,
-    SECAGG,
-    SECAGG_PLUS,
-    STOCK_CKKS,
     begin,
     name_of,
 )
@@ -51,18 +45,6 @@ LONGEST_NAMES = tuple(f"{number:x<64}" for number in range(10))
 """Of many silos: what a reply holds for each of the others must fit, framing included."""
 SLACK_BYTES = 4096
 
-LARGEST_MODULUS = {
-    PLAIN: 2**60,
-    CKKS: 2**57,
-    JOINT_KEY: 2**40,
-    SECAGG: 2**60,
-    SECAGG_PLUS: 2**60,
-    ADDITIVE: 2**60,
-    RING: 2**60,
-    PAILLIER: 2**60,
-    STOCK_CKKS: 2**32,
-}
-"""The largest modulus that is tried; the schemes' own tests look for the very largest that they carry."""
 MODULI = (2, 3, 1000, 2**16 - 1, 2**32, 2**40, 2**57, 2**60 - 1, 2**60)
 
 
@@ -221,11 +203,11 @@ def test_no_honest_reply_is_longer_than_the_largest_nor_far_below_it(
     [
         *(
             (scheme, modulus, ROSTER[:3])
-            for scheme, largest in LARGEST_MODULUS.items()
+            for scheme in ALL_SCHEMES
             for modulus in (MODULI[::3] if scheme is JOINT_KEY else MODULI)  # its keys take longest
-            if modulus <= largest
+            if modulus <= LARGEST_MODULUS[scheme]
         ),
-        *((scheme, modulus, MANY) for scheme, largest in LARGEST_MODULUS.items() for modulus in (1000, largest)),
+        *((scheme, modulus, MANY) for scheme in ALL_SCHEMES for modulus in (1000, LARGEST_MODULUS[scheme])),
     ],
     ids=case_of,
 )

@@ -1,5 +1,6 @@
 """Who is let in: every wrong certificate over real TLS, to one aggregator that serves good silos all the while."""
 
+import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -106,7 +107,7 @@ class TestAtTheCall:
         with Caller(consortium, issued(consortium, name="west")) as caller:
             error, said = refused(caller.offer)
         assert error is CertificateError
-        assert "the silo west of three, " in said
+        assert "silo west" in said
 
     def test_a_revoked_certificate_is_refused_from_the_next_call_on_and_the_audit_log_says_so(
         self, consortium: Consortium
@@ -119,7 +120,7 @@ class TestAtTheCall:
             for call in (caller.offer, caller.status, lambda: caller.deliver(b"x")):
                 error, said = refused(call)
                 assert error is CertificateError
-                assert "the silo north of three was revoked" in said
+                assert re.search("silo north .*revoked", said)
         turned_away = consortium.aggregator.wait_for("turned_away", error="CertificateError")
         assert turned_away["peer"].startswith("ipv4:127.0.0.1")
         assert asked(consortium, Pair.of(consortium.kits / "north")) == "enrol"
@@ -180,7 +181,7 @@ class TestASilo:
 
     @pytest.mark.parametrize(
         ("then", "words"),
-        [(LONG_AGO, "the silo north of three expired"), (LATER, "clock")],
+        [(LONG_AGO, "expired"), (LATER, "clock")],
         ids=["expired", "not yet valid"],
     )
     def test_with_a_certificate_that_is_not_valid_now_ends_at_once(
@@ -192,7 +193,7 @@ class TestASilo:
     def test_with_the_certificate_of_another_silo_ends_at_once(self, another: Consortium) -> None:
         put(Pair.of(another.kits / "north"), another.kits / "east")
         said = ended_with(another.silos["east"])
-        assert "the silo north of three, expected that of the silo east" in said
+        assert re.search("silo north .*silo east", said)
 
     def test_with_the_certificate_of_another_authority_ends_at_once(
         self, consortium: Consortium, another: Consortium
@@ -240,4 +241,4 @@ class TestASilo:
 def test_an_aggregator_with_a_silos_certificate_ends_at_once(another: Consortium) -> None:
     tls = {"certificate": "../south/silo.crt", "key": "../south/silo.key", "authority": "ca.crt"}
     another.edit("aggregator", tls=tls)
-    assert "the silo south of three, expected that of the aggregator" in ended_with(another.aggregator)
+    assert re.search("silo south .*aggregator", ended_with(another.aggregator))

@@ -33,21 +33,21 @@ class ExampleNoise(Section):
     """One step of private training."""
 
     kind: Literal["example_noise"]
-    noise_multiplier: float = Field(gt=0, le=1e5, description="sigma")
+    noise_multiplier: float = Field(gt=0, le=1e5, description="the noise multiplier, sigma")
 
 
 class LocalNoise(Section):
     """The whole update, noised by the silo before it goes into any sum."""
 
     kind: Literal["local_noise"]
-    noise_multiplier: float = Field(gt=0, le=1e5, description="in clip norms")
+    noise_multiplier: float = Field(gt=0, le=1e5, description="standard deviation of the noise, in clip norms")
 
 
 class SumOf(Section):
     """The sum of several silos' gradients."""
 
     kind: Literal["sum_of"]
-    silos: int = Field(ge=2, le=100, description="in the sum")
+    silos: int = Field(ge=2, le=100, description="silos in the sum")
 
 
 class Upload(Section):
@@ -82,8 +82,8 @@ class InversionMeasurement(Section):
 
     kind: Literal["inversion"]
     protection: ProtectionConfig = Field(description="what the upload is protected by")
-    iterations: int = Field(default=150, ge=1, le=100_000, description="of the attacker's search")
-    seed: int = Field(default=0, ge=0, description="which image")
+    iterations: int = Field(default=150, ge=1, le=100_000, description="steps of the attacker's search")
+    seed: int = Field(default=0, ge=0, description="the number of the image that is attacked")
 
     def run(self, folder: Path) -> list[Row]:
         """Return how near the attacker came; both images are kept beside the numbers."""
@@ -101,11 +101,15 @@ class AuditMeasurement(Section):
     """An audit of the private trainer at the noise that an epsilon takes."""
 
     kind: Literal["audit"]
-    epsilon: float = Field(gt=0, le=100, description="that the ledger may book")
-    sampling_rate: float = Field(default=1.0, gt=0, le=1, description="with which an example is in a step")
-    steps: int = Field(default=4, ge=1, le=1000, description="of each training")
-    trials: int = Field(default=1000, ge=40, le=1_000_000, multiple_of=2, description="half of them with the canary")
-    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="with which a lower bound holds")
+    epsilon: float = Field(gt=0, le=100, description="the epsilon that the ledger may book")
+    sampling_rate: float = Field(
+        default=1.0, gt=0, le=1, description="the probability with which an example is in a step"
+    )
+    steps: int = Field(default=4, ge=1, le=1000, description="steps of each training")
+    trials: int = Field(
+        default=1000, ge=40, le=1_000_000, multiple_of=2, description="trainings, half of them with the canary"
+    )
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="the probability with which a lower bound holds")
     flaw: Literal["none", "noise_off", "noise_halved", "clip_too_wide", "sampling_ignored"] = Field(
         default="none", description="a fault that the ledger does not know of"
     )

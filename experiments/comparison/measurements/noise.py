@@ -27,12 +27,12 @@ class NoiseMeasurement(Section):
 
     kind: Literal["noise"]
     mechanism: MechanismConfig = Field(description="the noise")
-    epsilon: float = Field(gt=0, le=1000, description="of one release")
-    delta: float = Field(default=1e-5, gt=0, lt=0.1, description="of one release")
-    secure_sum: SecureSumConfig = Field(description="below the noise")
-    silos: int = Field(default=20, ge=2, le=1000, description="who take part")
+    epsilon: float = Field(gt=0, le=1000, description="epsilon of one release")
+    delta: float = Field(default=1e-5, gt=0, lt=0.1, description="delta of one release")
+    secure_sum: SecureSumConfig = Field(description="the sum below the noise")
+    silos: int = Field(default=20, ge=2, le=1000, description="silos that take part")
     length: int = Field(default=1000, ge=1, le=1_000_000, description="entries of a vector")
-    seed: int = Field(default=0, ge=0, description="of the vectors; never of noise")
+    seed: int = Field(default=0, ge=0, description="seed of the vectors; never of noise")
 
     @model_validator(mode="after")
     def _noise_is_hidden(self) -> Self:

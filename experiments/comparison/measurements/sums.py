@@ -28,10 +28,10 @@ class SumMeasurement(Section):
 
     kind: Literal["sum"]
     secure_sum: SecureSumConfig = Field(description="the sum")
-    silos: int = Field(default=5, ge=2, le=1000, description="who take part")
+    silos: int = Field(default=5, ge=2, le=1000, description="silos that take part")
     length: int = Field(default=10_000, ge=1, le=10_000_000, description="entries of a vector")
     dropouts: bool = Field(default=True, description="also try a silo that falls silent before, and after, its upload")
-    seed: int = Field(default=0, ge=0, description="of the vectors; never of keys, masks or noise")
+    seed: int = Field(default=0, ge=0, description="seed of the vectors; never of keys, masks or noise")
 
     @model_validator(mode="after")
     def _can_be(self) -> Self:

@@ -17,13 +17,15 @@ class TrafficMeasurement(Section):
     kind: Literal["traffic"]
     first: SecureSumConfig = Field(description="the sum of the first round: of phase 1, where there are two phases")
     others: SecureSumConfig = Field(description="the sum of each round after it")
-    silos: int = Field(ge=2, le=1000, description="who take part")
-    parameters: int = Field(ge=1, le=10**9, description="of the model that travels")
-    rounds: tuple[Annotated[int, Field(ge=1)], ...] = Field(min_length=1, description="after which to tell")
+    silos: int = Field(ge=2, le=1000, description="silos that take part")
+    parameters: int = Field(ge=1, le=10**9, description="parameters of the model that travels")
+    rounds: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        min_length=1, description="rounds after which the traffic is told"
+    )
     silos_keep_the_sum: bool = Field(
         default=False, description="paillier only: silos decrypt the sum for themselves, and no model is sent to them"
     )
-    seed: int = Field(default=0, ge=0, description="makes no difference")
+    seed: int = Field(default=0, ge=0, description="a seed that makes no difference")
 
     @model_validator(mode="after")
     def _only_those_who_can(self) -> Self:

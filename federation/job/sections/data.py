@@ -33,7 +33,7 @@ class _Source(Section):
         default=0,
         ge=0,
         le=2048,
-        description="of the side, so many black pixels around each resized image, as MNIST has 4",
+        description="black pixels on each edge of a resized image, which are part of its side; MNIST has 4",
     )
     limit: int | None = Field(
         default=None,
@@ -195,7 +195,7 @@ class Strokes(_FewShot):
 class AtSilos(_Source):
     """A deployment's data: each silo reads its own, as its silo.yaml says, and nobody else knows where it lies."""
 
-    kind: Literal["at_silos"] = Field(default="at_silos", description="each silo's own; for deployments")
+    kind: Literal["at_silos"] = Field(default="at_silos", description="each silo's own data, for deployments")
 
     @property
     def holds_out_classes(self) -> bool:

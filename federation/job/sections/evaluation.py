@@ -13,30 +13,34 @@ class _Evaluation(Section):
         description="also run the job for each silo alone, a comparison that spends the same epsilon again",
     )
     most_silos: int = Field(
-        default=20, ge=1, le=100_000, description="measure so many silos' own models at most, the first of the list"
+        default=20, ge=1, le=100_000, description="the most silos whose own models are measured, the first of the list"
     )
 
 
 class GeneratedImages(_Evaluation):
     """How much generated images teach a classifier about real ones."""
 
-    kind: Literal["generated"] = Field(default="generated", description="by classifiers that see generated images only")
+    kind: Literal["generated"] = Field(default="generated", description="classifiers that see generated images only")
     classifiers: tuple[Literal["logistic", "mlp", "cnn"], ...] = Field(
-        default=("cnn",), min_length=1, description="trained on generated images only; the first one gives the headline"
+        default=("cnn",),
+        min_length=1,
+        description="classifiers to train on generated images; the first one gives the headline",
     )
-    samples: int = Field(default=4000, ge=100, le=1_000_000, description="generated images a measurement")
+    samples: int = Field(default=4000, ge=100, le=1_000_000, description="generated images in a measurement")
 
 
 class FewShotTasks(_Evaluation):
     """How well new tasks are learnt, of classes that nobody trained on."""
 
-    kind: Literal["few_shot"] = Field(default="few_shot", description="by tasks of held-out classes")
+    kind: Literal["few_shot"] = Field(default="few_shot", description="tasks of held-out classes")
     ways: int = Field(default=5, ge=2, le=1000, description="classes of a task")
     shots: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = Field(
-        default=(1, 5), min_length=1, description="labelled images a class; the first one gives the headline"
+        default=(1, 5), min_length=1, description="labelled images in a class; the first number gives the headline"
     )
-    queries: int = Field(default=15, ge=1, le=1000, description="images a class to be named")
-    episodes: int = Field(default=600, ge=10, le=1_000_000, description="tasks a measurement, the same for every model")
+    queries: int = Field(default=15, ge=1, le=1000, description="images in a class that are to be named")
+    episodes: int = Field(
+        default=600, ge=10, le=1_000_000, description="tasks in a measurement, the same for every model"
+    )
 
     @field_validator("shots")
     @classmethod

@@ -25,8 +25,8 @@ class Episodic(FewShot):
     """A learner that is trained on tasks: the unit of its privacy is one of them."""
 
     ways: int = Field(default=5, ge=2, le=1000, description="classes of a training task")
-    shots: int = Field(default=1, ge=1, le=1000, description="labelled images a class that a task is learnt from")
-    queries: int = Field(default=5, ge=1, le=1000, description="images a class that a learnt task is tried on")
+    shots: int = Field(default=1, ge=1, le=1000, description="labelled images in a class that a task is learnt from")
+    queries: int = Field(default=5, ge=1, le=1000, description="images in a class that a learnt task is tried on")
     episodes: Literal["fixed", "fresh"] = Field(
         default="fixed",
         description="fixed: each image is in one training task for good, which is what task-level privacy counts; "

@@ -50,7 +50,7 @@ class GanConfig(Section):
         default=None,
         ge=1,
         le=10_000_000,
-        description="halve the generator's step size every so many of its steps; by default never",
+        description="generator steps after which its step size is halved, again and again; by default never",
     )
     average_decay: float = Field(
         default=0.998, ge=0, lt=1, description="how slowly the averaged generator, the one that is shared, follows"

@@ -17,10 +17,13 @@ class QuantileClip(Section):
     """The clip norm follows a quantile of the updates' norms, which one more noised entry tells."""
 
     kind: Literal["quantile"] = Field(description="follow a quantile of the silos' norms (Andrew et al. 2021)")
-    quantile: float = Field(default=0.5, gt=0, lt=1, description="the share of updates that are not to be clipped")
-    learning_rate: float = Field(default=0.2, gt=0, le=2, description="how fast the norm follows")
+    quantile: float = Field(default=0.5, gt=0, lt=1, description="the part of the updates that should not be clipped")
+    learning_rate: float = Field(default=0.2, gt=0, le=2, description="how fast the clip norm follows the quantile")
     share: float = Field(
-        default=0.05, gt=0, le=0.5, description="of the squared norm, spent on that entry; the updates' noise grows so"
+        default=0.05,
+        gt=0,
+        le=0.5,
+        description="the part of the squared norm that this entry takes; the more, the noisier the updates",
     )
 
 
@@ -28,8 +31,8 @@ class WindowClip(Section):
     """The clip norm follows the length of the averages that the last rounds released."""
 
     kind: Literal["window"] = Field(description="the median length of the last released averages")
-    window: int = Field(default=5, ge=1, le=1000, description="how many rounds back it looks")
-    factor: float = Field(default=1.0, gt=0, le=100, description="the norm is so many times that length")
+    window: int = Field(default=5, ge=1, le=1000, description="the number of past rounds that count")
+    factor: float = Field(default=1.0, gt=0, le=100, description="the clip norm as a multiple of that length")
 
 
 Clipping = Annotated[FixedClip | QuantileClip, Field(discriminator="kind")]
@@ -42,7 +45,7 @@ class NoNoise(Section):
     """Nothing is added. Only where privacy is off."""
 
     kind: Literal["none"] = Field(default="none", description="no noise")
-    clipping: FixedClip = Field(default=FixedClip(), description="of the silos' updates")
+    clipping: FixedClip = Field(default=FixedClip(), description="how the clip norm of updates moves")
 
 
 class GaussianLocal(Section):
@@ -55,7 +58,7 @@ class GaussianLocal(Section):
 class GaussianCentral(Section):
     """The aggregator adds the noise to the total: the least noise, and everyone must trust it to."""
 
-    kind: Literal["gaussian_central"] = Field(description="the aggregator noises the total, and is trusted to")
+    kind: Literal["gaussian_central"] = Field(description="the aggregator noises the total, and is trusted to do so")
     clipping: Clipping = Field(default=FixedClip(), description="how the clip norm of updates moves")
 
 
@@ -64,10 +67,12 @@ class _Split(Section):
 
     bits: Bits | None = Field(
         default=None,
-        description="of an entry on its way, a few more over ckks; if not given, until one more gains less than 1 %",
+        description="bits of an entry on the wire, a few more over ckks; if not given, until one more gains below 1 %",
     )
     colluding: int = Field(
-        default=1, ge=1, description="so many silos may use what they know of their own noise; it does not count"
+        default=1,
+        ge=1,
+        description="the number of silos that may tell what they know of their own noise, which does not count",
     )
     clipping: Clipping = Field(default=FixedClip(), description="how the clip norm of updates moves")
 
@@ -94,7 +99,7 @@ class Pbm(_Split):
     """The Poisson-binomial mechanism (Chen, Ozgur and Kairouz 2022)."""
 
     kind: Literal["pbm"] = Field(description="coins instead of noise; unbiased, few bits, more error on vectors")
-    bits: Bits = Field(default=16, description="of an entry on its way, at most; a small epsilon takes fewer")
+    bits: Bits = Field(default=16, description="the most bits of an entry on the wire; a small epsilon takes fewer")
 
 
 SplitConfig = Ddg | Skellam | Binomial | Pbm

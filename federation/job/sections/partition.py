@@ -18,7 +18,7 @@ class Dirichlet(Section):
     """Label skew: each class is dealt in proportions drawn from a symmetric Dirichlet distribution."""
 
     kind: Literal["dirichlet"] = Field(default="dirichlet", description="label skew")
-    alpha: float = Field(gt=0, allow_inf_nan=False, description="small is skewed (0.1), large is even (100)")
+    alpha: float = Field(gt=0, allow_inf_nan=False, description="evenness of the parts: 0.1 is skewed, 100 is even")
     smallest: int = Field(default=10, ge=1, description="the fewest examples that a silo may end up with")
 
 

@@ -18,7 +18,7 @@ class TwoPhase(Section):
     batch: Batch = Field(description="expected examples, or tasks, of a Poisson batch, in both phases")
     local_steps: Steps = Field(description="training steps of each silo before the one aggregation")
     tuning_rounds: int = Field(default=10, ge=0, le=10_000, description="rounds of phase 2; they drift after about 20")
-    tuning_steps: Steps = Field(default=10, description="training steps a silo takes in one tuning round")
+    tuning_steps: Steps = Field(default=10, description="training steps that a silo takes in one tuning round")
     tuning_rate: float = Field(
         default=1.0, gt=0, le=1, description="how far a round moves the global model towards the new average"
     )

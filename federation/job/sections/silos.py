@@ -16,7 +16,7 @@ class Silos(Section):
 
     names: tuple[Name, ...] = Field(
         min_length=1,
-        description="one name a silo: letters, digits, _ and -; or `count: N` instead, to have them numbered",
+        description="a name for each silo: letters, digits, _ and -; or `count: N` instead, to have them numbered",
     )
     partition: PartitionSpec = Field(default=Iid(), description="how a simulation deals the data to the silos")
     fewest: int | None = Field(

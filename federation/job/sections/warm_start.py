@@ -25,11 +25,11 @@ class _Fit(Section):
         default=3.5,
         ge=1e-3,
         le=1e6,
-        description="of the kernel, a third of two images' usual distance; 3.5 for MNIST, 1 for 8x8",
+        description="the kernel's length scale, a third of two images' usual distance; 3.5 for MNIST, 1 for 8x8",
     )
     fit_steps: Steps = Field(default=3000, description="steps that the aggregator fits the generator for")
-    fit_batch: int = Field(default=200, ge=20, le=100_000, description="generated images a fitting step")
-    learning_rate: float = Field(default=1e-2, gt=0, le=1, description="of the fit, at its start")
+    fit_batch: int = Field(default=200, ge=20, le=100_000, description="generated images in a fitting step")
+    learning_rate: float = Field(default=1e-2, gt=0, le=1, description="the step size at the start of the fit")
 
 
 class PublicStart(_Fit):

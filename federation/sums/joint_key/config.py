@@ -18,7 +18,7 @@ class JointKeyConfig(Section):
     )
     precision_bits: PrecisionBits = 28
     statistical_distance_bits: int = Field(
-        default=40, ge=40, le=60, description="an opening tells more than the sum with probability 2^-this at most"
+        default=40, ge=40, le=60, description="an opening tells more than the sum with probability 2^-bits at most"
     )
     threshold: Threshold = None
 

@@ -19,7 +19,9 @@ class PaillierSumConfig(Section):
 
     kind: Literal["paillier"] = Field(description="for comparison: batched Paillier, under one key that all silos hold")
     precision_bits: PrecisionBits = 24
-    key_bits: Literal[2048, 3072] = Field(default=2048, description="of the modulus: 112 or 128 bits of security")
+    key_bits: Literal[2048, 3072] = Field(
+        default=2048, description="bits of the modulus: 2048 for 112 bits of security, 3072 for 128"
+    )
 
     def build(self) -> SecureSum:
         """Build the scheme."""

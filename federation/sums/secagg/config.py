@@ -30,8 +30,12 @@ class SecAggPlusConfig(Section):
         description="masks between neighbours on a random ring, for a hundred silos or more; between all below that"
     )
     precision_bits: PrecisionBits = 28
-    security_bits: int = Field(default=40, ge=40, le=128, description="sigma: the ring fails to hide with 2^-this")
-    correctness_bits: int = Field(default=30, ge=10, le=128, description="eta: the sum fails to open with 2^-this")
+    security_bits: int = Field(
+        default=40, ge=40, le=128, description="sigma: the ring fails to hide with probability 2^-sigma"
+    )
+    correctness_bits: int = Field(
+        default=30, ge=10, le=128, description="eta: the sum fails to open with probability 2^-eta"
+    )
     corrupt: float = Field(default=0.05, ge=0, lt=1 / 3, description="gamma: the share of silos that may collude")
     dropout: float = Field(default=0.05, ge=0, lt=1 / 2, description="delta: the share of silos that may drop out")
 

@@ -9,27 +9,17 @@ from siloseal.federation.sums.exposure import NoisedBy
 from siloseal.federation.sums.fixed_point import FixedPointSum
 from siloseal.federation.sums.joint_key.joint_key_sum import JointKeySum
 from siloseal.federation.sums.noisy_sum import NoisySum
-from siloseal.federation.sums.one_key.one_key_sum import PaillierSum, StockCkksSum
+from siloseal.federation.sums.one_key.one_key_sum import PaillierSum
 from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.ring.ring_sum import RingSum
 from siloseal.federation.sums.secagg.secagg_sum import FEWEST_FOR_A_RING, RandomRing, SecAggSum
 from siloseal.federation.sums.secure_sum import SecureSum
+from tests.contracts.schemes import ALL_SCHEMES, name_of
 
-SCHEMES: list[SecureSum] = [
-    PlainSum(),
-    CkksSum(),
-    JointKeySum(),
-    PaillierSum(),
-    StockCkksSum(),
-    SecAggSum(),
-    SecAggSum(ring=RandomRing()),
-    AdditiveSum(),
-    RingSum(),
-]
 HIDING = SecAggSum()
 
 
-@pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: scheme.name)
+@pytest.mark.parametrize("scheme", ALL_SCHEMES, ids=name_of)
 class TestEveryScheme:
     @pytest.mark.parametrize("silos", [3, 4, 10, FEWEST_FOR_A_RING, 250])
     def test_lets_so_many_collude_that_two_honest_silos_are_left(self, scheme: SecureSum, silos: int) -> None:

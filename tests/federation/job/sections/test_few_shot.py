@@ -58,7 +58,7 @@ def test_fresh_episodes_are_refused_unless_privacy_is_off_by_name(kind: str, pri
         ({"data": {"kind": "digits"}}, r"data\.hold_out"),
         (
             {"warm_start": {"kind": "kernel_mean", "epsilon": 1}},
-            r"warm_start\.kind is kernel_mean.*none or leader",
+            r"warm_start\.kind is kernel_mean.*\bnone\b.*leader",
         ),
         ({"evaluation": {"kind": "generated"}}, r"evaluation\.kind is generated"),
         ({"learner": {"kind": "meta_lstm", "network": "wavelets"}}, "network"),

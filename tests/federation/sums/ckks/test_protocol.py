@@ -3,8 +3,6 @@
 What it shares with every sum is in tests/contracts.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -19,34 +17,6 @@ from siloseal.federation.transport.wire import masked_pb2
 from siloseal.federation.transport.wire.codec import decode
 
 from .conftest import NAMES, Parties
-
-PartiesOf = Callable[..., Parties]
-
-
-def test_a_total_is_within_its_bound(parties: Parties) -> None:
-    result = parties.run()
-    assert result.contributors == NAMES
-    assert 0 < np.abs(result.total - parties.total(*NAMES)).max() <= result.error_bound < 2e-5
-
-
-@pytest.mark.parametrize("number", Round)
-def test_a_silo_that_falls_silent_is_left_out_before_its_upload_and_stays_in_after_it(
-    parties: Parties, number: Round
-) -> None:
-    result = parties.run(silent={"south": number})
-    there = NAMES if number > Round.UPLOAD else tuple(name for name in NAMES if name != "south")
-    assert result.contributors == there
-    assert np.abs(result.total - parties.total(*there)).max() <= result.error_bound
-
-
-@pytest.mark.parametrize("number", [number for number in Round if number])
-@pytest.mark.parametrize("seed", [0, 9], ids=["same randomness", "fresh randomness"])
-def test_a_silo_that_was_killed_goes_on_from_its_state(parties: Parties, number: Round, seed: int) -> None:
-    """Before the upload it draws another key share, which nobody has seen the first of."""
-    parties.run_until(number)
-    parties.restart("north", parties.randomness_of("north", seed=seed))
-    result = parties.run()
-    assert np.abs(result.total - parties.total()).max() <= result.error_bound
 
 
 def test_after_the_upload_neither_key_share_nor_vector_is_left_at_the_silo(parties: Parties) -> None:

@@ -33,15 +33,6 @@ def assert_is_sum(result: Sum, parties: Parties, *contributors: str) -> None:
     assert np.abs(result.total - parties.total(*contributors)).max() <= result.error_bound < 1e-4
 
 
-@pytest.mark.parametrize("round", [0, 1, 2, 3], ids=["commit_key", "reveal_key", "commit_ciphertext", "upload"])
-def test_a_silo_silent_before_its_upload_is_not_in_the_sum(parties: Parties, round: int) -> None:
-    assert_is_sum(parties.run(silent={"north": round}), parties, "east", "south", "west")
-
-
-def test_a_silo_silent_after_its_upload_is_in_the_sum(parties: Parties) -> None:
-    assert_is_sum(parties.run(silent={"north": Round.OPEN}), parties, *parties.roster)
-
-
 @pytest.mark.parametrize("round", range(1, 5))
 def test_exactly_t_survivors_recover_the_rest(parties_of: PartiesOf, round: int) -> None:
     parties = parties_of(6, threshold=4, quorum=4)

@@ -33,10 +33,8 @@ def test_the_same_version_passes() -> None:
 def test_the_older_side_is_the_one_to_upgrade(theirs: int, older: str) -> None:
     with pytest.raises(VersionMismatch) as error:
         require_version(theirs, here="the aggregator", there="silo north")
-    assert str(error.value) == (
-        f"the aggregator speaks version {PROTOCOL_VERSION} of the protocol, silo north version {theirs}; "
-        f"upgrade siloseal at {older}"
-    )
+    versions = rf"aggregator .*\b{PROTOCOL_VERSION}\b.*silo north .*\b{theirs}\b"
+    assert re.search(rf"{versions}; .*{older}$", str(error.value))
 
 
 def test_a_file_of_another_version_is_named() -> None:
