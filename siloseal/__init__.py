@@ -43,10 +43,10 @@ if typing.TYPE_CHECKING:
     from siloseal.federation.job.job import Job
     from siloseal.federation.sums.in_process import InProcessSum
     from siloseal.federation.sums.session import IntegerDomain, RealDomain
+    from siloseal.run_folder.summary import Run, RunSummary, SiloSummary
     from siloseal.runs.adapting import Prediction
     from siloseal.runs.drawing import Samples
     from siloseal.runs.plan import Plan, SiloCost
-    from siloseal.runs.summary import Run, RunSummary, SiloSummary
     from siloseal.silo.ledger_reading import LedgerReading
 
 __all__ = [
@@ -97,7 +97,7 @@ _HOMES = {
     "siloseal.runs.adapting": ("Prediction",),
     "siloseal.runs.drawing": ("Samples",),
     "siloseal.runs.plan": ("Plan", "SiloCost"),
-    "siloseal.runs.summary": ("Run", "RunSummary", "SiloSummary"),
+    "siloseal.run_folder.summary": ("Run", "RunSummary", "SiloSummary"),
     "siloseal.silo.ledger_reading": ("LedgerReading",),
 }
 """Module that defines each public name; a test compares it with `__all__` and with the imports above."""

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,12 @@ ALLOWED = {
     "models": {"federation"},
     "silo": {"federation", "models"},
     "aggregator": {"federation", "models"},
-    "siloseal/report": {"federation", "models", "silo", "runs"},
-    "siloseal/runs": {"federation", "models", "silo", "aggregator", "provisioning", "report"},
+    "siloseal/run_folder": {"federation"},
+    "siloseal/report": {"federation", "run_folder"},
+    "siloseal/runs": {"federation", "models", "silo", "aggregator", "provisioning", "run_folder", "report"},
     "siloseal/provisioning": {"federation", "silo", "aggregator"},
-    "experiments": {"federation", "models", "silo", "aggregator", "runs", "report", "provisioning"},
-    "siloseal/cli": {*FOLDERS, "runs", "report", "provisioning", "_api"},
+    "experiments": {"federation", "models", "silo", "aggregator", "run_folder", "runs", "report", "provisioning"},
+    "siloseal/cli": {*FOLDERS, "run_folder", "runs", "report", "provisioning", "_api"},
     "siloseal/reference": {"report", "federation", "silo", "aggregator", "experiments", "provisioning", "cli"},
 }
 
@@ -50,6 +52,11 @@ def test_a_package_imports_only_what_lies_below_it(folder: str) -> None:
         if beyond := rooms_of(file.read_text()) - ALLOWED[folder] - {folder.removeprefix("siloseal/")}:
             wrong[str(file.relative_to(ROOT))] = sorted(beyond)
     assert wrong == {}
+
+
+def test_no_two_packages_may_import_each_other_on_any_path() -> None:
+    names = {folder.removeprefix("siloseal/"): below for folder, below in ALLOWED.items()}
+    TopologicalSorter(names).prepare()  # CycleError names the packages of a cycle
 
 
 @pytest.mark.parametrize("name", RENDERING)

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from siloseal.runs.metrics import Shape
+from siloseal.run_folder.metrics import Shape
 
 Label = str | int | float
 

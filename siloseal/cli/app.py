@@ -125,9 +125,9 @@ def report(run_dir: Annotated[Path, typer.Argument(help="A run's folder.", metav
 
 def _run(job: "Job", out: Path | None, as_json: bool, quiet: bool, *, as_processes: bool = False) -> None:
     from siloseal.cli.console import Console
+    from siloseal.run_folder.summary import read_run
     from siloseal.runs.demo import run_demo
     from siloseal.runs.run import run_job
-    from siloseal.runs.summary import read_run
 
     try:
         with Console(quiet=quiet, json=as_json) as console:

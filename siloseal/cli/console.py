@@ -46,8 +46,8 @@ from siloseal.federation.run_events.experimenter import (
 )
 from siloseal.federation.run_events.silo import DialDelayed, JobAccepted, RequestAnswered, TrainingProgressed
 from siloseal.federation.run_events.stream import PartySaid, RunEvent
-from siloseal.runs.metrics import phase_title
-from siloseal.runs.summary import Run
+from siloseal.run_folder.metrics import phase_title
+from siloseal.run_folder.summary import Run
 
 
 class Console:

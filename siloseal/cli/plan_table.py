@@ -13,9 +13,9 @@ from siloseal.federation.job.quorum import sum_config
 from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.report import wording
 from siloseal.report.document import Table
-from siloseal.report.guarantees import baseline_warnings
 from siloseal.report.terminal import print_table
-from siloseal.runs.metrics import Shape, phase_title
+from siloseal.run_folder.metrics import Shape, phase_title
+from siloseal.runs.guarantees import baseline_warnings
 from siloseal.runs.plan import Plan, SiloCost
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from siloseal.report import charts, wording
 from siloseal.report.document import Figure
-from siloseal.runs.metrics import TimingMetric, TrafficMetric, phase_title
+from siloseal.run_folder.metrics import TimingMetric, TrafficMetric, phase_title
 
 MOST_PARTS = len(charts.HATCHES)
 """Number of parts of a bar that a reader can tell apart."""

@@ -10,8 +10,8 @@ import re
 from siloseal.federation.errors import RunError
 from siloseal.report import wording
 from siloseal.report.document import Table
-from siloseal.runs.metrics import REFERENCES, QualityMetric, stage_title
-from siloseal.runs.summary import RunSummary
+from siloseal.run_folder.metrics import REFERENCES, QualityMetric, stage_title
+from siloseal.run_folder.summary import RunSummary
 
 TITLE = "The value of federating and the price of privacy"
 

@@ -7,9 +7,9 @@ from siloseal.report.answer_table import answer_table
 from siloseal.report.document import Block, Chapter, Notes, Paragraph, Quotes, Table, Tiles
 from siloseal.report.score_table import score_table
 from siloseal.report.silo_table import silo_table
-from siloseal.runs.images import class_rows, png_bytes, read_npz
-from siloseal.runs.metrics import PrivacyMetric, phase_title, stage_title
-from siloseal.runs.summary import Run, RunSummary
+from siloseal.run_folder.images import class_rows, png_bytes, read_npz
+from siloseal.run_folder.metrics import PrivacyMetric, phase_title, stage_title
+from siloseal.run_folder.summary import Run, RunSummary
 
 TILE = 32
 """Number of pixels, about, that one generated image takes on the page."""

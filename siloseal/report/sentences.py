@@ -7,8 +7,8 @@ from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON
 from siloseal.report import wording
 from siloseal.report.document import Alert
 from siloseal.report.score_table import chance, headline, ways_and_shots
-from siloseal.runs.metrics import ProtectionMetric
-from siloseal.runs.summary import RunSummary
+from siloseal.run_folder.metrics import ProtectionMetric
+from siloseal.run_folder.summary import RunSummary
 
 _ONE_SEED = "One run with one seed: nothing here says how much another seed would differ."
 _ONE_SEED_OF_TASKS = (

@@ -28,13 +28,13 @@ from siloseal.federation.run_events.stream import PartySaid, Subscriber, unheard
 from siloseal.federation.transport.config import Tls
 from siloseal.models.building import read_model
 from siloseal.provisioning.kits import provision
-from siloseal.runs.images import quantise
+from siloseal.run_folder.images import quantise
+from siloseal.run_folder.summary import RunSummary
 from siloseal.runs.processes import Processes
 from siloseal.runs.recorder import Recorder
 from siloseal.runs.result import RunResult, from_state
 from siloseal.runs.run import run_and_report
 from siloseal.runs.simulation import declared_labels
-from siloseal.runs.summary import RunSummary
 from siloseal.silo.config import Address, Policy, SiloConfig
 from siloseal.silo.data.labelled_images import LabelledImages
 

@@ -8,7 +8,7 @@ import pytest
 
 from siloseal.provisioning.kits import provision
 from siloseal.provisioning.request import make_request
-from siloseal.runs.summary import read_run
+from siloseal.run_folder.summary import read_run
 
 from .conftest import free_port
 from .parties import Party

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from siloseal.runs.images import write_npz
-from siloseal.runs.metrics import (
+from siloseal.run_folder.images import write_npz
+from siloseal.run_folder.metrics import (
     Metric,
     NoteMetric,
     PrivacyMetric,
@@ -16,7 +16,7 @@ from siloseal.runs.metrics import (
     TimingMetric,
     TrafficMetric,
 )
-from siloseal.runs.summary import Run, RunSummary, SiloSummary, sample_path, write_metrics, write_summary
+from siloseal.run_folder.summary import Run, RunSummary, SiloSummary, sample_path, write_metrics, write_summary
 
 NAMES = ("north", "east", "south", "west")
 ALONE = (0.412, 0.463, 0.447, 0.389)

@@ -11,7 +11,7 @@ from siloseal.experiments.comparison.rows import Row
 from siloseal.federation.config.section import Section
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.schedule import TwoPhase
-from siloseal.runs.summary import Run, read_run
+from siloseal.run_folder.summary import Run, read_run
 
 RUN = "run"
 STATE = ("aggregator", "alone", "silos")

@@ -9,9 +9,9 @@ import pytest
 from siloseal.experiments.report import demo
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
-from siloseal.runs.images import read_npz
+from siloseal.run_folder.images import read_npz
+from siloseal.run_folder.summary import read_run
 from siloseal.runs.run import run_job
-from siloseal.runs.summary import read_run
 
 
 def test_the_picture_and_the_table_are_the_runs(tmp_path: Path, small_job: Callable[..., Job]) -> None:

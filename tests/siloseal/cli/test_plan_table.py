@@ -11,7 +11,7 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.planning import SiloPlan
 from siloseal.federation.job.quorum import sum_config
-from siloseal.runs.metrics import METRIC, phase_title
+from siloseal.run_folder.metrics import METRIC, phase_title
 from siloseal.runs.plan import Plan, SiloCost, SumCost, make_plan
 from siloseal.runs.simulation import deal
 from siloseal.silo.data.loading import load

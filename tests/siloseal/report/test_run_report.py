@@ -15,8 +15,8 @@ from PIL import Image
 from siloseal.federation.errors import RunError
 from siloseal.report.accuracy_chart import abscissae, spread
 from siloseal.report.run_report import run_report, write_report
-from siloseal.runs.metrics import QualityMetric
-from siloseal.runs.summary import read_run, write_metrics, write_summary
+from siloseal.run_folder.metrics import QualityMetric
+from siloseal.run_folder.summary import read_run, write_metrics, write_summary
 
 MakeRun = Callable[..., Path]
 EVIL = '<script>alert("x")</script>'

@@ -16,9 +16,9 @@ from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.storage import locked
 from siloseal.models.building import read_generator
-from siloseal.runs.folder import open_run_folder
+from siloseal.run_folder.location import open_run_folder
+from siloseal.run_folder.summary import RunSummary, read_run
 from siloseal.runs.run import run_job
-from siloseal.runs.summary import RunSummary, read_run
 from siloseal.silo.ledger import Budget, Ledger
 from siloseal.silo.runtime import Silo
 

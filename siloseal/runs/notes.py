@@ -9,7 +9,7 @@ from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.sections.evaluation import FewShotTasks
 from siloseal.federation.job.sections.few_shot import Episodic
 from siloseal.federation.job.sections.privacy import NoPrivacy
-from siloseal.runs.metrics import QualityMetric
+from siloseal.run_folder.metrics import QualityMetric
 from siloseal.runs.scoring import headline
 
 Scores = Mapping[tuple[str, str | None], QualityMetric]

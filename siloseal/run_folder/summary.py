@@ -23,8 +23,8 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, ValidationError
 from siloseal.federation.analytics.query import Answer
 from siloseal.federation.errors import RunError
 from siloseal.federation.records.storage import write_atomically
-from siloseal.runs.json_files import first_problem, parse, read_text
-from siloseal.runs.metrics import (
+from siloseal.run_folder.json_files import first_problem, parse, read_text
+from siloseal.run_folder.metrics import (
     METRIC,
     M,
     Metric,
