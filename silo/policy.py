@@ -16,7 +16,7 @@ from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
 from siloseal.federation.job.sections.schedule import TwoPhase
 from siloseal.federation.job.sections.warm_start import LeaderStart
 from siloseal.federation.privacy.accounting import epsilon_of
-from siloseal.federation.privacy.epsilon import epsilon_text
+from siloseal.federation.privacy.epsilon import delta_text, epsilon_text
 from siloseal.federation.privacy.events import Event, exchanged
 from siloseal.silo.config import Policy
 from siloseal.silo.ledger import Budget, Ledger
@@ -110,13 +110,13 @@ def _spending(policy: Policy, given: float, epsilon: float, delta: float, spent:
     """What is wrong with a cost of `epsilon` for one example, which the job gives as `given`."""
     # What is shown of earlier runs is rounded up: to the digit it tells the sampling rate, and so the size of the data.
     rounded, found = _rounded_up(spent.epsilon, policy.largest_epsilon), list[str]()
-    for name, shown, asked, before, earlier, largest, unit in (
-        ("epsilon", given, epsilon, spent.epsilon, rounded, policy.largest_epsilon, words),
-        ("delta", delta, delta, spent.delta, spent.delta, policy.largest_delta, ""),
+    for name, write, shown, asked, before, earlier, largest, unit in (
+        ("epsilon", "{:g}".format, given, epsilon, spent.epsilon, rounded, policy.largest_epsilon, words),
+        ("delta", delta_text, delta, delta, spent.delta, spent.delta, policy.largest_delta, ""),
     ):
         if asked + before > largest * (1 + 1e-9):
-            past = f" and earlier runs have spent up to {earlier:.4g}" if before else ""
-            found.append(f"privacy.{name} is {shown:g}{unit}{past}, but policy.largest_{name} is {largest:g}")
+            past = f" and earlier runs have spent up to {write(earlier)}" if before else ""
+            found.append(f"privacy.{name} is {write(shown)}{unit}{past}, but policy.largest_{name} is {write(largest)}")
     return found
 
 

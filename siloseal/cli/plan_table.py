@@ -29,7 +29,7 @@ def print_plan(job: Job, plan: Plan, *, as_json: bool) -> None:
     print_table(terminal, _phases(plan))
     print_table(terminal, _uploads(job, plan))
     privacy = job.privacy
-    unit = "" if isinstance(privacy, NoPrivacy) else f" at delta {privacy.delta:g}, for {_protected(job)}"
+    unit = "" if isinstance(privacy, NoPrivacy) else f" at delta {wording.delta(privacy.delta)}, for {_protected(job)}"
     largest = max((cost.epsilon["total"] for cost in plan.silos if cost.epsilon), default=None)
     terminal.print(f"epsilon  {wording.epsilon(largest)}{unit}")
     if plan.tightest_epsilon is not None:

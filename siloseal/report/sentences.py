@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON
+from siloseal.federation.privacy.epsilon import protects
 from siloseal.report import wording
 from siloseal.report.document import Alert
 from siloseal.report.score_table import chance, headline, ways_and_shots
@@ -86,7 +86,7 @@ def privacy_sentence(summary: RunSummary) -> str:
     if summary.epsilon is None or summary.delta is None:
         return "Differential privacy was off, so nothing bounds what the model may reveal about a single record."
     unit = summary.parameters.get("unit of privacy", "one example")
-    if summary.epsilon > MEANINGLESS_EPSILON:
+    if not protects(summary.epsilon):
         return (
             f"Epsilon bounds what can be learnt about {unit}, but at {summary.epsilon:.0f} the bound is "
             "too weak to mean anything: treat what was released as if it had no such guarantee."

@@ -7,12 +7,13 @@ from siloseal.experiments.comparison.rows import Label, Measured
 from siloseal.experiments.report.averages import accuracy, at, choices, headline, numbers
 from siloseal.experiments.report.chapters.draft import Album, Draft, Part
 from siloseal.experiments.report.chapters.words import ACCURACY, missing, ranking, text_of
+from siloseal.federation.privacy.epsilon import protects
 from siloseal.report import charts, wording
 from siloseal.report.document import Figure, Table
 from siloseal.report.intervals import Mean, averaged, bands, ends, mean
 
 NO_GUARANTEE = 10.01
-"""Epsilon from which on this chapter speaks of no guarantee, earlier than other reports do: 10, a weak guarantee, is
+"""Epsilon above which this chapter speaks of no guarantee, earlier than other reports do: 10, a weak guarantee, is
 the most that any job of this project is given."""
 
 LEAD = (
@@ -104,7 +105,7 @@ def message(cells: Sequence[Measured]) -> str:
     if not found:
         return "How accuracy grows with private steps"
     epsilons = {sigma: spent(at(cells, sigma=sigma)) for sigma in found}
-    private = [sigma for sigma, paid in epsilons.items() if paid is not None and paid < NO_GUARANTEE]
+    private = [sigma for sigma, paid in epsilons.items() if paid is not None and protects(paid, limit=NO_GUARANTEE)]
     others = [sigma for sigma in found if sigma not in private]
     said = [most_apart(found, private)] if private else []
     said += [f"without a meaningful guarantee, {most_apart(found, others)}"] if others else []

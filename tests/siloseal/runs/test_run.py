@@ -11,7 +11,7 @@ import torch
 from siloseal.federation.errors import ConfigError, RunError, SiloSealError
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.weighting import weighted_domain
-from siloseal.federation.privacy.epsilon import epsilon_text
+from siloseal.federation.privacy.epsilon import delta_text, epsilon_text
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.storage import locked
@@ -71,7 +71,8 @@ def test_a_job_runs_from_start_to_report(
         assert summary.epsilon is not None
         assert summary.epsilon <= 10
         assert all(
-            f"({epsilon_text(silo.epsilon or 0)}, {summary.delta:g})" in silo.statement for silo in summary.silos
+            f"({epsilon_text(silo.epsilon or 0)}, {delta_text(summary.delta or 0)})" in silo.statement
+            for silo in summary.silos
         )
     else:
         assert summary.epsilon is None
