@@ -127,18 +127,13 @@ def lost_to_a_silo(summary: RunSummary) -> str | None:
 
 
 def standing_notes(summary: RunSummary) -> list[str]:
-    """What holds for every run of its kind."""
+    """What holds for every run of its kind, beside what the run itself noted."""
     if summary.at_aggregator or summary.answers is not None:
         return []
-    outside = (
-        f"The quality numbers come from held-out {'' if summary.few_shot else 'real '}images without noise. They lie "
-        "outside the privacy guarantee, and nothing that they show flowed back to training."
-    )
     if summary.few_shot:
-        return [outside, _ONE_SEED_OF_TASKS if any(score.margin for score in summary.scores) else _ONE_SEED]
+        return [_ONE_SEED_OF_TASKS if any(score.margin for score in summary.scores) else _ONE_SEED]
     return [
-        outside,
-        "One run with one seed: accuracies that differ by less than 0.03 should be read as equal.",
+        _ONE_SEED,
         "The Fréchet distance uses a small classifier's features. It is not the FID of the literature, and compares "
         "only within one run.",
     ]

@@ -19,7 +19,7 @@ PHASE_2_GAIN = 0.02
 
 _IMAGES = (
     "Accuracies are the experimenter's measurements in a simulation: tested on held-out real data that no silo trained "
-    "on; the real-data number and the Frechet yardstick come from classifiers trained on the pooled training data. All "
+    "on; the real-data number and the Fréchet distance come from classifiers trained on the pooled training data. All "
     "of that is outside the privacy guarantee, and nothing of it flows back into training."
 )
 _TASKS = (

@@ -148,6 +148,7 @@ def test_a_run_whose_sum_hides_gives_the_model_of_a_plain_run_and_its_report_say
         assert f"sum of phase 1, {name}" in report
     assert "Not hidden" not in report
     assert "the aggregator learns the sum only" in report
+    assert report.count("outside the privacy guarantee") == 1
 
 
 @pytest.mark.parametrize("kind", ["ckks", "secagg"])
