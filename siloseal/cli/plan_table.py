@@ -14,7 +14,7 @@ from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.report import wording
 from siloseal.report.document import Table
 from siloseal.report.terminal import print_table
-from siloseal.run_folder.metrics import Shape, phase_title
+from siloseal.run_folder.metrics import Record, phase_title
 from siloseal.runs.guarantees import baseline_warnings
 from siloseal.runs.plan import Plan, SiloCost
 
@@ -22,7 +22,7 @@ from siloseal.runs.plan import Plan, SiloCost
 def print_plan(job: Job, plan: Plan, *, as_json: bool) -> None:
     """Print the plan to standard output."""
     if as_json:
-        print(json.dumps(dataclasses.asdict(plan), indent=2, default=Shape.model_dump))
+        print(json.dumps(dataclasses.asdict(plan), indent=2, default=Record.model_dump))
         return
     terminal = Terminal(highlight=False)
     print_table(terminal, _silos(job, plan))

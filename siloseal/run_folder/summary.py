@@ -32,7 +32,7 @@ from siloseal.run_folder.metrics import (
     PrivacyMetric,
     ProtectionMetric,
     QualityMetric,
-    Shape,
+    Record,
     Share,
     Stage,
     TimingMetric,
@@ -40,7 +40,7 @@ from siloseal.run_folder.metrics import (
 )
 
 
-class SiloSummary(Shape):
+class SiloSummary(Record):
     """One silo at the end of a run. An accuracy is None when it was not measured, epsilon when privacy was off.
 
     What describes a silo's data is None where the summary is the aggregator's, which does not know it.
@@ -62,7 +62,7 @@ class SiloSummary(Shape):
     statement: str
 
 
-class ModelSummary(Shape):
+class ModelSummary(Record):
     """The shared model, and the images that it is for."""
 
     parameters: NonNegativeInt
@@ -70,7 +70,7 @@ class ModelSummary(Shape):
     classes: NonNegativeInt
 
 
-class RunSummary(Shape):
+class RunSummary(Record):
     """The headline numbers of a finished run, which `simulate` returns and summary.json holds.
 
     `accuracy` has the global model's by stage, in order, measured with `classifier`.

@@ -7,6 +7,7 @@ from siloseal.experiments.comparison.rows import Label, Measured
 from siloseal.experiments.report.averages import accuracy, at, choices, headline, numbers
 from siloseal.experiments.report.chapters.draft import Album, Draft, Part
 from siloseal.experiments.report.chapters.words import ACCURACY, missing, ranking, text_of
+from siloseal.federation.job.phases import Phase
 from siloseal.federation.privacy.epsilon import protects
 from siloseal.report import charts, wording
 from siloseal.report.document import Figure, Table
@@ -48,7 +49,7 @@ def curve_of(cells: Sequence[Measured]) -> Curve:
     steps = {stage: found for stage in stages if (found := mean(numbers(cells, "steps", stage=stage)))}
     if not steps:
         return []
-    places = {"warm_start": 0.0, "final": max(found.value for found in steps.values())}
+    places = {Phase.WARM_START: 0.0, "final": max(found.value for found in steps.values())}
     places |= {stage: found.value for stage, found in steps.items()}
     points = {places[stage]: value for stage in stages if stage in places and (value := accuracy(cells, stage))}
     return sorted(points.items())
