@@ -55,7 +55,7 @@ def require_folder(out: Path) -> None:
 
 def require_data(cells: Sequence[Cell]) -> None:
     """Raise `DataError` before the first cell runs, and not after hours, if the data of a later one are not there."""
-    from siloseal.silo.data.loading import place  # here, for it imports torch
+    from siloseal.silo.data.loading import place  # here, because it imports torch
 
     jobs = [cell.measurement.job for cell in cells if isinstance(cell.measurement, JobMeasurement)]
     for source in {job.data.model_dump_json(): job.data for job in jobs}.values():

@@ -69,7 +69,7 @@ class Deployment:
         deadline = time.monotonic() + PATIENCE_SECONDS
         with self._changed:
             while not (found := self.said(party, kind, **facts)):
-                for processes in self._processes:  # first, for who is gone already wakes nobody
+                for processes in self._processes:  # first, because a process that is gone wakes nobody
                     processes.require_well()
                 if not self._changed.wait(max(0.0, deadline - time.monotonic())):
                     words = f"{party} has published no {kind.__name__} within {PATIENCE_SECONDS:g} s; is it started?"

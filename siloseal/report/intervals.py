@@ -51,7 +51,7 @@ class Mean:
 def mean(values: Sequence[float]) -> Mean | None:
     """The mean of some numbers; None where there are none.
 
-    Its interval is Student's, for seeds are few and the deviation is estimated from them.
+    Its interval is Student's, because seeds are few and the deviation is estimated from them.
     """
     if not values:
         return None

@@ -32,7 +32,7 @@ POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 PIXELS = 88
 """Width of an inch of a chart, so that its text is nearly as large as the page's, and two narrow ones fit a line."""
 LEAST_PIXELS = 64
-"""Width of an inch below which a chart scrolls in its own box, for its text would be too small."""
+"""Width of an inch below which a chart scrolls in its own box, because its text would be too small."""
 
 PHONE = 5.0
 """Inches of a chart that a phone shows at once."""

@@ -1,4 +1,4 @@
-"""The traffic that slides on the published method reported, beside ours: ratios only, for nothing else compares."""
+"""The traffic that slides on the published method reported, beside ours: ratios only, because nothing else compares."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

@@ -87,7 +87,7 @@ def test_groups_and_allowances_are_marked() -> None:
 def test_a_run_report_shows_all_of_every_table_in_a_window_of_any_width(
     make_run: MakeRun, browser: Any, width: int
 ) -> None:
-    """Folded tables are opened, for they must fit, too."""
+    """Folded tables are opened, because they must fit, too."""
     path = write_report(make_run())
     browser.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": True}
