@@ -86,6 +86,11 @@ class Ledger:
         """Epsilon spent so far, at the budget's delta."""
         return self._accountant.epsilon(self.budget.delta)
 
+    @property
+    def stated_epsilon(self) -> float:
+        """Epsilon that a guarantee may state: what was charged, or planned where the data decide what is charged."""
+        return self.guarantee.stated(self.epsilon) if self.charges else 0.0
+
     def spent_roughly(self) -> float:
         """Epsilon spent so far, rounded up to a twentieth of the budget.
 

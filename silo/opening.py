@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from siloseal.federation.analytics.config import AnalyticsJob
-from siloseal.federation.analytics.releases import planned_costs, require_feasible, shared_noise
+from siloseal.federation.analytics.releases import query_releases, require_feasible
 from siloseal.federation.errors import BudgetExceeded, DataError
 from siloseal.federation.job.contributions import require_precision
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.planning import plan_silo
+from siloseal.federation.job.releases import events_of
 from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
@@ -94,7 +95,7 @@ def _close(ledger: Ledger | None) -> None:
 def _require_budget(job: AnalyticsJob, ledger: Ledger) -> None:
     """`BudgetExceeded` where the last query could not be paid for: what the first ones cost would be wasted."""
     charged = {charge.phase for charge in ledger.charges}
-    left = [event for name, event in planned_costs(job, shared_noise(job)) if name not in charged]
+    left = events_of(release for release in query_releases(job) if release.entry not in charged)
     epsilon = epsilon_of([*(charge.event for charge in ledger.charges), *left], job.privacy.delta)
     if not epsilon <= job.privacy.epsilon:
         raise BudgetExceeded(

@@ -1,6 +1,7 @@
 """The silo's last word on a job, before anything touches its data."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 from siloseal.federation.analytics.any_job import AnyJob, load_any_job
@@ -8,13 +9,11 @@ from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.guarantee import guarantee_in
 from siloseal.federation.errors import LedgerDamaged, PolicyRefused
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.phases import Phase, asked_by, rounds_of
+from siloseal.federation.job.phase_sums import PhaseSum, phase_sums
+from siloseal.federation.job.phases import asked_by, rounds_of
 from siloseal.federation.job.planning import costs_of
-from siloseal.federation.job.quorum import quorum_of
 from siloseal.federation.job.releases import Lengths
 from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
-from siloseal.federation.job.sections.schedule import TwoPhase
-from siloseal.federation.job.sections.warm_start import LeaderStart
 from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.privacy.epsilon import delta_text, epsilon_text
 from siloseal.federation.privacy.events import Event, exchanged
@@ -63,7 +62,7 @@ def _refused_queries(policy: Policy, job: AnalyticsJob, spent: Budget) -> list[s
         *(line for kind in kinds for line in _allowed("a query's kind", kind, "queries", policy.queries)),
         *_allowed("privacy.kind", "example_level", "privacy", policy.privacy),
         *_allowed("mechanism.kind", job.mechanism.kind, "mechanisms", policy.mechanisms),
-        *_spending(policy, job.privacy.epsilon, job.privacy.epsilon, job.privacy.delta, spent),
+        *_spending(policy, Budget(job.privacy.epsilon, job.privacy.delta), spent),
         *_allowed("secure_sum.kind", job.secure_sum.kind, "secure_sums", policy.secure_sums),
         *_too_few_silos(policy, job.quorum, "silos.names, silos.fewest"),
     ]
@@ -83,7 +82,7 @@ def spent_in(runs: list[Path], silo: str) -> Budget:
             with Ledger(path, silo=silo, budget=budget, guarantee=guarantee_in(job)) as ledger:
                 events = [charge.event for charge in ledger.charges]
                 silo_level = isinstance(privacy, SiloLevel)
-                epsilon += of_one_example(events, privacy.delta) if silo_level else ledger.epsilon
+                epsilon += of_one_example(events, privacy.delta) if silo_level else ledger.stated_epsilon
                 delta += privacy.delta if ledger.charges else 0.0
         elif trained:
             raise LedgerDamaged(
@@ -99,25 +98,29 @@ def _privacy(policy: Policy, job: Job, silo: str, lengths: Lengths, spent: Budge
         return found
     found += _allowed("mechanism.kind", job.noise.kind, "mechanisms", policy.mechanisms)
     if not isinstance(job.privacy, SiloLevel):
-        return found + _spending(policy, job.privacy.epsilon, job.privacy.epsilon, job.privacy.delta, spent)
+        return found + _spending(policy, Budget(job.privacy.epsilon, job.privacy.delta), spent)
     of_silo = costs_of(job, silo, lengths)
     epsilon = of_one_example([event for events in of_silo.values() for event in events], job.privacy.delta)
-    words = f" for the silo as a whole, which is {epsilon_text(epsilon)} for one example"
-    return found + _spending(policy, job.privacy.epsilon, epsilon, job.privacy.delta, spent, words)
+    given = f"{job.privacy.epsilon:g} for the silo as a whole, which is {epsilon_text(epsilon)} for one example"
+    return found + _spending(policy, Budget(epsilon, job.privacy.delta), spent, given=given)
 
 
-def _spending(policy: Policy, given: float, epsilon: float, delta: float, spent: Budget, words: str = "") -> list[str]:
-    """What is wrong with a cost of `epsilon` for one example, which the job gives as `given`."""
+def _spending(policy: Policy, asked: Budget, spent: Budget, *, given: str = "") -> list[str]:
+    """What is wrong with this cost for one example; `given` is how the job gives its epsilon, if in other words."""
     # What is shown of earlier runs is rounded up: to the digit it tells the sampling rate, and so the size of the data.
-    rounded, found = _rounded_up(spent.epsilon, policy.largest_epsilon), list[str]()
-    for name, write, shown, asked, before, earlier, largest, unit in (
-        ("epsilon", "{:g}".format, given, epsilon, spent.epsilon, rounded, policy.largest_epsilon, words),
-        ("delta", delta_text, delta, delta, spent.delta, spent.delta, policy.largest_delta, ""),
-    ):
-        if asked + before > largest * (1 + 1e-9):
-            past = f" and earlier runs have spent up to {write(earlier)}" if before else ""
-            found.append(f"privacy.{name} is {write(shown)}{unit}{past}, but policy.largest_{name} is {write(largest)}")
+    found, tolerance = list[str](), 1 + 1e-9
+    if not asked.epsilon + spent.epsilon <= policy.largest_epsilon * tolerance:
+        given = given or f"{asked.epsilon:g}"
+        past = _earlier(_rounded_up(spent.epsilon, policy.largest_epsilon), "{:.4g}".format)
+        found.append(f"privacy.epsilon is {given}{past}, but policy.largest_epsilon is {policy.largest_epsilon:g}")
+    if not asked.delta + spent.delta <= policy.largest_delta * tolerance:
+        given, most = f"{delta_text(asked.delta)}{_earlier(spent.delta, delta_text)}", delta_text(policy.largest_delta)
+        found.append(f"privacy.delta is {given}, but policy.largest_delta is {most}")
     return found
+
+
+def _earlier(spent: float, write: Callable[[float], str]) -> str:
+    return f" and earlier runs have spent up to {write(spent)}" if spent else ""
 
 
 def of_one_example(events: list[Event], delta: float) -> float:
@@ -131,16 +134,27 @@ def _rounded_up(spent: float, largest: float) -> float:
 
 
 def _sums(policy: Policy, job: Job, silo: str) -> list[str]:
-    found = _allowed("secure_sum.kind", job.secure_sum.kind, "secure_sums", policy.secure_sums)
-    if isinstance(job.schedule, TwoPhase) and job.schedule.tuning_rounds:
-        tuning = job.schedule.tuning_sum
-        found += _allowed("schedule.tuning_sum.kind", tuning.kind, "tuning_sums", policy.tuning_sums)
-    if isinstance(job.warm_start, LeaderStart) and job.warm_start.silo == silo:
-        found += _allowed("the sum of warm_start.silo alone", "plain", "secure_sums", policy.secure_sums)
-    asked = [(phase, asked_by(job, phase, number)) for phase in Phase for number in rounds_of(job, phase)]
-    quorums = [quorum_of(job, phase, len(roster)) for phase, roster in asked if silo in roster]
-    fewest = min(quorums, default=policy.fewest_silos)
+    """What is refused of the sums that this silo takes part in."""
+    joined = [one for one in phase_sums(job) if _takes_part(job, silo, one)]
+    kinds = [line for one in joined for line in _allowed_sum(policy, one)]
+    fewest = min((one.quorum for one in joined), default=policy.fewest_silos)
+    found = list(dict.fromkeys(kinds))  # the warm start and phase 1 may have one sum
     return found + _too_few_silos(policy, fewest, "silos.names, silos.fewest, schedule.fraction")
+
+
+def _takes_part(job: Job, silo: str, found: PhaseSum) -> bool:
+    return any(silo in asked_by(job, found.phase, number) for number in rounds_of(job, found.phase))
+
+
+def _allowed_sum(policy: Policy, found: PhaseSum) -> list[str]:
+    kind = found.config.kind
+    match found.section:
+        case "schedule.tuning_sum":
+            return _allowed("schedule.tuning_sum.kind", kind, "tuning_sums", policy.tuning_sums)
+        case "warm_start":
+            return _allowed("the sum of warm_start.silo alone", kind, "secure_sums", policy.secure_sums)
+        case section:
+            return _allowed(f"{section}.kind", kind, "secure_sums", policy.secure_sums)
 
 
 def _too_few_silos(policy: Policy, fewest: int, where: str) -> list[str]:

@@ -178,7 +178,7 @@ class Silo:
             paid = repeated and (self.at.paid or len(self.ledger.charges) > self.at.charges)
             self.save(replace(self.at, session=session.digest, sum_number=number, paid=paid))
             if not paid:
-                self.ledger.charge(release.event, phase=release.phase)
+                self.ledger.charge(release.event, phase=release.entry)
             self.save(replace(self.at, paid=True))  # with the charge counted, so that losing it is noticed
         else:
             self.save(replace(self.at, session=session.digest, sum_number=number))

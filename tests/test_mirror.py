@@ -44,8 +44,6 @@ COVERED: dict[str, str] = {
     "federation/config/*.py": "tests/federation/job/test_job.py",
     "federation/errors.py": "tests/contracts",
     "federation/job/contributions.py": "tests/silo/test_participation.py",
-    "federation/job/guarantee.py": "tests/silo/test_policy.py",
-    "federation/job/quorum.py": "tests/silo/test_policy.py",
     "federation/job/*.py": "tests/federation/job",
     "federation/privacy/mechanisms/lattice_calibration.py": "tests/federation/privacy/mechanisms/test_calibration.py",
     "federation/privacy/events.py": "tests/federation/privacy/test_accounting.py",

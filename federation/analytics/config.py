@@ -1,7 +1,5 @@
 """A look before the training: which questions a consortium asks about its pooled records, and what they may cost."""
 
-import hashlib
-import json
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -16,10 +14,12 @@ from siloseal.federation.analytics.shared_noise import NoiseKind
 from siloseal.federation.config.fields import Name
 from siloseal.federation.config.section import Section
 from siloseal.federation.errors import DomainError
-from siloseal.federation.job.job import Silos
+from siloseal.federation.job.phase_sums import quorum_of
 from siloseal.federation.job.sections.data import AtSilos, ClassFolders, Digits, EmbeddedMnist, IdxFiles, NpzFile
+from siloseal.federation.job.sections.fitting_noise import require_hidden_parts
 from siloseal.federation.job.sections.partition import Sizes
-from siloseal.federation.sums.config import SecureSumConfig
+from siloseal.federation.job.sections.silos import Silos
+from siloseal.federation.sums.config import SecureSumConfig, kinds_where
 from siloseal.federation.sums.session import IntegerDomain
 
 
@@ -96,60 +96,36 @@ class AnalyticsJob(Section):
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Self:
         asked, scheme = len(self.silos.names), self.secure_sum.build()
-        exposure = scheme.exposure
-        if not exposure.hides_contributions:
-            raise ValueError(
-                f"secure_sum.kind is {self.secure_sum.kind!r}, under which the aggregator learns "
-                f"{exposure.aggregator_learns}, and each has a part of the noise only; take secagg, ckks or additive"
-            )
-        if exposure.opens_what_it_is_given:
-            raise ValueError(
-                f"secure_sum.kind is {self.secure_sum.kind!r}, which assumes {exposure.assumes}, and each upload has a "
-                "part of the noise only; take secagg, ckks or additive"
-            )
-        if not scheme.sums_modulo and any(isinstance(query, Distinct) for query in self.queries):
-            raise ValueError(
-                f"secure_sum.kind is {self.secure_sum.kind!r}, which shows a total before it is reduced, but a "
-                "distinct count is private only modulo 2; take secagg, additive or ring"
-            )
         try:
             scheme.admit(IntegerDomain(1, 2), asked)
         except DomainError as error:
             raise ValueError(f"secure_sum.kind is {self.secure_sum.kind!r}, but {error}") from error
+        require_hidden_parts(self.secure_sum, "secure_sum", self.mechanism, asked=asked)
+        if not scheme.sums_modulo and any(isinstance(query, Distinct) for query in self.queries):
+            modulo = kinds_where(lambda other: other.sums_modulo and other.exposure.hides_split_noise)
+            raise ValueError(
+                f"secure_sum.kind is {self.secure_sum.kind!r}, which shows a total before it is reduced, but a "
+                f"distinct count is private only modulo 2; take {modulo}"
+            )
         if self.silos.fewest is not None and self.silos.fewest > asked:
             raise ValueError(f"silos.fewest is {self.silos.fewest}, but there are {asked} silos; lower it")
         if isinstance(self.silos.partition, Sizes) and len(self.silos.partition.fractions) != asked:
             raise ValueError(f"silos.partition.fractions must be {asked}, one for each silo")
         if self.data.kind == "csv" and self.silos.partition.kind not in ("iid", "sizes"):
             raise ValueError("silos.partition of a table is iid or sizes: it has no classes to deal by")
-        self._few_collude()
-        return self
-
-    def _few_collude(self) -> None:
-        colluding, asked = self.mechanism.colluding, len(self.silos.names)
         if self.honest < 1:
             raise ValueError(
-                f"mechanism.colluding is {colluding}, but only {self.quorum} of {asked} silos must remain: nobody's "
-                "noise would be left to count on; lower it, or raise silos.fewest"
+                f"mechanism.colluding is {self.mechanism.colluding}, but only {self.quorum} of {asked} silos must "
+                "remain: nobody's noise would be left to count on; lower it, or raise silos.fewest"
             )
-        if colluding > (most := self.secure_sum.build().exposure.may_collude(asked)):
-            raise ValueError(
-                f"mechanism.colluding is {colluding}, but {self.secure_sum.kind} hides a silo's counts among {asked} "
-                f"silos from the aggregator and at most {most} of the others; lower it, or take another secure_sum"
-            )
+        return self
 
     @property
     def quorum(self) -> int:
         """Fewest silos that a sum may end up with."""
-        asked = len(self.silos.names)
-        return max(self.silos.quorum(asked), self.secure_sum.build().fewest(asked))
+        return quorum_of(self.silos, self.secure_sum, len(self.silos.names))
 
     @property
     def honest(self) -> int:
         """Fewest silos whose noise is in a sum: those that must remain, less those that may collude."""
         return self.quorum - self.mechanism.colluding
-
-    @property
-    def digest(self) -> bytes:
-        """SHA-256 of the resolved job: two jobs are the same when this is."""
-        return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).digest()

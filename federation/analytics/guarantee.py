@@ -3,20 +3,19 @@
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.releases import planned_epsilon
-from siloseal.federation.job.guarantee import guarantee_of
+from siloseal.federation.job.guarantee import NOISES, guarantee_of, split_noise_words
 from siloseal.federation.privacy.guarantee import Guarantee
-
-_NOISES = {"skellam": "Skellam noise", "ddg": "discrete Gaussian noise"}
 
 
 def analytics_guarantee(job: AnalyticsJob) -> Guarantee:
     """The words around the epsilon of a job of queries."""
-    kinds = {"random bits" if query.kind == "distinct" else _NOISES[job.mechanism.kind] for query in job.queries}
-    person = job.privacy.person
+    kinds = {"random-bit" if query.kind == "distinct" else NOISES[job.mechanism.kind] for query in job.queries}
+    person, exposure = job.privacy.person, job.secure_sum.build().exposure
     return Guarantee(
         "one record" if person is None else f"one person's records in a silo, {person.records} of which count",
-        f"{' and '.join(sorted(kinds))}, split over the silos; trusts the aggregator with nothing and counts on the "
-        f"noise of {job.honest} honest silos of {len(job.silos.names)}",
+        split_noise_words(
+            " and ".join(sorted(kinds)), honest=job.honest, asked=len(job.silos.names), assumes=[exposure.assumes]
+        ),
         public="",
         over="all queries",
         planned=planned_epsilon(job),

@@ -10,7 +10,7 @@ from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.query import NoisyTotal, Progress, Query
 from siloseal.federation.analytics.shared_noise import SharedNoise
 from siloseal.federation.errors import ConfigError, DomainError
-from siloseal.federation.job.releases import Content, Release, Run
+from siloseal.federation.job.releases import Content, Release, Run, events_of
 from siloseal.federation.privacy.accounting import epsilon_of, smallest_noise
 from siloseal.federation.privacy.events import Event
 from siloseal.federation.privacy.mechanisms.counts import NoisyCounts
@@ -28,13 +28,34 @@ def progress_of(run: Run, number: int) -> Progress:
 
 def query_release(job: AnalyticsJob, number: int, progress: Progress) -> Release:
     """The release that follows this progress of the query with this number."""
-    query, inner = job.queries[number], job.secure_sum.build()
-    mechanism, domain = query.mechanism(shared_noise(job)), query.domain(progress, job.largest_silo)
+    return _release(job, number, progress, shared_noise(job))
+
+
+def query_releases(job: AnalyticsJob) -> Iterator[Release]:
+    """Every release that the queries may take, in order.
+
+    A query may end early, and what its later releases count depends on the totals of the earlier ones. So each has the
+    domain of its query's first, which no cost depends on.
+    """
+    return _releases(job, shared_noise(job))
+
+
+def _releases(job: AnalyticsJob, noise: SharedNoise) -> Iterator[Release]:
+    for number, query in enumerate(job.queries):
+        first = _release(job, number, _BEFORE, noise)
+        for level in range(query.releases):
+            yield replace(first, round=level, entry=_entry(query, number, level))
+
+
+def _release(job: AnalyticsJob, number: int, progress: Progress, noise: SharedNoise) -> Release:
+    query, level = job.queries[number], len(progress.totals)
+    mechanism, domain = query.mechanism(noise), query.domain(progress, job.largest_silo)
     return Release(
-        phase=title_of(query, number, len(progress.totals)),
-        round=len(progress.totals),
+        phase=stage_of(query, number),
+        round=level,
+        entry=_entry(query, number, level),
         content=Content.COUNTS,
-        inner=inner,
+        inner=job.secure_sum.build(),
         mechanism=mechanism,
         domain=domain,
         roster=job.silos.names,
@@ -43,19 +64,12 @@ def query_release(job: AnalyticsJob, number: int, progress: Progress) -> Release
     )
 
 
-def counted_queries(job: AnalyticsJob) -> list[tuple[Release, int]]:
-    """The first release of each query, under the query's name, and the number of releases that it takes at most."""
-    first = [replace(query_release(job, n, _BEFORE), phase=stage_of(query, n)) for n, query in enumerate(job.queries)]
-    return [(release, query.releases) for release, query in zip(first, job.queries, strict=True)]
-
-
 def stage_of(query: Query, number: int) -> str:
     """The name of a query among those of a job, which may have two of one title."""
     return f"{number + 1}. {query.title}"
 
 
-def title_of(query: Query, number: int, level: int) -> str:
-    """The name of a release in the ledger."""
+def _entry(query: Query, number: int, level: int) -> str:
     return stage_of(query, number) + (f", release {level + 1}" if query.releases > 1 else "")
 
 
@@ -76,16 +90,9 @@ def spreads_of(job: AnalyticsJob, number: int) -> list[float]:
     return [mechanism.spread(silos) for silos in range(job.quorum, len(job.silos.names) + 1)]
 
 
-def planned_costs(job: AnalyticsJob, noise: SharedNoise) -> Iterator[tuple[str, Event]]:
-    """The name and the cost of every release that the queries may take."""
-    for number, query in enumerate(job.queries):
-        event = query.mechanism(noise).event(query.domain(_BEFORE, job.largest_silo), job.honest)
-        yield from ((title_of(query, number, level), event) for level in range(query.releases))
-
-
 def planned_epsilon(job: AnalyticsJob) -> float:
     """The most that all queries together cost."""
-    return epsilon_of([event for _, event in planned_costs(job, shared_noise(job))], job.privacy.delta)
+    return epsilon_of(events_of(query_releases(job)), job.privacy.delta)
 
 
 @lru_cache(maxsize=16)
@@ -99,7 +106,7 @@ def shared_noise(job: AnalyticsJob) -> SharedNoise:
         return SharedNoise(job.mechanism.kind, multiplier, job.honest, job.privacy.records)
 
     def events(multiplier: float) -> list[Event]:
-        return [event for _, event in planned_costs(job, noise(multiplier))]
+        return events_of(_releases(job, noise(multiplier)))
 
     least = smallest_noise(events, epsilon=job.privacy.epsilon, delta=job.privacy.delta)
     return noise(math.ceil(least * 1e6) / 1e6)  # two machines whose logarithms differ in the last bit still agree
@@ -109,13 +116,13 @@ def require_feasible(job: AnalyticsJob) -> None:
     """`ConfigError` where a release cannot be drawn or carried: before anyone is charged for it."""
     noise = shared_noise(job)
     for number, query in enumerate(job.queries):
-        mechanism = query.mechanism(noise)
+        release = _release(job, number, _BEFORE, noise)
+        mechanism = release.mechanism
         if isinstance(mechanism, NoisyCounts) and mechanism.noise.variance > LARGEST_VARIANCE:
             raise ConfigError(
                 f"queries.{number}: {query.title} needs noise of variance {mechanism.noise.variance:g} in steps of its "
                 f"grid, at most {LARGEST_VARIANCE:g} can be drawn; lower its steps, or raise privacy.epsilon"
             )
-        release = query_release(job, number, _BEFORE)
         try:
             release.scheme.admit(release.domain, len(release.roster))
         except DomainError as error:

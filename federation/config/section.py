@@ -1,5 +1,7 @@
 """What all sections of a config have in common."""
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +25,11 @@ class Section(BaseModel):
             if isinstance(value, bool) and name in cls.model_fields and cls.model_fields[name].annotation is not bool:
                 raise ValueError(f"{name} is true or false, expected a number or a word")
         return values
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of the section with every default filled in: two sections are the same when this is."""
+        return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).digest()
 
 
 def placed(config: S, folder: Path) -> S:

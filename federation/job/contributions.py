@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.noise_on_sums import clip_rule
+from siloseal.federation.job.phase_sums import phase_sums
 from siloseal.federation.job.phases import Phase
-from siloseal.federation.job.quorum import sum_of
 from siloseal.federation.job.sections.gan import GanConfig
 from siloseal.federation.job.sections.privacy import SiloLevel
-from siloseal.federation.job.sections.schedule import TwoPhase
 from siloseal.federation.job.weighting import mean_of, weigh, weighted_domain
 from siloseal.federation.privacy.mechanisms.clipping import QuantileRule, clip
 from siloseal.federation.sums.secure_sum import Sum
@@ -49,16 +48,16 @@ def require_precision(job: Job, silo: str, units: int) -> None:
     if isinstance(job.privacy, SiloLevel):
         return  # silos count alike, whatever they hold
     coarsest = COARSEST if isinstance(job.learner, GanConfig) else COARSEST_FEW_SHOT
-    for phase, where in ((Phase.PHASE_1, "secure_sum"), (Phase.PHASE_2, "schedule.tuning_sum")):
-        if phase is Phase.PHASE_2 and not isinstance(job.schedule, TwoPhase):
-            continue
-        grid = sum_of(job, phase).grid(weighted_domain(1, job.largest_weight))
+    for found in phase_sums(job):
+        if found.phase is Phase.WARM_START:
+            continue  # a kernel mean is rounded beside its noise, and a leader's model travels as it is
+        grid = found.config.build().grid(weighted_domain(1, job.largest_weight))
         error = grid / 2 * job.largest_silo / (units * job.images_a_unit)
         if error > coarsest:
             raise ConfigError(
-                f"{where}.precision_bits leaves the weights of {silo}'s model uncertain by {error:.2g}, at most "
-                f"{coarsest:g} is useful; raise it by {math.ceil(math.log2(error / coarsest))}, or lower largest_silo "
-                f"({job.largest_silo}) or largest_weight ({job.largest_weight:g})"
+                f"{found.section}.precision_bits leaves the weights of {silo}'s model uncertain by {error:.2g}, at "
+                f"most {coarsest:g} is useful; raise it by {math.ceil(math.log2(error / coarsest))}, or lower "
+                f"largest_silo ({job.largest_silo}) or largest_weight ({job.largest_weight:g})"
             )
 
 

@@ -1,7 +1,5 @@
 """A job: one file that says who learns what, from which data, at what privacy, by which sums."""
 
-import hashlib
-import json
 from typing import Any, Self
 
 from pydantic import Field, model_validator
@@ -9,6 +7,7 @@ from pydantic import Field, model_validator
 from siloseal.federation.config.fields import Name
 from siloseal.federation.config.section import Section
 from siloseal.federation.errors import DomainError
+from siloseal.federation.job.phase_sums import phase_sums
 from siloseal.federation.job.sections.data import DataSource, IdxFiles
 from siloseal.federation.job.sections.evaluation import EvaluationConfig, GeneratedImages
 from siloseal.federation.job.sections.few_shot import Episodic, FewShot
@@ -26,53 +25,13 @@ from siloseal.federation.job.sections.mechanisms import (
     Skellam,
 )
 from siloseal.federation.job.sections.optimizers import OptimizerConfig
-from siloseal.federation.job.sections.partition import Iid, PartitionSpec, Sizes
+from siloseal.federation.job.sections.partition import Sizes
 from siloseal.federation.job.sections.privacy import ExampleLevel, NoPrivacy, PrivacyConfig
-from siloseal.federation.job.sections.schedule import ScheduleConfig, TwoPhase
+from siloseal.federation.job.sections.schedule import ScheduleConfig
+from siloseal.federation.job.sections.silos import Silos
 from siloseal.federation.job.sections.warm_start import KernelMeanStart, LeaderStart, PublicStart, WarmStart
 from siloseal.federation.sums.config import SecureSumConfig
 from siloseal.federation.sums.session import RealDomain
-
-MOST_SILOS = 100_000
-
-
-class Silos(Section):
-    """Who takes part, and what a simulation deals to each."""
-
-    names: tuple[Name, ...] = Field(
-        min_length=1,
-        description="one name a silo: letters, digits, _ and -; or `count: N` instead, to have them numbered",
-    )
-    partition: PartitionSpec = Field(default=Iid(), description="how a simulation deals the data to the silos")
-    fewest: int | None = Field(
-        default=None,
-        ge=1,
-        description="a sum goes on without silos that stay silent past their deadline while so many, and "
-        "as many as the sum needs, are left; all if not given",
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _numbered(cls, values: Any) -> Any:
-        """`count: 100` stands for a hundred names."""
-        match values:
-            case {"count": _, "names": _}:
-                raise ValueError("names and count are both given; keep one of them")
-            case {"count": count, **others}:
-                if type(count) is not int or not 1 <= count <= MOST_SILOS:
-                    raise ValueError(f"count is {count!r}, expected how many silos there are, 1 to {MOST_SILOS}")
-                return {**others, "names": [f"silo-{number}" for number in range(1, count + 1)]}
-        return values
-
-    @model_validator(mode="after")
-    def _unique(self) -> Self:
-        if len({name.lower() for name in self.names}) != len(self.names):
-            raise ValueError("two silos have the same name (upper and lower case count as equal); rename one")
-        return self
-
-    def quorum(self, asked: int) -> int:
-        """Fewest silos that a sum of this many may end up with."""
-        return asked if self.fewest is None else min(self.fewest, asked)
 
 
 class Job(Section):
@@ -135,6 +94,23 @@ class Job(Section):
         return values
 
     @model_validator(mode="after")
+    def _sums_admit_their_silos(self) -> Self:
+        """The first check of the job as a whole: later ones ask the sums how many silos must stay, and may collude."""
+        silos, participants = len(self.silos.names), self.schedule.participant_count(len(self.silos.names))
+        if self.silos.fewest is not None and self.silos.fewest > participants:
+            raise ValueError(f"silos.fewest is {self.silos.fewest}, but a sum asks {participants} silos; lower it")
+        for found in phase_sums(self):
+            try:
+                found.config.build().admit(RealDomain(1, 1.0), found.asked)
+            except DomainError as error:
+                key = "kind" if getattr(found.config, "threshold", None) is None else "threshold"
+                part = f" (a round asks {found.asked} of {silos}: see schedule.fraction)" * (found.asked != silos)
+                raise ValueError(
+                    f"{found.section}.{key} is {getattr(found.config, key)!r}, but {error}{part}"
+                ) from error
+        return self
+
+    @model_validator(mode="after")
     def _learner_fits(self) -> Self:
         require_fitting_learner(self)
         return self
@@ -151,21 +127,6 @@ class Job(Section):
             raise ValueError(
                 f"silos.partition.fractions are {len(partition.fractions)} for {len(names)} silos; give one each"
             )
-        participants = self.schedule.participant_count(len(names))
-        sums = [("secure_sum", self.secure_sum, participants)]
-        if isinstance(self.schedule, TwoPhase):
-            sums.append(("schedule.tuning_sum", self.schedule.tuning_sum, participants))
-        if isinstance(self.warm_start, KernelMeanStart):  # which asks everyone, whatever a round asks
-            sums.append(("secure_sum", self.secure_sum, len(names)))
-        if self.silos.fewest is not None and self.silos.fewest > participants:
-            raise ValueError(f"silos.fewest is {self.silos.fewest}, but a sum asks {participants} silos; lower it")
-        for where, config, asks in sums:
-            try:
-                config.build().admit(RealDomain(1, 1.0), asks)
-            except DomainError as error:
-                key = "kind" if getattr(config, "threshold", None) is None else "threshold"
-                asked = "" if asks == len(names) else f" (a round asks {asks} of {len(names)}: see schedule.fraction)"
-                raise ValueError(f"{where}.{key} is {getattr(config, key)!r}, but {error}{asked}") from error
         match self.warm_start:
             case PublicStart(data=data) if data.origin == self.data.origin or _both_mnist(data, self.data):
                 raise ValueError(
@@ -181,11 +142,6 @@ class Job(Section):
                         f"{self.privacy.epsilon:g}; leave some for the training"
                     )
         return self
-
-    @property
-    def digest(self) -> bytes:
-        """SHA-256 of the resolved job: two jobs are the same when this is."""
-        return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).digest()
 
 
 def _both_mnist(one: DataSource, other: DataSource) -> bool:

@@ -9,8 +9,8 @@ from typing import assert_never
 
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.phases import Phase, participants, rounds_of
-from siloseal.federation.job.quorum import quorum_of, sum_of
+from siloseal.federation.job.phase_sums import noised_sums, phase_sum
+from siloseal.federation.job.phases import Phase, participants
 from siloseal.federation.job.sections.mechanisms import (
     Binomial,
     Ddg,
@@ -36,7 +36,6 @@ from siloseal.federation.privacy.mechanisms.lattice_calibration import calibrate
 from siloseal.federation.sums.secure_sum import SecureSum
 from siloseal.federation.sums.session import RealDomain
 
-_UPDATES = (Phase.PHASE_1, Phase.PHASE_2, Phase.FEDAVG)
 KERNEL_MEAN_SENSITIVITY = 1.0
 """One example moves the kernel mean's sum by at most this in L2, because its features have norm at most 1."""
 
@@ -46,6 +45,11 @@ def honest(job: Job, remaining: int) -> int:
     return remaining - job.noise.colluding if isinstance(job.noise, SplitConfig) else remaining
 
 
+def fewest_honest(job: Job) -> int:
+    """Number of silos whose noise counts in the noised sum that the fewest silos may end up in."""
+    return honest(job, min(found.quorum for found in noised_sums(job)))
+
+
 @lru_cache(maxsize=16)
 def kernel_mean_mechanism(job: Job, domain: RealDomain) -> Mechanism | None:
     """The noise on the kernel mean, for each example; none where privacy is off."""
@@ -53,33 +57,31 @@ def kernel_mean_mechanism(job: Job, domain: RealDomain) -> Mechanism | None:
         return None
     if not isinstance(job.warm_start, KernelMeanStart) or not isinstance(job.privacy, ExampleLevel):
         raise ConfigError(f"a kernel mean under privacy.kind {job.privacy.kind} has no noise that would protect it")
-    asked = len(job.silos.names)
+    found = phase_sum(job, Phase.WARM_START)
     demand = Demand(
         epsilon=job.warm_start.epsilon,
         delta=job.privacy.delta,
         releases=1,
-        silos=asked,
-        honest=honest(job, quorum_of(job, Phase.WARM_START, asked)),
+        silos=found.asked,
+        honest=fewest_honest(job),
         length=domain.length,
     )
-    inner = sum_of(job, Phase.WARM_START)
-    return mechanism_for(job.noise, demand, KERNEL_MEAN_SENSITIVITY, inner, domain, whole=False)
+    return mechanism_for(job.noise, demand, KERNEL_MEAN_SENSITIVITY, found.config.build(), domain, whole=False)
 
 
 @lru_cache(maxsize=16)
 def update_mechanism(job: Job, privacy: SiloLevel, phase: Phase, domain: RealDomain) -> Mechanism:
     """The noise on the silos' clipped updates, which are as long as the domain's bound, and reach it at most."""
-    asked = job.schedule.participant_count(len(job.silos.names))
-    fewest = min(quorum_of(job, other, asked) for other in Phase if other in _UPDATES and rounds_of(job, other))
+    found = phase_sum(job, phase)
     demand = Demand(
         epsilon=privacy.epsilon,
         delta=privacy.delta,
         releases=_most_updates(job),
-        silos=asked,
-        honest=honest(job, fewest),
+        silos=found.asked,
+        honest=fewest_honest(job),
         length=domain.length,
     )
-    return mechanism_for(job.noise, demand, domain.bound, sum_of(job, phase), domain, whole=True)
+    return mechanism_for(job.noise, demand, domain.bound, found.config.build(), domain, whole=True)
 
 
 def mechanism_for(

@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from siloseal.federation.errors import WrongRound
-from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.schedule import FedAvg, TwoPhase
 from siloseal.federation.job.sections.warm_start import KernelMeanStart, LeaderStart
+
+if TYPE_CHECKING:
+    from siloseal.federation.job.job import Job
 
 
 class Phase(StrEnum):
@@ -20,7 +23,7 @@ class Phase(StrEnum):
     FEDAVG = "fedavg"
 
 
-def rounds_of(job: Job, phase: Phase) -> Sequence[int]:
+def rounds_of(job: "Job", phase: Phase) -> Sequence[int]:
     """The numbers of the phase's rounds, each of which ends with one sum; 0 alone where a phase has one sum."""
     match phase, job.schedule:
         case Phase.WARM_START, _:
@@ -32,14 +35,14 @@ def rounds_of(job: Job, phase: Phase) -> Sequence[int]:
     return ()
 
 
-def asked_by(job: Job, phase: Phase, round: int) -> tuple[str, ...]:
+def asked_by(job: "Job", phase: Phase, round: int) -> tuple[str, ...]:
     """The silos that the sum of a round asks."""
     if phase is Phase.WARM_START:
         return (job.warm_start.silo,) if isinstance(job.warm_start, LeaderStart) else job.silos.names
     return participants(job, round)
 
 
-def training_steps(job: Job, silo: str, units: int) -> dict[Phase, int]:
+def training_steps(job: "Job", silo: str, units: int) -> dict[Phase, int]:
     """Steps on private data, by phase. Phases without any are left out."""
     steps = dict[Phase, int]()
     if isinstance(job.warm_start, LeaderStart) and job.warm_start.silo == silo:
@@ -54,7 +57,7 @@ def training_steps(job: Job, silo: str, units: int) -> dict[Phase, int]:
     return {phase: count for phase, count in steps.items() if count}
 
 
-def requested_steps(job: Job, silo: str, units: int, phase: Phase, round: int) -> int:
+def requested_steps(job: "Job", silo: str, units: int, phase: Phase, round: int) -> int:
     """Steps of one training request; the aggregator cannot ask for more, or for other phases."""
     planned = training_steps(job, silo, units)
     match phase, job.schedule:
@@ -72,7 +75,7 @@ def steps_in_a_round(schedule: FedAvg, units: int) -> int:
     return max(1, round(schedule.local_epochs * units / schedule.batch))
 
 
-def participants(job: Job, round: int) -> tuple[str, ...]:
+def participants(job: "Job", round: int) -> tuple[str, ...]:
     """The silos that a round asks: all in phase 2; in FedAvg a public random part, the same for all who compute it."""
     silos = job.silos.names
     if not isinstance(job.schedule, FedAvg) or job.schedule.fraction == 1.0:

@@ -5,7 +5,7 @@ the aggregator cannot talk it into less noise, another scheme or fewer participa
 read the same list.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -22,15 +22,14 @@ from siloseal.federation.job.noise_on_sums import (
     protected_norm,
     update_mechanism,
 )
-from siloseal.federation.job.phases import Phase, asked_by, participants, rounds_of
-from siloseal.federation.job.quorum import quorum_of, sum_of
+from siloseal.federation.job.phase_sums import phase_sum
+from siloseal.federation.job.phases import Phase, asked_by, rounds_of
 from siloseal.federation.job.sections.privacy import SiloLevel
-from siloseal.federation.job.sections.warm_start import KernelMeanStart, LeaderStart
+from siloseal.federation.job.sections.warm_start import KernelMeanStart
 from siloseal.federation.job.weighting import weighted_domain
 from siloseal.federation.privacy.events import Event
 from siloseal.federation.privacy.mechanism import Mechanism
 from siloseal.federation.sums.noisy_sum import NoisySum
-from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.secure_sum import SecureSum
 from siloseal.federation.sums.session import RealDomain, Session
 
@@ -74,9 +73,11 @@ class Release:
     """One sum: what all parties agree on before its first message, and what it costs each silo on the roster."""
 
     phase: str
-    """Phase of the job, or title of the query, by which the ledger names the release."""
+    """Phase of the job, or query with its number: the stage of a run that the release ends, or takes further."""
     round: int
-    """Round of the phase; 0 where the phase has no rounds."""
+    """Round of the phase, 0 where the phase has no rounds; number of the query's earlier releases."""
+    entry: str
+    """Name of the release in a silo's ledger: the phase, or the query with the number of its release."""
     content: Content
     inner: SecureSum
     """The sum, noise aside."""
@@ -98,12 +99,12 @@ class Release:
     def session(self, run: Run, start: bytes = b"") -> Session:
         """The one session of this release in a run; `start` names the public state that everyone started from."""
         keys = tuple(run.identities[silo] for silo in self.roster)
-        here = sum_id(run.beacon, self.phase, self.round)
+        here = sum_id(run.beacon, self.entry, self.round)
         return Session(here, self.roster, self.domain, self.scheme.name, self.quorum, keys, start)
 
 
-def sum_id(beacon: bytes, phase: str, round: int) -> bytes:
-    """The id of the one sum over what this phase, or this round of it, prepares.
+def sum_id(beacon: bytes, entry: str, round: int) -> bytes:
+    """The id of the one sum of this release in a run.
 
     Silos compute it themselves, and prepare nothing twice: two sums never have one session, so nothing that was signed
     in one of them can be replayed in the other. The beacon hashes a nonce of every silo, and the phases and rounds are
@@ -112,7 +113,7 @@ def sum_id(beacon: bytes, phase: str, round: int) -> bytes:
     """
     if len(beacon) != BEACON_BYTES:
         raise WrongRound("sums have no id before this party has everyone's nonce; begin another run")
-    return statement("a sum of a run", beacon, phase.encode(), round.to_bytes(8, "little"))
+    return statement("a sum of a run", beacon, entry.encode(), round.to_bytes(8, "little"))
 
 
 def releases(job: Job, lengths: Lengths) -> Iterator[Release]:
@@ -124,44 +125,48 @@ def releases(job: Job, lengths: Lengths) -> Iterator[Release]:
             yield replace(first, round=number, roster=asked_by(job, phase, number))
 
 
-def counted(job: Job, lengths: Lengths) -> list[tuple[Release, int]]:
-    """The first release of each phase, and the number of releases that the phase has."""
-    phases = groupby(releases(job, lengths), key=lambda release: release.phase)
+def counted(releases: Iterable[Release]) -> list[tuple[Release, int]]:
+    """The first release of each phase or query, and the number of releases that it has."""
+    phases = groupby(releases, key=lambda release: release.phase)
     return [(next(group), 1 + sum(1 for _ in group)) for _, group in phases]
+
+
+def events_of(releases: Iterable[Release]) -> list[Event]:
+    """The costs of these releases; those without a cost of their own are left out."""
+    return [release.event for release in releases if release.event is not None]
 
 
 def release_of(job: Job, lengths: Lengths, phase: Phase, round: int, clip_norm: float = 0.0) -> Release:
     """The release of one round; `clip_norm` is that of its updates where the job lets it move, and 0 elsewhere."""
     if round not in rounds_of(job, phase):
         raise WrongRound(f"the job has no sum in {phase}, round {round}")
-    roster = asked_by(job, phase, round)
-    match phase, job.warm_start:
-        case Phase.WARM_START, KernelMeanStart():
-            return _kernel_mean(job, lengths.kernel_mean, roster)
-        case Phase.WARM_START, LeaderStart():
-            # A sum of one: no scheme can hide it, and it is differentially private on its own.
-            domain = weighted_domain(lengths.model, job.largest_weight)
-            return Release(phase, round, Content.MODEL, PlainSum(), None, domain, roster, 1, None)
-    if isinstance(job.privacy, SiloLevel):
-        return _update(job, job.privacy, lengths.model, phase, round, clip_norm)
-    domain = weighted_domain(lengths.model, job.largest_weight)
-    quorum = quorum_of(job, phase, len(roster))
-    return Release(phase, round, Content.MODEL, sum_of(job, phase), None, domain, roster, quorum, None)
+    found = phase_sum(job, phase)
+    content, domain, mechanism = _contribution(job, lengths, phase, clip_norm)
+    return Release(
+        phase=phase,
+        round=round,
+        entry=phase,
+        content=content,
+        inner=found.config.build(),
+        mechanism=mechanism,
+        domain=domain,
+        roster=asked_by(job, phase, round),
+        quorum=found.quorum,
+        event=None if mechanism is None else mechanism.event(domain, honest(job, found.quorum)),
+    )
 
 
-def _kernel_mean(job: Job, length: int, roster: tuple[str, ...]) -> Release:
-    """The kernel mean's release. A feature is at most 1, so an entry is at most the silo's number of examples."""
-    domain, quorum = RealDomain(length, float(job.largest_silo)), quorum_of(job, Phase.WARM_START, len(roster))
-    mechanism = kernel_mean_mechanism(job, domain)
-    event = None if mechanism is None else mechanism.event(domain, honest(job, quorum))
-    inner = sum_of(job, Phase.WARM_START)
-    return Release(Phase.WARM_START, 0, Content.KERNEL_MEAN, inner, mechanism, domain, roster, quorum, event)
-
-
-def _update(job: Job, privacy: SiloLevel, length: int, phase: Phase, round: int, clip_norm: float) -> Release:
-    """The release of updates. The noise is in proportion to the round's clip norm, and the cost always the same."""
-    roster = participants(job, round)
-    domain = RealDomain(length + extra_entries(job), protected_norm(job, clip_norm or privacy.clip_norm))
-    mechanism, quorum = update_mechanism(job, privacy, phase, domain), quorum_of(job, phase, len(roster))
-    event = mechanism.event(domain, honest(job, quorum))
-    return Release(phase, round, Content.UPDATE, sum_of(job, phase), mechanism, domain, roster, quorum, event)
+def _contribution(
+    job: Job, lengths: Lengths, phase: Phase, clip_norm: float
+) -> tuple[Content, RealDomain, Mechanism | None]:
+    """What a silo contributes in a phase, the range of its entries, and the noise on the sum, where it has some."""
+    if phase is Phase.WARM_START and isinstance(job.warm_start, KernelMeanStart):
+        # A feature is at most 1, so an entry is at most the silo's number of examples.
+        domain = RealDomain(lengths.kernel_mean, float(job.largest_silo))
+        return Content.KERNEL_MEAN, domain, kernel_mean_mechanism(job, domain)
+    if isinstance(privacy := job.privacy, SiloLevel):
+        # The noise is in proportion to the round's clip norm, and the cost always the same.
+        norm = protected_norm(job, clip_norm or privacy.clip_norm)
+        domain = RealDomain(lengths.model + extra_entries(job), norm)
+        return Content.UPDATE, domain, update_mechanism(job, privacy, phase, domain)
+    return Content.MODEL, weighted_domain(lengths.model, job.largest_weight), None

@@ -20,11 +20,15 @@ class Guarantee:
     over: str = "all phases"
     """Releases that the guarantee covers together."""
     planned: float = 0.0
-    """Epsilon that is stated though less was charged: whether a query ends early depends on the data."""
+    """Epsilon of all releases that may be made, also where fewer are: whether a query ends early depends on data."""
+
+    def stated(self, charged: float) -> float:
+        """Epsilon that may be stated where this much was charged: no less than planned."""
+        return max(charged, self.planned)
 
     def statement(self, epsilon: float, delta: float, *, accounting: str = "Renyi accounting") -> str:
         """The guarantee in one line that a person can quote."""
-        epsilon = max(epsilon, self.planned)
+        epsilon = self.stated(epsilon)
         public = f"; {self.public} count as public" if self.public else ""
         return (
             f"({epsilon_text(epsilon)}, {delta_text(delta)})-differential privacy{weakness(epsilon)} for {self.unit} "

@@ -53,20 +53,26 @@ class Exposure:
     baseline: bool = False
     """Whether the scheme is here to be compared with, and protects less than the others."""
 
+    @property
+    def hides_split_noise(self) -> bool:
+        """Whether nobody sees a single silo's part of a noise that protects only once all parts are added up."""
+        return self.hides_contributions and not self.opens_what_it_is_given
+
     def rows(self, silos: int, fewest: int) -> dict[str, str]:
         """Return the lines of the exposure for a sum that asks this many silos and needs `fewest` of them."""
+        collude, silent = self.may_collude(silos), silos - fewest or "none"
         rows = {
             "the aggregator learns": self.aggregator_learns,
             "a silo learns": self.silo_learns,
-            "who may collude": f"the aggregator and {self.may_collude(silos)} of {silos} silos: {self.colluders}",
+            "who may collude, of n silos at threshold t": f"{self.colluders}; here {collude} of {silos}",
             "if more collude": self.if_more_collude,
-            "a silent silo": f"{silos - fewest or 'none'} of {silos} may fall silent: {self.if_a_silo_is_silent}",
+            "a silent silo": f"{self.if_a_silo_is_silent}; here {silent} of {silos} may fall silent",
         }
         return {**rows, "assumes": self.assumes} if self.assumes else rows
 
     def noised(self, by: NoisedBy) -> "Exposure":
         """Return the exposure of the same sum with this noise."""
-        hidden, assumes = self.hides_contributions, self.assumes
+        hidden, noised, trust = self.hides_contributions, self.silo_learns.replace("the sum", "the noised sum"), ""
         match by:
             case NoisedBy.NOBODY:
                 return self
@@ -74,15 +80,16 @@ class Exposure:
                 learns = "the noised sum" if hidden else "every silo's vector, with noise that protects it on its own"
             case NoisedBy.SILOS_TOGETHER:
                 learns = "the noised sum" if hidden else "every silo's vector, with too little noise to protect it"
+                trust = "that no more silos than mechanism.colluding tell the aggregator their part of the noise"
             case NoisedBy.AGGREGATOR:
-                learns = "the exact sum" if hidden else "each silo's exact contribution"
+                learns, noised = "the exact sum" if hidden else "each silo's exact contribution", self.silo_learns
                 trust = (
                     "that the aggregator noises the sum before anyone else sees it, and keeps what it learnt to itself"
                 )
-                assumes = f"{assumes}; and {trust}" if assumes else trust
             case _:
                 assert_never(by)
-        return replace(self, aggregator_learns=learns, assumes=assumes, noised_by=by)
+        assumes = "; and ".join(filter(None, (self.assumes, trust)))
+        return replace(self, aggregator_learns=learns, silo_learns=noised, assumes=assumes, noised_by=by)
 
 
 def nobody_may_collude(silos: int) -> int:

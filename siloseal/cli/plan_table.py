@@ -8,8 +8,7 @@ from rich.console import Console as Terminal
 
 from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.phases import Phase
-from siloseal.federation.job.quorum import sum_config
+from siloseal.federation.job.phase_sums import phase_sums
 from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.report import wording
 from siloseal.report.document import Table
@@ -78,10 +77,8 @@ def _phases(plan: Plan) -> Table:
 
 
 def _uploads(job: Job, plan: Plan) -> Table:
-    rows = [
-        (phase_title(upload.stage), upload.what, sum_config(job, Phase(upload.stage)).kind, upload.note)
-        for upload in plan.uploads
-    ]
+    kinds = {str(found.phase): found.config.kind for found in phase_sums(job)}
+    rows = [(phase_title(upload.stage), upload.what, kinds[upload.stage], upload.note) for upload in plan.uploads]
     return Table("what each phase uploads", ("phase", "upload", "secure sum", "which means"), tuple(rows))
 
 

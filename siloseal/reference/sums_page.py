@@ -30,7 +30,7 @@ NOISE = """
 
 What the aggregator learns if a mechanism (`mechanism.kind`) noises the sum depends on who adds the noise: each silo
 under `gaussian_local`; the silos together, a part each, under `ddg`, `skellam`, `binomial` and `pbm`; and the
-aggregator under `gaussian_central`.
+aggregator under `gaussian_central`. Noise that silos split needs a sum that shows nobody a single part: {split}.
 """
 NOISES = tuple(by for by in NoisedBy if by is not NoisedBy.NOBODY)
 
@@ -60,7 +60,7 @@ def sums_page() -> str:
             ("`kind`", "what becomes of the sum"),
             [(_kind(kind, one), one.if_a_silo_is_silent) for kind, one in found.items()],
         ),
-        NOISE,
+        NOISE.format(split=", ".join(f"`{kind}`" for kind, one in found.items() if one.hides_split_noise)),
         table(
             ("noised by", "under a sum that hides", "under `plain`", "this assumes"),
             [_noised(by, found["secagg"], found["plain"]) for by in NOISES],

@@ -154,7 +154,7 @@ def _silo(job: Job, name: str, part: LabelledImages, ledger: Ledger | None, reco
         examples=len(part),
         tasks=count_units(job, part) if _has_fixed_tasks(job) else None,
         labels=declared_labels(job, part),
-        epsilon=ledger.epsilon if ledger else None,
+        epsilon=ledger.stated_epsilon if ledger else None,
         budget=ledger.budget.epsilon if ledger else None,
         accuracy_alone=alone,
         accuracy_trained=trained,
@@ -192,7 +192,7 @@ def privacy_of(ledgers: Ledgers) -> list[PrivacyMetric]:
                     steps=steps or len(events),
                 )
             )
-        metrics.append(PrivacyMetric(silo=name, phase="total", epsilon=ledger.epsilon, delta=delta))
+        metrics.append(PrivacyMetric(silo=name, phase="total", epsilon=ledger.stated_epsilon, delta=delta))
     return metrics
 
 
@@ -212,8 +212,8 @@ def check_ledgers(run_dir: Path) -> None:
         if silo.budget is None or not path.is_file():
             continue
         with Ledger(path, silo=silo.name, budget=Budget(silo.budget, summary.delta), guarantee=guarantee) as ledger:
-            if silo.epsilon is None or abs(ledger.epsilon - silo.epsilon) > 1e-6:
+            if silo.epsilon is None or abs(ledger.stated_epsilon - silo.epsilon) > 1e-6:
                 raise RunError(
-                    f"{path} counts epsilon {ledger.epsilon:.6f}, but summary.json says {silo.epsilon}; one of them "
-                    "was altered: restore them from a backup"
+                    f"{path} counts epsilon {ledger.stated_epsilon:.6f}, but summary.json says {silo.epsilon}; one of "
+                    "them was altered: restore them from a backup"
                 )

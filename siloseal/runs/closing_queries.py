@@ -6,7 +6,8 @@ from pathlib import Path
 from siloseal.aggregator.coordinator import Outcome
 from siloseal.federation.analytics.answers import Answers
 from siloseal.federation.analytics.config import AnalyticsJob
-from siloseal.federation.analytics.releases import counted_queries
+from siloseal.federation.analytics.releases import query_releases
+from siloseal.federation.job.releases import counted
 from siloseal.run_folder.metrics import TimingMetric, TrafficMetric
 from siloseal.run_folder.summary import RunSummary, SiloSummary
 from siloseal.runs.closing import Known, privacy_of, write_closing
@@ -58,7 +59,7 @@ def close_queries(
     mode: int = 0o644,
 ) -> RunSummary:
     """Write the closing metrics of a run that has answered queries, and return its summary."""
-    write_closing(run_dir, known, traffic, protection(counted_queries(job), private=True), mode=mode)
+    write_closing(run_dir, known, traffic, protection(counted(query_releases(job)), private=True), mode=mode)
     return RunSummary(
         name=job.name,
         accuracy={},
@@ -84,7 +85,7 @@ def _silo(ledger: Ledger, records: int) -> SiloSummary:
         name=ledger.silo,
         examples=records,
         labels=None,
-        epsilon=ledger.epsilon,
+        epsilon=ledger.stated_epsilon,
         budget=ledger.budget.epsilon,
         accuracy_alone=None,
         accuracy_trained=None,

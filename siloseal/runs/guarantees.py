@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.guarantee import analytics_guarantee
-from siloseal.federation.analytics.releases import counted_queries
+from siloseal.federation.analytics.releases import query_releases
 from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.phase_sums import phase_sums
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.planning import plan_silo
-from siloseal.federation.job.releases import Content, Lengths, Release, counted
+from siloseal.federation.job.releases import Content, Lengths, Release, counted, releases
 from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
-from siloseal.federation.job.sections.schedule import TwoPhase
 from siloseal.federation.privacy.accounting import RENYI, tightest_epsilon
 from siloseal.federation.privacy.epsilon import epsilon_text
 from siloseal.federation.privacy.guarantee import Guarantee
@@ -32,11 +32,10 @@ CountedReleases = Sequence[tuple[Release, int]]
 
 def baseline_warnings(job: Job) -> list[str]:
     """Warnings about the job's sums that are baselines: what the aggregator learns, and what they assume."""
-    sums = [job.secure_sum, *([job.schedule.tuning_sum] if isinstance(job.schedule, TwoPhase) else [])]
-    exposures = {config.kind: config.build().exposure for config in sums}
+    exposures = {found.config.kind: found.config.build().exposure for found in phase_sums(job)}
     return [
-        f"{kind} is a baseline. The aggregator learns {exposure.aggregator_learns}. It assumes {exposure.assumes}. "
-        f"Silos that may collude with the aggregator: {exposure.colluders}."
+        f"{kind} is a baseline. The aggregator learns {exposure.aggregator_learns}. It assumes "
+        f"{exposure.assumes or 'nothing'}. Silos that may collude with the aggregator: {exposure.colluders}."
         for kind, exposure in sorted(exposures.items())
         if exposure.baseline
     ]
@@ -112,9 +111,9 @@ def parameters(job: Job, parts: Parts, ledgers: Ledgers, finished: RunResult) ->
 
 def query_parameters(job: AnalyticsJob, ledgers: Ledgers) -> dict[str, str]:
     """What the guarantees of a run of queries rest on. All queries have one sum, which is described at its longest."""
-    releases = counted_queries(job)
-    longest = max((release for release, _ in releases), key=lambda release: release.domain.length)
-    rows = {**_sum("sum of every query", longest), **_distance(releases)}
+    found = counted(query_releases(job))
+    longest = max((release for release, _ in found), key=lambda release: release.domain.length)
+    rows = {**_sum("sum of every query", longest), **_distance(found)}
     return {**rows, **_privacy(analytics_guarantee(job), ledgers)}
 
 
@@ -139,7 +138,7 @@ def _accountant(ledgers: list[Ledger], over: str) -> str:
 
 def training_releases(job: Job, finished: RunResult) -> CountedReleases:
     """The first release of each phase of a finished run, and the number of releases of the phase."""
-    return counted(job, _lengths(job, finished))
+    return counted(releases(job, _lengths(job, finished)))
 
 
 def _lengths(job: Job, finished: RunResult) -> Lengths:

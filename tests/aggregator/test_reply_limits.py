@@ -28,7 +28,7 @@ IDENTITIES = {name: Identity.create(name) for name in ("north", "east", "south")
 NAMES = tuple(IDENTITIES)
 UNKNOWN_FIELD = b"\x7a"  # field 15, of bytes
 DOMAIN = RealDomain(length=50_000, bound=1.0)
-RELEASE = Release("phase_1", 0, Content.MODEL, PlainSum(), None, DOMAIN, NAMES, len(NAMES), None)
+RELEASE = Release("phase_1", 0, "phase_1", Content.MODEL, PlainSum(), None, DOMAIN, NAMES, len(NAMES), None)
 RUN = Run(bytes(BEACON_BYTES), {name: me.public for name, me in IDENTITIES.items()})
 
 

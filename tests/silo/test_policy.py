@@ -8,13 +8,13 @@ from typing import Any, get_args
 import pytest
 
 from siloseal.federation.analytics.config import AnalyticsJob
-from siloseal.federation.analytics.releases import planned_costs, shared_noise
+from siloseal.federation.analytics.releases import query_releases
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import ConfigError, LedgerDamaged, PolicyRefused
 from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.phase_sums import phase_sum
 from siloseal.federation.job.phases import Phase
-from siloseal.federation.job.quorum import quorum_of
 from siloseal.federation.job.releases import NOTHING_TRAINED, Lengths
 from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.privacy.events import GaussianRelease
@@ -132,7 +132,7 @@ def test_a_sum_is_over_as_many_silos_as_its_scheme_needs_however_few_the_job_wou
     """No threshold is given here: SecAgg's and CKKS's is three of three then."""
     silos = {"names": ["north", "east", "south"], "fewest": 2}
     job = job_of(silos=silos, secure_sum={"kind": kind}, schedule={**TWO_PHASE, "tuning_rounds": 0})
-    assert quorum_of(job, Phase.PHASE_1, 3) == over
+    assert phase_sum(job, Phase.PHASE_1).quorum == over
     check(policy_of(secure_sums=[kind], fewest_silos=over), job)
     words = refused(policy_of(secure_sums=[kind], fewest_silos=over + 1), job)
     assert f"a sum of the job may be over {over} silos" in words
@@ -285,7 +285,23 @@ class TestQueries:
         (tmp_path / "job.yaml").write_text(to_yaml(job))
         ledger = open_ledger(job, "north", tmp_path, worked_before=False)
         assert ledger is not None
-        for _, event in planned_costs(job, shared_noise(job)):
-            ledger.charge(event, phase="queries")
+        for release in query_releases(job):
+            assert release.event is not None
+            ledger.charge(release.event, phase=release.entry)
         ledger.close()
         assert spent_in([tmp_path], "north") == Budget(pytest.approx(2, abs=0.02), 1e-6)
+
+    def test_that_ended_early_count_as_planned(self, tmp_path: Path) -> None:
+        """When a query ends depends on the data: one release of eight costs what the job's statement says."""
+        job = self.job(queries=[{"kind": "heavy_hitters", "column": "ward"}])
+        (tmp_path / "job.yaml").write_text(to_yaml(job))
+        ledger = open_ledger(job, "north", tmp_path, worked_before=False)
+        assert ledger is not None
+        assert (ledger.stated_epsilon, ledger.epsilon) == (0.0, 0.0)
+        event = next(query_releases(job)).event
+        assert event is not None
+        ledger.charge(event, phase="one of eight")
+        stated = ledger.stated_epsilon
+        assert ledger.epsilon < 1 < stated == pytest.approx(2, abs=0.02)
+        ledger.close()
+        assert spent_in([tmp_path], "north") == Budget(stated, 1e-6)

@@ -11,10 +11,10 @@ from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.guarantee import analytics_guarantee
 from siloseal.federation.analytics.query import NoisyTotal
 from siloseal.federation.analytics.releases import (
-    planned_costs,
     planned_epsilon,
     progress_of,
     query_release,
+    query_releases,
     shared_noise,
     spreads_of,
     start_of,
@@ -144,7 +144,7 @@ class TestTheLedger:
 
     def test_every_planned_release_has_a_name_of_its_own(self) -> None:
         asked = job(queries=[*SECTIONS["queries"] * 2, {"kind": "heavy_hitters", "column": "x"}])
-        names = [name for name, _ in planned_costs(asked, shared_noise(asked))]
+        names = [release.entry for release in query_releases(asked)]
         assert len(set(names)) == len(names) == 4 + 8
 
 

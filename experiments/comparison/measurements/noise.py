@@ -11,6 +11,7 @@ from siloseal.experiments.comparison.measurements.sums import require_admitted
 from siloseal.experiments.comparison.rows import Row
 from siloseal.federation.config.section import Section
 from siloseal.federation.job.noise_on_sums import mechanism_for
+from siloseal.federation.job.sections.fitting_noise import require_hidden_parts
 from siloseal.federation.job.sections.mechanisms import MechanismConfig, SplitConfig
 from siloseal.federation.privacy.mechanisms.calibration import Demand, gaussian_multiplier
 from siloseal.federation.sums.config import SecureSumConfig
@@ -35,12 +36,9 @@ class NoiseMeasurement(Section):
 
     @model_validator(mode="after")
     def _noise_is_hidden(self) -> Self:
-        if isinstance(self.mechanism, SplitConfig) and not self.secure_sum.build().exposure.hides_contributions:
-            raise ValueError(
-                f"mechanism.kind is {self.mechanism.kind}, which splits the noise over the silos, but secure_sum.kind "
-                f"is {self.secure_sum.kind}, which shows the aggregator each silo's part; choose a sum that hides"
-            )
         require_admitted(self.secure_sum, self.length, self.silos)
+        if isinstance(self.mechanism, SplitConfig):
+            require_hidden_parts(self.secure_sum, "secure_sum", self.mechanism, asked=self.silos)
         return self
 
     def run(self, folder: Path) -> list[Row]:

@@ -1,13 +1,13 @@
 """The noise that goes with each guarantee: what a job must not combine."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from siloseal.federation.job.phase_sums import noised_sums
 from siloseal.federation.job.sections.mechanisms import FixedClip, GaussianCentral, NoNoise, Pbm, SplitConfig
 from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
-from siloseal.federation.job.sections.schedule import TwoPhase
 from siloseal.federation.job.sections.warm_start import ColdStart, KernelMeanStart, PublicStart
 from siloseal.federation.privacy.epsilon import delta_text
-from siloseal.federation.sums.config import SecureSumConfig
+from siloseal.federation.sums.config import SecureSumConfig, kinds_where
 
 if TYPE_CHECKING:
     from siloseal.federation.job.job import Job
@@ -51,48 +51,47 @@ def require_fitting_noise(job: "Job") -> None:
             "mechanism.kind is pbm, which protects whole vectors only, but the kernel mean protects single examples; "
             "choose skellam or ddg"
         )
-    if isinstance(noise, GaussianCentral):
-        _require_noised_first(job)
-    if isinstance(noise, SplitConfig):
-        _require_hiding_sums(job, noise, updates=silo_level)
+    for found in noised_sums(job):
+        if isinstance(noise, GaussianCentral):
+            _require_noised_first(found.config)
+        if isinstance(noise, SplitConfig):
+            require_hidden_parts(found.config, found.section, noise, asked=found.asked)
 
 
-def _require_noised_first(job: "Job") -> None:
+def _require_noised_first(config: SecureSumConfig) -> None:
     """Refuse noise of the aggregator's where silos have seen the sum before it is added."""
-    for config in (job.secure_sum, *_tuning_sum(job)):
-        exposure = config.build().exposure
-        if exposure.shows_silos_the_exact_sum:
-            raise ValueError(
-                "mechanism.kind is gaussian_central, which noises the sum at the aggregator, but under "
-                f"{config.kind} a silo learns: {exposure.silo_learns}; choose another sum"
-            )
+    exposure = config.build().exposure
+    if exposure.shows_silos_the_exact_sum:
+        raise ValueError(
+            "mechanism.kind is gaussian_central, which noises the sum at the aggregator, but under "
+            f"{config.kind} a silo learns: {exposure.silo_learns}; choose another sum"
+        )
 
 
-def _tuning_sum(job: "Job") -> list[SecureSumConfig]:
-    return [job.schedule.tuning_sum] if isinstance(job.schedule, TwoPhase) else []
+class SplitNoise(Protocol):
+    """Noise of which each silo adds a part."""
+
+    @property
+    def kind(self) -> str:
+        """Name of the mechanism."""
+
+    @property
+    def colluding(self) -> int:
+        """Number of silos whose part does not count, because they may tell it to the aggregator."""
 
 
-def _require_hiding_sums(job: "Job", noise: SplitConfig, *, updates: bool) -> None:
-    """Refuse sums that show a silo's part of split noise: each part alone is too little."""
-    sums, asked = {"secure_sum": job.secure_sum}, job.schedule.participant_count(len(job.silos.names))
-    if updates and isinstance(job.schedule, TwoPhase) and job.schedule.tuning_rounds:
-        sums["schedule.tuning_sum"] = job.schedule.tuning_sum
-    for where, config in sums.items():
-        exposure = config.build().exposure
-        if not exposure.hides_contributions:
-            raise ValueError(
-                f"mechanism.kind is {noise.kind}, which splits the noise over the silos, but under {where}.kind "
-                f"{config.kind} the aggregator learns {exposure.aggregator_learns}; choose ckks, secagg, additive or "
-                "ring, or gaussian_local or gaussian_central for the noise"
-            )
-        if exposure.opens_what_it_is_given:
-            raise ValueError(
-                f"mechanism.kind is {noise.kind}, which splits the noise over the silos, but {where}.kind "
-                f"{config.kind} assumes {exposure.assumes}; choose ckks, secagg or additive, or gaussian_local for the "
-                "noise"
-            )
-        if noise.colluding > (most := exposure.may_collude(asked if updates else len(job.silos.names))):
-            raise ValueError(
-                f"mechanism.colluding is {noise.colluding}, but {where} hides a silo's part from the aggregator and at "
-                f"most {most} of the other silos; lower it, raise the threshold, or take another sum"
-            )
+def require_hidden_parts(config: SecureSumConfig, section: str, noise: SplitNoise, *, asked: int) -> None:
+    """Refuse a sum that shows a silo's part of split noise: each part alone is too little."""
+    exposure = config.build().exposure
+    if not exposure.hides_split_noise:
+        learns = f"the aggregator learns {exposure.aggregator_learns}"
+        why = f"which assumes {exposure.assumes}" if exposure.hides_contributions else f"under which {learns}"
+        raise ValueError(
+            f"mechanism.kind is {noise.kind}, which splits the noise over the silos, but {section}.kind is "
+            f"{config.kind}, {why}; choose {kinds_where(lambda scheme: scheme.exposure.hides_split_noise)}"
+        )
+    if noise.colluding > (most := exposure.may_collude(asked)):
+        raise ValueError(
+            f"mechanism.colluding is {noise.colluding}, but among {asked} silos {section} hides a silo's part from the "
+            f"aggregator and at most {most} of the others; lower it, raise the threshold, or take another sum"
+        )

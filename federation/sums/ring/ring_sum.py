@@ -36,6 +36,7 @@ class RingSum(MaskedSum):
         hides_contributions=True,
         may_collude=lambda silos: 1,
         shows_silos_the_exact_sum=True,
+        baseline=True,
     )
 
     def fewest(self, silos: int) -> int:

@@ -27,7 +27,7 @@ def test_are_listed_in_the_order_in_which_a_job_makes_them(small_job: Callable[.
     ]  # fmt: skip
     assert [each.content for each in listed] == [Content.KERNEL_MEAN, *[Content.MODEL] * 3]
     assert [each.scheme.name.split("(")[0] for each in listed[1:]] == ["ckks", "fixed_point", "fixed_point"]
-    assert [count for _, count in counted(job, LENGTHS)] == [1, 1, 2]
+    assert [count for _, count in counted(releases(job, LENGTHS))] == [1, 1, 2]
 
 
 @pytest.mark.parametrize("sections", [{"warm_start": KERNEL_MEAN}, {"warm_start": LEADER}, {"schedule": FEDAVG}])

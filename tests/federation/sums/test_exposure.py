@@ -45,8 +45,13 @@ class TestEveryScheme:
     def test_has_a_line_for_every_question(self, scheme: SecureSum) -> None:
         rows = scheme.exposure.rows(10, scheme.fewest(10))
         assert all(rows.values())
-        assert f"{scheme.exposure.may_collude(10)} of 10 silos" in rows["who may collude"]
-        assert rows["a silent silo"].startswith(f"{10 - scheme.fewest(10) or 'none'} of 10")
+        assert f"{scheme.exposure.may_collude(10)} of 10" in rows["who may collude, of n silos at threshold t"]
+        assert f"{10 - scheme.fewest(10) or 'none'} of 10" in rows["a silent silo"]
+
+    @pytest.mark.parametrize("by", [NoisedBy.EACH_SILO, NoisedBy.SILOS_TOGETHER])
+    def test_shows_silos_the_sum_with_the_noise_that_silos_have_added(self, scheme: SecureSum, by: NoisedBy) -> None:
+        noised = scheme.exposure.noised(by).silo_learns
+        assert ("noised" in noised) == scheme.exposure.shows_silos_the_exact_sum
 
 
 @pytest.mark.parametrize(
@@ -73,6 +78,9 @@ class TestNoise:
         assert not exposure.hides_contributions
         assert exposure.noised_by is NoisedBy.EACH_SILO
         assert exposure.assumes == ""
+
+    def test_that_silos_split_trusts_some_of_them(self) -> None:
+        assert "mechanism.colluding" in HIDING.exposure.noised(NoisedBy.SILOS_TOGETHER).assumes
 
     @pytest.mark.parametrize("inner", [HIDING, PlainSum()], ids=lambda scheme: scheme.name)
     def test_of_the_aggregators_trusts_it(self, inner: SecureSum) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from siloseal.cli.plan_table import print_plan
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.phase_sums import phase_sum
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.planning import SiloPlan
-from siloseal.federation.job.quorum import sum_config
 from siloseal.run_folder.metrics import METRIC, phase_title
 from siloseal.runs.plan import Plan, SiloCost, SumCost, make_plan
 from siloseal.runs.simulation import deal
@@ -60,7 +60,7 @@ def test_the_plan_says_by_which_sum_each_phase_travels_and_what_the_aggregator_l
     print_plan(job, planned(job, monkeypatch), as_json=False)
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     for phase in Phase.PHASE_1, Phase.PHASE_2:
-        sum_of_phase = sum_config(job, phase)
+        sum_of_phase = phase_sum(job, phase).config
         (line,) = [line for line in lines if line.startswith(f"│ {phase_title(phase)} │") and "silo │" in line]
         assert f"│ {sum_of_phase.kind} │" in line
         assert sum_of_phase.build().exposure.aggregator_learns in line
