@@ -5,8 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from siloseal.federation.analytics.any_job import AnyJob, load_any_job
-from siloseal.federation.analytics.config import AnalyticsJob
-from siloseal.federation.analytics.guarantee import guarantee_in
+from siloseal.federation.analytics.config import AnalyticsJob, RecordLevel
 from siloseal.federation.errors import LedgerDamaged, PolicyRefused
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phase_sums import PhaseSum, phase_sums
@@ -18,7 +17,8 @@ from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.privacy.epsilon import delta_text, epsilon_text
 from siloseal.federation.privacy.events import Event, exchanged
 from siloseal.silo.config import Policy
-from siloseal.silo.ledger import Budget, Ledger
+from siloseal.silo.ledger import Budget
+from siloseal.silo.ledger_reading import read_ledger
 from siloseal.silo.state import SiloState
 
 JOB_FILE = "job.yaml"
@@ -78,18 +78,41 @@ def spent_in(runs: list[Path], silo: str) -> Budget:
                 return Budget(math.inf, math.inf)  # without noise: nothing bounds what it reveals
             continue
         if (path := folder / "ledger.jsonl").exists():
-            budget = Budget(privacy.epsilon, privacy.delta)
-            with Ledger(path, silo=silo, budget=budget, guarantee=guarantee_in(job)) as ledger:
-                events = [charge.event for charge in ledger.charges]
-                silo_level = isinstance(privacy, SiloLevel)
-                epsilon += of_one_example(events, privacy.delta) if silo_level else ledger.stated_epsilon
-                delta += privacy.delta if ledger.charges else 0.0
+            events = _charged(path, silo, Budget(privacy.epsilon, privacy.delta), SiloState(folder).kept_charges())
+            epsilon += _cost_to_one_example(job, events, privacy.delta) if events else 0.0
+            delta += privacy.delta if events else 0.0
         elif trained:
             raise LedgerDamaged(
                 f"{path} is gone, but the silo has trained in that run: what it spent is not known; restore the file "
                 "from a backup"
             )
     return Budget(epsilon, delta)
+
+
+def _charged(path: Path, silo: str, budget: Budget, kept: int) -> list[Event]:
+    """The charges of an earlier run, if they are all there: a checkpoint of that run has counted them."""
+    ledger = read_ledger(path)
+    if (ledger.silo, ledger.budget) != (silo, budget):
+        raise LedgerDamaged(
+            f"{path} is the ledger of {ledger.silo} with {ledger.budget}, but that run was {silo}'s with {budget}; "
+            "restore the file from a backup"
+        )
+    if len(ledger.charges) < kept:
+        raise LedgerDamaged(
+            f"{path} holds {len(ledger.charges)} charges, but the silo had made {kept} by its last checkpoint: lines "
+            "are missing; restore the file from a backup"
+        )
+    return [charge.event for charge in ledger.charges]
+
+
+def _cost_to_one_example(job: AnyJob, events: list[Event], delta: float) -> float:
+    match job.privacy:
+        case SiloLevel():
+            return of_one_example(events, delta)
+        case RecordLevel(epsilon=epsilon):
+            return epsilon  # not what was charged: when a query ends depends on the records
+        case _:
+            return epsilon_of(events, delta)
 
 
 def _privacy(policy: Policy, job: Job, silo: str, lengths: Lengths, spent: Budget) -> list[str]:

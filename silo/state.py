@@ -122,6 +122,11 @@ class SiloState:
         except (SafetensorError, KeyError, ValueError, TypeError) as error:
             raise RunError(f"{self._checkpoint} is damaged ({error}); begin another run") from error
 
+    def kept_charges(self) -> int:
+        """Number of charges that the ledger held by the last checkpoint; 0 before the first."""
+        checkpoint = self.load()
+        return 0 if checkpoint is None else checkpoint.charges
+
     def require_whole(self, checkpoint: Checkpoint, charges: int) -> None:
         """Raise if one of ledger, checkpoint and last reply is gone or older than the others can be.
 
