@@ -5,8 +5,9 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
+from siloseal.federation.config.fields import Host, Port
 from siloseal.federation.config.section import Section
-from siloseal.federation.transport.config import Host, Metrics, Port, Tls
+from siloseal.federation.transport.config import Metrics, Tls
 
 
 class Deadlines(Section):

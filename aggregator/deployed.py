@@ -36,7 +36,7 @@ from siloseal.federation.run_events.aggregator import (
     WritingFailed,
 )
 from siloseal.federation.run_events.stream import EventStream
-from siloseal.federation.transport.patience import Backoff
+from siloseal.federation.transport.backoff import Backoff
 from siloseal.federation.transport.pki.certificates import Revocations, Role
 from siloseal.federation.transport.tls import read_credentials
 from siloseal.federation.transport.wire import consortium_pb2 as pb

@@ -6,13 +6,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from siloseal.federation.analytics.config import CsvTables, QueryKind
-from siloseal.federation.config.fields import Name
+from siloseal.federation.config.fields import Host, Name, Port
 from siloseal.federation.config.section import Section
 from siloseal.federation.job.sections.data import MOST_CLASSES, DataSource
 from siloseal.federation.job.sections.mechanisms import MechanismKind
 from siloseal.federation.sums.config import SumKind
 from siloseal.federation.sums.plain.plain_sum import PlainSum
-from siloseal.federation.transport.config import Host, Metrics, Port, Tls
+from siloseal.federation.transport.config import Metrics, Tls
 
 OwnData = Annotated[DataSource | CsvTables, Field(discriminator="kind")]
 """A silo's own data: images, which queries may ask about too, or a table of records for queries alone."""

@@ -26,7 +26,7 @@ from siloseal.federation.run_events.silo import (
     RunLeft,
 )
 from siloseal.federation.run_events.stream import Subscriber
-from siloseal.federation.transport.patience import Backoff
+from siloseal.federation.transport.backoff import Backoff
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.silo.client import AggregatorClient, clocks_differ
 from siloseal.silo.config import SiloConfig

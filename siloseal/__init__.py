@@ -41,7 +41,7 @@ if typing.TYPE_CHECKING:
         SiloSealError,
     )
     from siloseal.federation.job.job import Job
-    from siloseal.federation.sums.in_process import InProcessSum
+    from siloseal.federation.sums.exchanges import InProcessSum
     from siloseal.federation.sums.session import IntegerDomain, RealDomain
     from siloseal.run_folder.summary import Run, RunSummary, SiloSummary
     from siloseal.runs.adapting import Prediction
@@ -92,7 +92,7 @@ _HOMES = {
         "SiloSealError",
     ),
     "siloseal.federation.job.job": ("Job",),
-    "siloseal.federation.sums.in_process": ("InProcessSum",),
+    "siloseal.federation.sums.exchanges": ("InProcessSum",),
     "siloseal.federation.sums.session": ("IntegerDomain", "RealDomain"),
     "siloseal.runs.adapting": ("Prediction",),
     "siloseal.runs.drawing": ("Samples",),

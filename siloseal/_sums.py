@@ -15,7 +15,7 @@ from siloseal.federation.whole_numbers import is_whole
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from siloseal.federation.sums.in_process import InProcessSum
+    from siloseal.federation.sums.exchanges import InProcessSum
     from siloseal.federation.sums.secure_sum import SecureSum
     from siloseal.federation.sums.session import Domain
 

@@ -12,12 +12,13 @@ from google.protobuf.message import Message
 
 from siloseal.experiments.attacks.attacked_sum import ROSTER, VICTIM, AttackedSum
 from siloseal.federation.errors import MessageError
+from siloseal.federation.sums.envelope import unwrap, wrap
 from siloseal.federation.sums.one_key.one_key_sum import OneKeySum
 from siloseal.federation.sums.one_key.statements import Round as OneKeyRound
 from siloseal.federation.sums.secure_sum import SiloSide
 from siloseal.federation.sums.session import Vector
 from siloseal.federation.transport.wire import one_key_pb2 as pb
-from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
+from siloseal.federation.transport.wire.codec import decode
 
 M = TypeVar("M", bound=Message)
 

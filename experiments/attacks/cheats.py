@@ -33,10 +33,11 @@ from siloseal.experiments.attacks.attacked_sum import (
 from siloseal.experiments.attacks.lying_aggregators import unchecked
 from siloseal.federation.errors import ProtocolError
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.envelope import wrap
 from siloseal.federation.sums.secure_sum import AggregatorSide, Sum
 from siloseal.federation.sums.session import Vector
 from siloseal.federation.transport.wire import sums_pb2 as pb
-from siloseal.federation.transport.wire.codec import decode, wrap
+from siloseal.federation.transport.wire.codec import decode
 
 
 def reads_uploads(attacked: AttackedSum) -> Iterator[Way]:

@@ -87,7 +87,7 @@ def commit_changed(
 def commit_as_the_victim(attacked: AttackedSum, replies: dict[str, bytes]) -> dict[str, bytes]:
     """Sign the victim's digests: what the accomplice will upload depends on uploads that nobody has seen yet."""
     memory = memory_of(attacked, pb.JointKeySiloState)
-    committed = decode(pb.CiphertextCommitment, bodies(attacked, statements.COMMIT_CIPHERTEXT, replies)[VICTIM])
+    committed = decode(pb.CiphertextCommitment, bodies(attacked, statements.Round.COMMIT_CIPHERTEXT, replies)[VICTIM])
     digests = committed.c0_digest, committed.c1_digest
     statement = attacked.session.bind("commit_ciphertext", ACCOMPLICE.encode(), memory.joint_key_digest, *digests)
     committed.signature = attacked.identities[ACCOMPLICE].sign(statement)
@@ -106,7 +106,7 @@ def malform_key_share(attacked: AttackedSum, form: JointKeyFormat, replies: dict
     committed = statements.sign_key_commitment(attacked.session, me, channel.public, memory.share)
     memory.commitments[0].data = committed.SerializeToString()
     remember(attacked, memory)
-    return saying(attacked, statements.COMMIT_KEY, replies, memory.commitments[0].data)
+    return saying(attacked, statements.Round.COMMIT_KEY, replies, memory.commitments[0].data)
 
 
 def _commit(
@@ -114,4 +114,4 @@ def _commit(
 ) -> dict[str, bytes]:
     memory.ciphertexts[0].data = committed.SerializeToString()
     remember(attacked, memory)
-    return saying(attacked, statements.COMMIT_CIPHERTEXT, replies, memory.ciphertexts[0].data)
+    return saying(attacked, statements.Round.COMMIT_CIPHERTEXT, replies, memory.ciphertexts[0].data)

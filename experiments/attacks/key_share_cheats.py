@@ -65,7 +65,7 @@ def _joint_key_share(attacked: AttackedSum, scheme: JointKeySum) -> list[Vector]
     form = format_of(attacked, scheme)
 
     def carry(number: int, replies: dict[str, bytes]) -> dict[str, bytes]:
-        if number == statements.COMMIT_KEY and isinstance(form, JointKeyFormat):
+        if number == statements.Round.COMMIT_KEY and isinstance(form, JointKeyFormat):
             return joint_key_cheats.malform_key_share(attacked, form, replies)
         return replies
 

@@ -141,7 +141,7 @@ class CkksMixedLists(SecAggMixedLists, CkksAggregator):
 class JointKeyTwoLists(TwoLists, JointKeyAggregator):
     """Half of the silos open a sum without the victim. To each half, the other is said to be silent."""
 
-    fork = statements.UPLOAD
+    fork = statements.Round.UPLOAD
 
 
 class OneKeyTwoLists(TwoLists, OneKeyAggregator):

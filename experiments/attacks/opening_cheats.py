@@ -24,6 +24,7 @@ from siloseal.federation.sums.additive.additive_sum import AdditiveSum
 from siloseal.federation.sums.additive.sides import Round as AdditiveRound
 from siloseal.federation.sums.additive.sides import shared_ring
 from siloseal.federation.sums.ckks.ckks_sum import CkksSum
+from siloseal.federation.sums.envelope import unwrap, wrap
 from siloseal.federation.sums.joint_key.joint_key_sum import JointKeySum
 from siloseal.federation.sums.joint_key.parameters import Parameters
 from siloseal.federation.sums.one_key.one_key_sum import OneKeySum
@@ -34,7 +35,6 @@ from siloseal.federation.sums.secagg.secagg_sum import SecAggSum
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Vector
 from siloseal.federation.transport.wire import ring_pb2 as pb
-from siloseal.federation.transport.wire.codec import unwrap, wrap
 
 
 class _Sizes(TypedDict):

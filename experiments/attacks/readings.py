@@ -7,14 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from siloseal.federation.sums.masked.silo_side import SEAL_BYTES
 from siloseal.federation.sums.masked.words import ring_for
+from siloseal.federation.sums.sealing import NONCE_BYTES, SEAL_BYTES
 from siloseal.federation.sums.session import Domain, IntegerDomain, Vector
 from siloseal.federation.transport.wire import sums_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
-
-_NONCE_BYTES = 12
-"""Number of bytes before a sealed message. The rest of its seal comes behind it."""
 
 
 def stands_in(message: bytes, domain: Domain, silos: int, vector: Vector, *, tolerance: float) -> bool:
@@ -29,7 +26,7 @@ def packed_words(message: bytes, domain: Domain, silos: int) -> Vector | None:
         return None
     ring = ring_for(domain, silos)
     if len(body) == ring.packed_bytes + SEAL_BYTES:
-        body = body[_NONCE_BYTES : _NONCE_BYTES - SEAL_BYTES]
+        body = body[NONCE_BYTES : NONCE_BYTES - SEAL_BYTES]  # the rest of the seal comes behind the message
     return ring.values(ring.unpack(body)) if len(body) == ring.packed_bytes else None
 
 

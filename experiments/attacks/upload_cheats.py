@@ -142,7 +142,7 @@ def _play(attacked: AttackedSum, side: AggregatorSide, change: Change) -> list[V
     form = format_of(attacked, attacked.integers)
 
     def carry(number: int, replies: dict[str, bytes]) -> dict[str, bytes]:
-        if isinstance(form, JointKeyFormat) and number == statements.COMMIT_CIPHERTEXT:
+        if isinstance(form, JointKeyFormat) and number == statements.Round.COMMIT_CIPHERTEXT:
             if change.blind:
                 return joint_key_cheats.commit_changed(
                     attacked, form, replies, lambda own: change.choose(form, own, {})

@@ -142,7 +142,7 @@ class JointKeyFormat:
     """Values of c0 at all points, divided by the last prime, then those of c1."""
 
     parameters: Parameters
-    number: int = statements.UPLOAD
+    number: int = statements.Round.UPLOAD
 
     @cached_property
     def moduli(self) -> Numbers:

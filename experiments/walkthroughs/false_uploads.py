@@ -5,11 +5,12 @@ import numpy as np
 from siloseal.federation.sums.ckks.parameters import Parameters
 from siloseal.federation.sums.ckks.uploads import sign_upload
 from siloseal.federation.sums.ckks.wire import rows, to_bytes
+from siloseal.federation.sums.envelope import unwrap, wrap
 from siloseal.federation.sums.in_process import InProcess
 from siloseal.federation.sums.seal.seal_codec import Residues
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.transport.wire import ckks_pb2 as pb
-from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
+from siloseal.federation.transport.wire.codec import decode
 
 _REPLY = 2 * Round.UPLOAD + 1  # number of the message: requests are even, replies odd
 

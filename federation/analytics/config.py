@@ -11,7 +11,7 @@ from siloseal.federation.analytics.histogram import Histogram
 from siloseal.federation.analytics.mean import Mean
 from siloseal.federation.analytics.quantiles import Quantiles
 from siloseal.federation.analytics.shared_noise import NoiseKind
-from siloseal.federation.config.fields import Name
+from siloseal.federation.config.fields import Name, Printable
 from siloseal.federation.config.section import Section
 from siloseal.federation.errors import DomainError
 from siloseal.federation.job.phase_sums import quorum_of
@@ -52,7 +52,7 @@ QueryKind = Literal["histogram", "mean", "quantiles", "heavy_hitters", "distinct
 class OnePerson(Section):
     """Who a record is about, so that all records of a person are protected together."""
 
-    column: str = Field(min_length=1, max_length=200, description="the column that names the person")
+    column: Printable = Field(min_length=1, max_length=200, description="the column that names the person")
     records: int = Field(
         ge=1, le=1000, description="so many records of a person count, the first ones; noise is so many times larger"
     )
@@ -96,6 +96,8 @@ class AnalyticsJob(Section):
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Self:
         asked, scheme = len(self.silos.names), self.secure_sum.build()
+        if self.silos.fewest is not None and self.silos.fewest > asked:
+            raise ValueError(f"silos.fewest is {self.silos.fewest}, but there are {asked} silos; lower it")
         try:
             scheme.admit(IntegerDomain(1, 2), asked)
         except DomainError as error:
@@ -107,8 +109,6 @@ class AnalyticsJob(Section):
                 f"secure_sum.kind is {self.secure_sum.kind!r}, which shows a total before it is reduced, but a "
                 f"distinct count is private only modulo 2; take {modulo}"
             )
-        if self.silos.fewest is not None and self.silos.fewest > asked:
-            raise ValueError(f"silos.fewest is {self.silos.fewest}, but there are {asked} silos; lower it")
         if isinstance(self.silos.partition, Sizes) and len(self.silos.partition.fractions) != asked:
             raise ValueError(f"silos.partition.fractions must be {asked}, one for each silo")
         if self.data.kind == "csv" and self.silos.partition.kind not in ("iid", "sizes"):

@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from siloseal.federation.analytics.counting import CountQuery
 from siloseal.federation.analytics.intervals import count_estimate, rare_reach
 from siloseal.federation.analytics.query import Answer, Column, Counts, NoisyTotal, Progress
+from siloseal.federation.config.fields import Printable
 from siloseal.federation.privacy.mechanisms.integer_noise import Move
 
 END = "\0"  # no text of a table holds it
@@ -37,7 +38,7 @@ class HeavyHitters(CountQuery):
     numeric: ClassVar[bool] = False
     figure: ClassVar[str] = "frequent values"
     kind: Literal["heavy_hitters"] = Field(description="frequent short texts that nobody has listed")
-    alphabet: str = Field(
+    alphabet: Printable = Field(
         default="abcdefghijklmnopqrstuvwxyz0123456789 -",
         min_length=1,
         max_length=500,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from siloseal.federation.analytics.shared_noise import SharedNoise
+from siloseal.federation.config.fields import Printable
 from siloseal.federation.config.section import Section
 from siloseal.federation.privacy.mechanism import Mechanism
 from siloseal.federation.sums.session import RealDomain
@@ -89,7 +90,7 @@ class Query(Section, ABC):
     figure: ClassVar[str]
     """The figure that it finds of the column."""
 
-    column: str = Field(min_length=1, max_length=200, description="the column that it looks at")
+    column: Printable = Field(min_length=1, max_length=200, description="the column that it looks at")
 
     @property
     def title(self) -> str:

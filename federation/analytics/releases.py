@@ -14,7 +14,7 @@ from siloseal.federation.job.releases import Content, Release, Run, events_of
 from siloseal.federation.privacy.accounting import epsilon_of, smallest_noise
 from siloseal.federation.privacy.events import Event
 from siloseal.federation.privacy.mechanisms.counts import NoisyCounts
-from siloseal.federation.privacy.mechanisms.tables import LARGEST_VARIANCE
+from siloseal.federation.sampling import LARGEST_VARIANCE
 from siloseal.federation.sums.secure_sum import Sum
 
 _BEFORE = Progress(key=bytes(32))

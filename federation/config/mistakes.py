@@ -9,8 +9,7 @@ import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from siloseal.federation.config.fields import Name
-from siloseal.federation.transport.config import Host
+from siloseal.federation.config.fields import Host, Name
 
 Location = tuple[int | str, ...]
 

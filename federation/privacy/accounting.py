@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from siloseal.federation.errors import ConfigError, UncountableEvent
-from siloseal.federation.privacy.curves import amplified, binomial_epsilon, discrete_gaussian_curve, skellam_curve
+from siloseal.federation.privacy.curves import binomial_epsilon, discrete_gaussian_curve, skellam_curve
 from siloseal.federation.privacy.epsilon import delta_text
 from siloseal.federation.privacy.events import (
     BinomialRelease,
@@ -54,7 +54,7 @@ class Accountant:
         self._pairs: list[tuple[float, float]] = []
 
     def add(self, event: Event, times: int = 1) -> None:
-        """Compose with one more event, or with `count` equal ones."""
+        """Compose with one more event, or with `times` equal ones."""
         match event:
             case BinomialRelease():
                 self._pairs += [(binomial_epsilon(**asdict(event)), event.delta)] * times
@@ -104,11 +104,11 @@ def _curve_of_one(event: Event) -> NDArray[np.float64]:
             reader = _CurveReader(ORDERS)
             reader.compose(_to_dp_accounting(event))
             return reader.curve()
-        case DiscreteGaussianRelease(sampling_rate=rate):
+        case DiscreteGaussianRelease():
             parts = {name: getattr(event, name) for name in ("honest", "local_variance", "l2", "l1", "coordinates")}
-            return _sampled(lambda orders: discrete_gaussian_curve(orders, **parts), rate)
-        case SkellamRelease(variance=variance, l2=l2, l1=l1, sampling_rate=rate):
-            return _sampled(lambda orders: skellam_curve(orders, variance=variance, l2=l2, l1=l1), rate)
+            return discrete_gaussian_curve(ORDERS, **parts)
+        case SkellamRelease(variance=variance, l2=l2, l1=l1):
+            return skellam_curve(ORDERS, variance=variance, l2=l2, l1=l1)
         case PoissonBinomialRelease(honest=honest, trials=trials, theta=theta, coordinates=coordinates):
             return coordinates * poisson_binomial_curve(ORDERS, silos=honest, trials=trials, theta=theta)
         case RandomBitsRelease(noise_multiplier=noise):
@@ -125,10 +125,6 @@ def _to_dp_accounting(event: GaussianRelease | SampledGaussianSteps) -> dp_accou
     if isinstance(event, GaussianRelease) or event.sampling_rate == 1.0:
         return gaussian
     return dp_accounting.PoissonSampledDpEvent(event.sampling_rate, gaussian)
-
-
-def _sampled(curve: Callable[[Sequence[float]], NDArray[np.float64]], rate: float) -> NDArray[np.float64]:
-    return curve(ORDERS) if rate == 1.0 else amplified(ORDERS, curve, rate=rate)
 
 
 def epsilon_of(events: Sequence[Event], delta: float) -> float:

@@ -64,57 +64,14 @@ def between_integers(orders: Sequence[float], at: Callable[[NDArray[np.int64]], 
     return np.asarray(((1 - part) * below + part * above) / (alpha - 1), dtype=np.float64)
 
 
-def amplified(orders: Sequence[float], curve: Callable[[Sequence[float]], Curve], *, rate: float) -> Curve:
-    """The curve of a mechanism that sees a secret Poisson sample of the units (Zhu and Wang 2019, Theorem 5).
-
-    It holds for any mechanism under add/remove, and never costs more than the mechanism on all units.
-    """
-    largest = math.ceil(max(orders))
-    all_orders = np.arange(2, largest + 1)
-    whole = curve([float(order) for order in all_orders])
-
-    def at(alpha: NDArray[np.int64]) -> Curve:
-        return np.array([_amplified_at(int(order), rate, whole) for order in alpha])
-
-    return np.minimum(between_integers(orders, at), curve(orders))
-
-
-def _amplified_at(alpha: int, rate: float, whole: Curve) -> float:
-    """The three terms in logarithms; `whole[l - 2]` is the curve of the mechanism at order l."""
-    stay = math.log1p(-rate) if rate < 1 else -math.inf
-    terms = [(alpha - 1) * stay + math.log(alpha * rate - rate + 1)] if rate < 1 else []
-    terms.append(_log_choose(alpha, 2) + 2 * math.log(rate) + _times(alpha - 2, stay) + whole[0])
-    l = np.arange(3, alpha + 1)  # noqa: E741 (the paper's)
-    if l.size:
-        others = np.where(l == alpha, 0.0, (alpha - l) * (stay if rate < 1 else -1e300))
-        tail = _log_choose(alpha, l) + others + l * math.log(rate) + (l - 1) * whole[l - 2]
-        terms.append(math.log(3) + float(special.logsumexp(tail)))
-    # The sum is 1 and a little, at small rates; the logarithm is off by up to a few units in the last place of that 1.
-    return (max(0.0, float(special.logsumexp(terms))) + 1e-15) / (alpha - 1)
-
-
-def _log_choose(n: int, k: int | NDArray[np.int64]) -> Curve:
-    chosen = np.asarray(k)
-    return np.asarray(special.gammaln(n + 1) - special.gammaln(chosen + 1) - special.gammaln(n - chosen + 1))
-
-
-def _times(count: int, log: float) -> float:
-    return count * log if count else 0.0
-
-
-def binomial_epsilon(
-    *, trials: int, l2: float, l1: float, linf: float, coordinates: int, delta: float, chance: float = 0.5
-) -> float:
-    """Epsilon of binomial noise (Agarwal et al. 2018, Theorem 1), with integers as units: the quantisation step is 1.
+def binomial_epsilon(*, trials: int, l2: float, l1: float, linf: float, coordinates: int, delta: float) -> float:
+    """Epsilon of fair coins as noise (Agarwal et al. 2018, Theorem 1); with integers as units, the step is 1.
 
     The theorem's condition on the variance is checked where the event is made. Its first term is the classical bound of
     the Gaussian mechanism, which is proven up to 1 and fails from about 12 on; there the exact one takes its place.
     """
-    p, q = chance, 1 - chance
-    variance = trials * p * q
-    b = 2 / 3 * (p**2 + q**2) + (1 - 2 * p)
-    c = math.sqrt(2) * (3 * p**3 + 3 * q**3 + 2 * p**2 + 2 * q**2)
-    d = 4 / 3 * (p**2 + q**2)
+    variance = trials / 4
+    b, c, d = 1 / 3, math.sqrt(2) * 7 / 4, 2 / 3  # the theorem's constants for coins of chance 1/2
     gaussian = l2 * math.sqrt(2 * math.log(1.25 / delta) / variance)
     if gaussian > 1 and _gaussian_delta(math.sqrt(variance) / l2, gaussian) > delta:
         gaussian = float(get_epsilon_gaussian(math.sqrt(variance) / l2, delta))

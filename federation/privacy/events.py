@@ -31,7 +31,8 @@ class SampledGaussianSteps:
 
     def __post_init__(self) -> None:
         _require_noise(self, self.noise_multiplier)
-        _require_rate(self, self.sampling_rate)
+        if not 0 < self.sampling_rate <= 1:
+            raise UncountableEvent(f"{self} cannot be counted: a rate lies in (0, 1]")
         if not (isinstance(self.steps, int) and self.steps > 0):
             raise UncountableEvent(f"{self} cannot be counted: steps are at least one")
 
@@ -49,12 +50,12 @@ class DiscreteGaussianRelease:
     l1: float
     coordinates: int
     sampling_rate: float = 1.0
-    """Probability of a unit's secret, independent coin flip to join; 1 where all units do."""
+    """Probability of a unit to join, which is 1: all units do. Ledgers hold it."""
 
     def __post_init__(self) -> None:
         _require_positive(self, self.honest, self.l2, self.l1, self.coordinates)
         _require_noise(self, self.local_variance)
-        _require_rate(self, self.sampling_rate)
+        _require_all_units(self, self.sampling_rate)
         if self.local_variance < 0.5:
             raise UncountableEvent(
                 f"{self} cannot be counted: the bound for sums of discrete Gaussians needs a variance of at least 1/2 "
@@ -70,12 +71,12 @@ class SkellamRelease:
     l2: float
     l1: float
     sampling_rate: float = 1.0
-    """Probability of a unit's secret, independent coin flip to join; 1 where all units do."""
+    """Probability of a unit to join, which is 1: all units do. Ledgers hold it."""
 
     def __post_init__(self) -> None:
         _require_positive(self, self.l2, self.l1)
         _require_noise(self, self.variance)
-        _require_rate(self, self.sampling_rate)
+        _require_all_units(self, self.sampling_rate)
 
 
 @dataclass(frozen=True)
@@ -177,9 +178,9 @@ def _require_noise(event: object, noise: float) -> None:
         )
 
 
-def _require_rate(event: object, rate: float) -> None:
-    if not 0 < rate <= 1:
-        raise UncountableEvent(f"{event} cannot be counted: a rate lies in (0, 1]")
+def _require_all_units(event: object, sampling_rate: float) -> None:
+    if sampling_rate != 1:
+        raise UncountableEvent(f"{event} cannot be counted: its noise is counted where all units join, at a rate of 1")
 
 
 def _require_positive(event: object, *numbers: float) -> None:

@@ -150,7 +150,7 @@ class GlobalModelWritten(Shown):
 class AnswersWritten(Shown):
     """The answers to a job's queries are in this file."""
 
-    NAME: ClassVar[str] = "answers"
+    NAME: ClassVar[str] = "answers_written"
     path: str
 
 
@@ -185,7 +185,7 @@ class QueryProgressed(Shown):
 class RepliesAwaited(Shown):
     """The deadline has passed, and too few have answered to go on: these silos still owe a reply."""
 
-    NAME: ClassVar[str] = "waiting"
+    NAME: ClassVar[str] = "awaits_replies"
     silos: tuple[str, ...]
     needed: int
     past_deadline: bool

@@ -1,16 +1,15 @@
 """Events as fields of a line, and back: in the audit log, and as JSON between a process and whoever started it."""
 
+import hashlib
 import json
-from collections import defaultdict
 from contextlib import suppress
 from dataclasses import fields
-from functools import cache, reduce
-from operator import or_
+from functools import cache
 from typing import Any, TypeGuard, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
-from siloseal.federation.records.audit import AuditLog, Value
+from siloseal.federation.records.audit import LONGEST_LIST, AuditLog, Value
 from siloseal.federation.run_events.aggregator import AggregatorEvent, CallerTurnedAway
 from siloseal.federation.run_events.kinds import Audited, Shown
 from siloseal.federation.run_events.silo import SiloEvent, TrainingProgressed
@@ -40,11 +39,25 @@ def record_in(log: AuditLog) -> Subscriber:
     def record(event: RunEvent) -> None:
         if isinstance(event, CallerTurnedAway):
             with suppress(OSError):  # a full disk must not take the place of what is wrong
-                log.record(event.NAME, **facts_of(event))
+                log.record(event.NAME, **_shortened(facts_of(event)))
         elif isinstance(event, Audited):
-            log.record(event.NAME, **facts_of(event))
+            log.record(event.NAME, **_shortened(facts_of(event)))
 
     return record
+
+
+def _shortened(facts: Facts) -> Facts:
+    """The fields, where a list that is too long for the audit log is its length and a digest of its entries."""
+    return {name: _digested(value) if _is_long(value) else value for name, value in facts.items()}
+
+
+def _is_long(value: Value) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and len(value) > LONGEST_LIST
+
+
+def _digested(texts: list[str]) -> Value:
+    digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()
+    return [f"{len(texts)} entries", f"SHA-256 {digest}"]
 
 
 def encode(event: Audited | Shown) -> str:
@@ -76,11 +89,8 @@ def _grouped(name: str, facts: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def _adapters() -> dict[str, TypeAdapter[Any]]:
-    """The adapters by name. Of two events of one name, the fields tell which it is."""
-    named = defaultdict[str, list[Any]](list)
-    for kind in kinds_of_lines():
-        named[kind.NAME].append(kind)
-    return {name: TypeAdapter(reduce(or_, kinds)) for name, kinds in named.items()}
+    """The adapters by name, which no two events share."""
+    return {kind.NAME: TypeAdapter(kind) for kind in kinds_of_lines()}
 
 
 def kinds_of_lines() -> list[type[Audited] | type[Shown]]:

@@ -13,14 +13,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from siloseal.federation.errors import DomainError, OpeningFailed, UncountableEvent
-from siloseal.federation.privacy.events import Event
+from siloseal.federation.errors import DomainError, OpeningFailed
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.exposure import Exposure, NoisedBy
 from siloseal.federation.sums.noisy_sum import NoisySum
 from siloseal.federation.sums.secure_sum import AggregatorSide, SecureSum, SiloSide, Sum
-from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, Session, Vector
+from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, Session, Vector, require_real
 
 MOST_PRECISION_BITS = 51
 """Most precision bits. Points up to 2^52 are whole numbers of double precision, in which entries are rounded."""
@@ -69,14 +68,14 @@ def from_points(
 
 @dataclass(frozen=True)
 class FixedPoint:
-    """The grid as a mechanism: it rounds and adds no noise."""
+    """The grid as an encoding: it rounds and adds no noise."""
 
     precision_bits: int
     noised_by: ClassVar[NoisedBy] = NoisedBy.NOBODY
 
     @property
     def name(self) -> str:
-        """The mechanism's name, which is part of the session's digest."""
+        """The encoding's name, which is part of the session's digest."""
         return f"fixed_point(precision_bits={self.precision_bits})"
 
     def domain(self, outer: RealDomain, silos: int) -> IntegerDomain:
@@ -95,7 +94,7 @@ class FixedPoint:
 
     def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
         """Return the points. Nothing here is random."""
-        return to_points(_real(session), vector, self.precision_bits)
+        return to_points(require_real(session.domain), vector, self.precision_bits)
 
     def decode(self, total: Sum, session: Session, randomness: Randomness) -> Sum:
         """Return the total as reals. A total beyond what its contributors can reach is refused."""
@@ -105,16 +104,8 @@ class FixedPoint:
                 f"a sum of {count} silos came out beyond what they can reach together: one of them contributed or "
                 "answered falsely; begin another sum"
             )
-        values, error_bound = from_points(_real(session), points, count, self.precision_bits)
+        values, error_bound = from_points(require_real(session.domain), points, count, self.precision_bits)
         return Sum(values, total.contributors, error_bound)
-
-    def event(self, outer: RealDomain, honest: int) -> Event:
-        """The event of rounding, which protects nobody."""
-        raise UncountableEvent(f"{self.name} adds no noise, so that a release through it alone has no finite epsilon")
-
-    def deviation(self, outer: RealDomain, contributors: int) -> float:
-        """Deviation of an entry by rounding alone: each silo is off by at most half a step."""
-        return self.grid(outer) / 2 * math.sqrt(contributors)
 
 
 @dataclass(frozen=True)
@@ -170,9 +161,3 @@ class FixedPointSum:
 
     def _over(self, domain: Domain) -> SecureSum:
         return self._reals if isinstance(domain, RealDomain) else self.integers
-
-
-def _real(session: Session) -> RealDomain:
-    if not isinstance(session.domain, RealDomain):
-        raise DomainError(f"fixed point carries real vectors, but the session's domain is {session.domain}")
-    return session.domain

@@ -9,15 +9,15 @@ Rounds are counted from 1, as in error messages.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from numpy.typing import NDArray
 
 from siloseal.federation.errors import DomainError, WrongContributors, WrongRound
 from siloseal.federation.randomness import Randomness, SecureRandomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.exchanges import Exchange, InProcessSum
 from siloseal.federation.sums.new_session import Vectors, as_vector, inferred_domain, named_vectors, new_session
 from siloseal.federation.sums.secure_sum import SecureSum, SiloSide, Sum
 from siloseal.federation.sums.session import Domain
@@ -38,57 +38,6 @@ def secure_randomness(silo: str) -> Randomness:
 def unaltered(round: int, silo: str, message: bytes) -> bytes:
     """Return the message as it is: the hook that changes nothing."""
     return message
-
-
-class Exchange(NamedTuple):
-    """One silo's part in one round; round 0 is the preparation of its vector, before any message."""
-
-    round: int
-    silo: str
-    received_bytes: int
-    sent_bytes: int
-    seconds: float
-    """Time that the silo computed: of the processor, unless another clock was given."""
-
-
-@dataclass(frozen=True)
-class InProcessSum(Sum):
-    """A sum, and what it cost each party.
-
-    >>> result = siloseal.sum_in_process(siloseal.secure_sum("secagg"), {"north": [0.5], "east": [0.25]})
-    >>> result.contributors, result.rounds, sorted(result.sent)
-    (('east', 'north'), 5, ['east', 'north'])
-    """
-
-    exchanges: tuple[Exchange, ...]
-    aggregator_seconds: float
-
-    @property
-    def rounds(self) -> int:
-        """Number of rounds that the sum took."""
-        return max(exchange.round for exchange in self.exchanges)
-
-    @property
-    def sent(self) -> dict[str, int]:
-        """Bytes that each silo sent in all rounds."""
-        return {silo: sum(exchange.sent_bytes for exchange in self._of(silo)) for silo in self._silos}
-
-    @property
-    def received(self) -> dict[str, int]:
-        """Bytes that each silo received in all rounds."""
-        return {silo: sum(exchange.received_bytes for exchange in self._of(silo)) for silo in self._silos}
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        """Time that each silo computed, its preparation included."""
-        return {silo: sum(exchange.seconds for exchange in self._of(silo)) for silo in self._silos}
-
-    @property
-    def _silos(self) -> list[str]:
-        return [exchange.silo for exchange in self.exchanges if exchange.round == 0]
-
-    def _of(self, silo: str) -> Iterable[Exchange]:
-        return (exchange for exchange in self.exchanges if exchange.silo == silo)
 
 
 def sum_in_process(

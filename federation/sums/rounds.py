@@ -17,10 +17,11 @@ from siloseal.federation.errors import (
     WrongRound,
 )
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.envelope import unwrap, wrap
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.wire import sums_pb2 as pb
-from siloseal.federation.transport.wire.codec import decode, require_at_most, unwrap, wrap
+from siloseal.federation.transport.wire.codec import decode, require_at_most
 
 Bodies = Mapping[str, bytes]
 Step = Callable[[bytes], bytes]

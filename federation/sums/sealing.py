@@ -17,7 +17,11 @@ from siloseal.federation.errors import SealBroken
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.secret import Secret
 
-_NONCE_BYTES = 12
+NONCE_BYTES = 12
+"""Number of bytes of the nonce, which stands before a sealed message."""
+_TAG_BYTES = 16  # of Poly1305, behind the message
+SEAL_BYTES = NONCE_BYTES + _TAG_BYTES
+"""Number of bytes that a seal adds to a message: nonce and tag."""
 
 
 class AgreementKey(Secret):
@@ -60,13 +64,13 @@ class ChannelKey(AgreementKey):
 
     def seal(self, receiver: bytes, message: bytes, context: bytes) -> bytes:
         """Seal the message for the owner of this public key."""
-        nonce = os.urandom(_NONCE_BYTES)
+        nonce = os.urandom(NONCE_BYTES)
         return nonce + self._cipher(receiver, context).encrypt(nonce, message, context)
 
     def unseal(self, sender: bytes, sealed: bytes, context: bytes) -> bytes:
         """Return what the owner of this public key sealed for us in this context; `SealBroken` for anything else."""
         try:
-            return self._cipher(sender, context).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], context)
+            return self._cipher(sender, context).decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], context)
         except (InvalidTag, ValueError) as error:
             raise SealBroken(
                 "a sealed piece does not open: it was altered on its way, or sealed for another silo or session"

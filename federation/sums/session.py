@@ -69,6 +69,28 @@ class IntegerDomain:
 Domain = RealDomain | IntegerDomain
 
 
+def require_real(domain: Domain) -> RealDomain:
+    """Return the domain, if it is of real vectors; `DomainError` for any other."""
+    if not isinstance(domain, RealDomain):
+        raise DomainError(f"only real vectors are noised or rounded to a grid, but the session's domain is {domain}")
+    return domain
+
+
+def require_integers(domain: Domain, silos: int) -> IntegerDomain:
+    """Return the domain, if its sums fit 64 bits before they are reduced; `DomainError` for any other."""
+    if not isinstance(domain, IntegerDomain):
+        raise DomainError(
+            f"this scheme carries integers, but the domain is {domain}; for reals wrap the scheme in "
+            "siloseal.federation.sums.fixed_point.FixedPointSum(scheme, precision_bits=28)"
+        )
+    if not (domain.length >= 1 and domain.modulus > 1 and domain.modulus * silos < 2**63):
+        raise DomainError(
+            f"a sum of {silos} silos cannot carry {domain}; it must have an entry at least, a modulus of 2 at "
+            "least, and silos times modulus must stay below 2^63: lower precision_bits or the modulus"
+        )
+    return domain
+
+
 @dataclass(frozen=True)
 class Session:
     """One sum: who takes part, over which domain, by which scheme, and how many must remain.
@@ -126,6 +148,10 @@ class Session:
     def places(self) -> dict[str, int]:
         """Place of each silo on the roster."""
         return {silo: place for place, silo in enumerate(self.roster)}
+
+    def share_point(self, silo: str) -> int:
+        """Return the point at which polynomials are evaluated for the silo's Shamir shares; the secret is at 0."""
+        return self.places[silo] + 1
 
     def to_wire(self) -> pb.SumSession:
         """Return the session as a message."""

@@ -1,1 +1,1 @@
-"""What carries messages between machines: chunks, TLS, patience."""
+"""What carries messages between machines: chunks, TLS, backoff."""

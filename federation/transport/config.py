@@ -1,14 +1,11 @@
 """What the config files of an aggregator and of a silo have in common: certificates, addresses, metrics."""
 
 from pathlib import Path
-from typing import Annotated
 
 from pydantic import Field
 
+from siloseal.federation.config.fields import Host, Port
 from siloseal.federation.config.section import Section
-
-Port = Annotated[int, Field(ge=1, le=65535)]
-Host = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.:-]{0,252}[A-Za-z0-9])?$|^::1?$")]
 
 
 class Tls(Section):

@@ -7,12 +7,12 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from siloseal.federation.analytics.any_job import load_any_job
-from siloseal.federation.config.fields import Name
+from siloseal.federation.config.fields import Host, Name, Port
 from siloseal.federation.config.loading import load_config
 from siloseal.federation.config.section import Section
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.job.sections.data import MOST_CLASSES
-from siloseal.federation.transport.config import Host, Port, Tls
+from siloseal.federation.transport.config import Tls
 from siloseal.silo.config import Address, OwnData, Policy
 from siloseal.silo.data.paths import expand
 

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from siloseal.federation.sums.additive.sides import Round as AdditiveRound
-from siloseal.federation.sums.joint_key.statements import COMMIT_CIPHERTEXT
 from siloseal.federation.sums.one_key.statements import Round as OneKeyRound
 from siloseal.federation.sums.ring.sides import FIRST
 from siloseal.federation.sums.secagg.plan import Round as SecAggRound
 from siloseal.federation.sums.secure_sum import SecureSum
 from siloseal.federation.transport.wire import joint_key_pb2, one_key_pb2, ring_pb2, sums_pb2
 from siloseal.federation.transport.wire.codec import decode
+from tests.federation.sums.joint_key.rounds import COMMIT_CIPHERTEXT
 
 from .schemes import ADDITIVE, CKKS, JOINT_KEY, PAILLIER, RING, ROSTER, SECAGG, SECAGG_PLUS, STOCK_CKKS
 

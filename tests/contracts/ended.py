@@ -3,8 +3,8 @@
 import pytest
 
 from siloseal.federation.errors import ProtocolError, WrongRound
+from siloseal.federation.sums.envelope import wrap
 from siloseal.federation.sums.secure_sum import SiloSide
-from siloseal.federation.transport.wire.codec import wrap
 from tests.federation.sums.recorded import Recorded
 
 

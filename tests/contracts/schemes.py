@@ -6,7 +6,6 @@ from functools import cache
 from siloseal.federation.sums.additive.config import AdditiveSumConfig
 from siloseal.federation.sums.ckks.ckks_sum import CkksSum
 from siloseal.federation.sums.joint_key.joint_key_sum import JointKeySum
-from siloseal.federation.sums.joint_key.statements import OPEN
 from siloseal.federation.sums.one_key.config import StockCkksConfig
 from siloseal.federation.sums.one_key.one_key_sum import FixedPointPaillier, PaillierSum
 from siloseal.federation.sums.plain.plain_sum import PlainSum
@@ -14,6 +13,7 @@ from siloseal.federation.sums.ring.config import RingSumConfig
 from siloseal.federation.sums.secagg.config import SecAggConfig, SecAggPlusConfig
 from siloseal.federation.sums.secure_sum import SecureSum
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain
+from tests.federation.sums.joint_key.rounds import OPEN
 from tests.federation.sums.recorded import Recorded, drawn_vectors
 
 INSECURE_TEST_KEY_BITS = 1024

@@ -3,10 +3,11 @@
 import pytest
 
 from siloseal.federation.errors import ProtocolError, QuorumLost, SealBroken, WrongContributors
-from siloseal.federation.sums.masked.silo_side import SEAL_BYTES, sealed_share_context
-from siloseal.federation.sums.sealing import ChannelKey
+from siloseal.federation.sums.envelope import wrap
+from siloseal.federation.sums.masked.silo_side import sealed_share_context
+from siloseal.federation.sums.sealing import SEAL_BYTES, ChannelKey
 from siloseal.federation.transport.wire import masked_pb2
-from siloseal.federation.transport.wire.codec import decode, wrap
+from siloseal.federation.transport.wire.codec import decode
 
 from .carried import SEALED, SEALED_FOR_ALL, Carried, Carrier, of_pieces
 from .ended import require_refused

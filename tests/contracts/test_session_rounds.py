@@ -18,8 +18,8 @@ from siloseal.federation.errors import (
     SignatureInvalid,
     WrongRound,
 )
+from siloseal.federation.sums.envelope import wrap
 from siloseal.federation.sums.secure_sum import SecureSum
-from siloseal.federation.transport.wire.codec import wrap
 from tests.federation.sums.recorded import Recorded
 
 from .ended import require_ended, require_refused

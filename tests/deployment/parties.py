@@ -48,12 +48,12 @@ def _main(
     from siloseal.cli.event_lines import EventLines
     from siloseal.federation.errors import SiloSealError
     from siloseal.federation.randomness import SeededRandomness
-    from siloseal.federation.transport import patience
+    from siloseal.federation.transport import backoff
     from siloseal.runs.deployment import run_aggregator, run_silo
     from siloseal.silo import deployed
 
     if impatient:
-        patience.FIRST_SECONDS = patience.LONGEST_SECONDS = 0.2
+        backoff.FIRST_SECONDS = backoff.LONGEST_SECONDS = 0.2
         deployed.FAREWELL_SECONDS = 1.0
     if talkative:
         deployed.IN_TOUCH_SECONDS = 0.05

@@ -135,7 +135,11 @@ def test_a_silo_that_the_job_or_its_sum_needs_is_waited_for_past_the_deadline(
 
     def on_event(event: Event) -> None:
         """On a slow machine it waits for others, and at other requests, too."""
-        if event["event"] == "waiting" and "east" in event["silos"] and aggregator.said("asks")[-1]["what"] == what:
+        if (
+            event["event"] == "awaits_replies"
+            and "east" in event["silos"]
+            and aggregator.said("asks")[-1]["what"] == what
+        ):
             assert event["past_deadline"]
             waited.set()
 

@@ -21,10 +21,11 @@ from siloseal.federation.job.sections.warm_start import KernelMeanStart
 from siloseal.federation.job.weighting import weighted_domain
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.envelope import wrap
 from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
-from siloseal.federation.transport.wire.codec import decode, to_array, wrap
+from siloseal.federation.transport.wire.codec import decode, to_array
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.models.building import feature_map, initial_model
 from siloseal.models.kernel_mean import FeatureMap

@@ -10,10 +10,11 @@ from siloseal.federation.errors import LedgerDamaged, RunError
 from siloseal.federation.privacy.events import GaussianRelease
 from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtSilo
 from siloseal.federation.randomness import SeededRandomness
+from siloseal.federation.sums.envelope import unwrap
 from siloseal.federation.sums.session import RealDomain, Session
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
-from siloseal.federation.transport.wire.codec import decode, from_array, unwrap
+from siloseal.federation.transport.wire.codec import decode, from_array
 from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 
 Bench = Any  # of conftest.py

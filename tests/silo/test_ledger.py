@@ -98,6 +98,7 @@ def test_a_torn_last_line_is_a_charge_that_never_returned(tmp_path: Path) -> Non
         '{"phase": "phase_1", "event": "gaussian_release", "noise_multiplier": -1.0}',
         '{"phase": "phase_1", "event": "gaussian_release", "noise_multiplier": Infinity}',
         '{"phase": "p", "event": "sampled_gaussian_steps", "noise_multiplier": 1, "sampling_rate": 0.1, "steps": -5}',
+        '{"phase": "p", "event": "skellam_release", "variance": 9.0, "l2": 1.0, "l1": 1.0, "sampling_rate": 0.5}',
     ],
 )
 def test_a_damaged_line_is_named(tmp_path: Path, line: str) -> None:

@@ -14,10 +14,11 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.privacy.events import SampledGaussianSteps
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.envelope import unwrap
 from siloseal.federation.sums.session import RealDomain
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
-from siloseal.federation.transport.wire.codec import decode, from_array, to_array, unwrap
+from siloseal.federation.transport.wire.codec import decode, from_array, to_array
 from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.silo.opening import open_training_silo

@@ -11,8 +11,9 @@ from siloseal.federation.errors import LedgerDamaged
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.releases import Lengths, release_of
 from siloseal.federation.privacy.events import GaussianRelease
+from siloseal.federation.sums.envelope import wrap
 from siloseal.federation.transport.wire import messages_pb2 as pb
-from siloseal.federation.transport.wire.codec import decode, to_array, wrap
+from siloseal.federation.transport.wire.codec import decode, to_array
 from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 from siloseal.silo.ledger import Ledger
 from siloseal.silo.state import Checkpoint, SiloState

@@ -11,7 +11,8 @@ from siloseal.experiments.comparison.rows import Row
 from siloseal.federation.config.section import Section
 from siloseal.federation.errors import DomainError, ProtocolError, RunError
 from siloseal.federation.sums.config import SecureSumConfig
-from siloseal.federation.sums.in_process import InProcessSum, sum_in_process
+from siloseal.federation.sums.exchanges import InProcessSum
+from siloseal.federation.sums.in_process import sum_in_process
 from siloseal.federation.sums.secure_sum import SecureSum, Sum
 from siloseal.federation.sums.session import RealDomain, Vector
 

@@ -92,6 +92,7 @@ def require_hidden_parts(config: SecureSumConfig, section: str, noise: SplitNois
         )
     if noise.colluding > (most := exposure.may_collude(asked)):
         raise ValueError(
-            f"mechanism.colluding is {noise.colluding}, but among {asked} silos {section} hides a silo's part from the "
-            f"aggregator and at most {most} of the others; lower it, raise the threshold, or take another sum"
+            f"mechanism.colluding is {noise.colluding}, but among {asked} silos {section}.kind {config.kind} hides a "
+            f"silo's part from the aggregator and at most {most} of the others; lower it, raise the threshold, or take "
+            "another sum"
         )

@@ -18,7 +18,7 @@ from siloseal.federation.privacy.mechanisms.integer_noise import IntegerNoise, M
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.sums.exposure import NoisedBy
 from siloseal.federation.sums.secure_sum import Sum
-from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session, Vector
+from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session, Vector, require_real
 
 MOST_BITS = 52
 """Whole numbers above 2^53 are not all floats, and a total is handed on as floats."""
@@ -54,12 +54,13 @@ class NoisyCounts:
             raise DomainError("counts came with fractions; only whole numbers are noised as counts")
         noised = counts.astype(np.int64)
         noised += self.noise.sampler.draw(noised.size, randomness)
-        noised += self._shift(_real(session))
+        noised += self._shift(require_real(session.domain))
         return noised
 
     def decode(self, total: Sum, session: Session, randomness: Randomness) -> Sum:
         """The total with every contributor's shift taken back. It is exact but for the noise."""
-        counts = np.asarray(total.total, dtype=np.int64) - len(total.contributors) * self._shift(_real(session))
+        shift = self._shift(require_real(session.domain))
+        counts = np.asarray(total.total, dtype=np.int64) - len(total.contributors) * shift
         return Sum(counts.astype(np.float64), total.contributors, 0.0)
 
     def event(self, outer: RealDomain, honest: int) -> Event:
@@ -90,9 +91,3 @@ class NoisyCounts:
                 "exact; lower largest_silo, or count in coarser steps"
             )
         return bits
-
-
-def _real(session: Session) -> RealDomain:
-    if not isinstance(session.domain, RealDomain):
-        raise DomainError(f"counts are noised as reals, but the session's domain is {session.domain}")
-    return session.domain

@@ -13,7 +13,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from siloseal.federation.errors import DomainError
 from siloseal.federation.privacy.events import Event
 from siloseal.federation.privacy.mechanisms.clipping import clip
 from siloseal.federation.privacy.mechanisms.integer_noise import IntegerNoise, Move
@@ -22,7 +21,7 @@ from siloseal.federation.privacy.mechanisms.rounding import round_freely, round_
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.sums.exposure import NoisedBy
 from siloseal.federation.sums.secure_sum import Sum
-from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session, Vector
+from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session, Vector, require_real
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class LatticeNoise:
     def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
         """The silo's integers. Rounding and noise come from its own randomness, the rotation from the session."""
         # To clip is to go to the nearest point of a ball, which brings no two vectors further apart.
-        vector = clip(vector, self.sensitivity if self.whole else _real(session).bound)
+        vector = clip(vector, self.sensitivity if self.whole else require_real(session.domain).bound)
         scaled = rotate(vector, _seed(session))
         scaled /= self.step
         if self.whole:
@@ -74,7 +73,7 @@ class LatticeNoise:
         if self.wraps:
             noised &= 2**self.bits - 1
         else:
-            noised += self._largest(_real(session))
+            noised += self._largest(require_real(session.domain))
         return noised
 
     def decode(self, total: Sum, session: Session, randomness: Randomness) -> Sum:
@@ -84,7 +83,7 @@ class LatticeNoise:
             half = 2 ** (self.bits - 1)
             points = (points + half & (2**self.bits - 1)) - half
         else:
-            points = points - len(total.contributors) * self._largest(_real(session))
+            points = points - len(total.contributors) * self._largest(require_real(session.domain))
         values = rotate_back(points.astype(np.float64) * self.step, _seed(session), session.domain.length)
         # Rounding moves each of a silo's rotated entries by less than a step.
         return Sum(values, total.contributors, len(total.contributors) * self.step * math.sqrt(points.size))
@@ -112,12 +111,6 @@ class LatticeNoise:
         entries = padded(outer.length)
         points = rounded_norm(self.sensitivity / self.step, entries) if self.whole else outer.bound / self.step + 1
         return math.ceil(points) + self.noise.sampler.highest
-
-
-def _real(session: Session) -> RealDomain:
-    if not isinstance(session.domain, RealDomain):
-        raise DomainError(f"noise on a lattice is for real vectors, but the session's domain is {session.domain}")
-    return session.domain
 
 
 def _seed(session: Session) -> bytes:

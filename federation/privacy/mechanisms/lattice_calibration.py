@@ -14,7 +14,7 @@ from siloseal.federation.privacy.mechanisms.calibration import MARGIN, Demand, g
 from siloseal.federation.privacy.mechanisms.integer_noise import Binomial, DiscreteGaussian, IntegerNoise, Skellam
 from siloseal.federation.privacy.mechanisms.lattice import LatticeNoise
 from siloseal.federation.privacy.mechanisms.rotation import padded
-from siloseal.federation.privacy.mechanisms.tables import LARGEST_VARIANCE
+from siloseal.federation.sampling import LARGEST_VARIANCE
 
 LatticeKind = Literal["ddg", "skellam", "binomial"]
 

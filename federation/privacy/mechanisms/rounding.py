@@ -18,12 +18,10 @@ BETA = math.exp(-0.5)
 _TRIES = 200  # all of them fail with probability below e^-100
 
 
-def rounded_norm(norm: float, length: int, beta: float = BETA) -> float:
-    """A bound on the L2 norm of a vector of at most `norm` after rounding; with beta 0, of every rounding."""
-    always = norm + math.sqrt(length)
-    if beta == 0:
-        return always
-    slack = math.sqrt(2 * math.log(1 / beta)) * (norm + math.sqrt(length) / 2)
+def rounded_norm(norm: float, length: int) -> float:
+    """A bound on the L2 norm of a vector of at most `norm` after rounding, which a try fails with `BETA` at most."""
+    always = norm + math.sqrt(length)  # no rounding is longer
+    slack = math.sqrt(2 * math.log(1 / BETA)) * (norm + math.sqrt(length) / 2)
     return math.sqrt(min(always**2, norm**2 + length / 4 + slack))
 
 

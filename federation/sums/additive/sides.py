@@ -7,9 +7,10 @@ from siloseal.federation.errors import MessageError
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.masked.advertisement import ADVERTISEMENT_BYTES, check_advertisements
-from siloseal.federation.sums.masked.silo_side import SEAL_BYTES, MaskedSilo
+from siloseal.federation.sums.masked.silo_side import MaskedSilo
 from siloseal.federation.sums.masked.words import WordRing, checked_integers, ring_for, to_total
 from siloseal.federation.sums.rounds import AggregatorRounds, Bodies, Step, pieces, read_pieces
+from siloseal.federation.sums.sealing import SEAL_BYTES
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Domain, Session, Vector
 from siloseal.federation.transport.wire.codec import FRAMING_BYTES

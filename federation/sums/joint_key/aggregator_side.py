@@ -8,16 +8,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from siloseal.federation.sums.joint_key import statements
 from siloseal.federation.sums.joint_key.encryption import decode_sum
 from siloseal.federation.sums.joint_key.keys import SecretShare
 from siloseal.federation.sums.joint_key.moduli import ring_of
 from siloseal.federation.sums.joint_key.parameters import Parameters
 from siloseal.federation.sums.joint_key.seed_shares import join_shares
 from siloseal.federation.sums.joint_key.statements import (
-    OPEN,
-    REVEAL_KEY,
-    UPLOAD,
+    Round,
     check_ciphertext_commitments,
     check_key_commitments,
     check_key_shares,
@@ -57,37 +54,37 @@ class JointKeyAggregator(AggregatorRounds):
     def _check(self, number: int, silo: str, body: bytes) -> None:
         session = self._session
         match number:
-            case statements.COMMIT_KEY:
+            case Round.COMMIT_KEY:
                 check_key_commitments(session, {silo: body})
-            case statements.REVEAL_KEY:
+            case Round.REVEAL_KEY:
                 share = decode(pb.KeyReveal, body).share
                 check_key_shares(session, self._key_commitments_said, {silo: share})
                 self._check_polynomials(share.polynomials, self._parameters.keys)
-            case statements.COMMIT_CIPHERTEXT:
+            case Round.COMMIT_CIPHERTEXT:
                 check_ciphertext_commitments(session, self._key_digest, {silo: body})
-            case statements.UPLOAD:
+            case Round.UPLOAD:
                 upload, committed = decode(pb.CiphertextUpload, body), self._commitments[silo]
                 c1 = require_half(session, silo, upload.c1, committed.c1_digest)
                 self._check_polynomials(c1, self._parameters.groups)
                 c0 = require_half(session, silo, upload.c0, committed.c0_digest)
                 self._check_polynomials(c0, self._parameters.messages, divided=True)
-            case statements.OPEN:
+            case Round.OPEN:
                 opening = decode(pb.JointKeyOpening, body)
                 self._check_polynomials(opening.polynomials, self._parameters.messages, divided=True)
                 check_opening(session, silo, opening, {name: self._ciphertexts_said[name] for name in self._asked})
-            case statements.CONFIRM:
+            case Round.CONFIRM:
                 check_silence_signatures(session, {silo: body}, self._missing)
-            case statements.RECOVER:
+            case Round.RECOVER:
                 read_pieces(body, known=self._missing, fewest=len(self._missing))
 
     def _largest(self, number: int) -> int:
         """Bytes of the round's polynomials, and of digests, signatures and one sealed share for each silo."""
         ring, parameters = ring_of(self._parameters.degree), self._parameters
         whole, divided = polynomial_bytes(ring), polynomial_bytes(ring, divided=True)
-        polynomials = {
-            REVEAL_KEY: parameters.keys * whole,
-            UPLOAD: parameters.groups * whole + parameters.messages * divided,
-            OPEN: parameters.messages * divided,
+        polynomials: dict[int, int] = {
+            Round.REVEAL_KEY: parameters.keys * whole,
+            Round.UPLOAD: parameters.groups * whole + parameters.messages * divided,
+            Round.OPEN: parameters.messages * divided,
         }
         return polynomials.get(number, 0) + 256 * (1 + len(self._session.roster))
 
@@ -108,7 +105,7 @@ class JointKeyAggregator(AggregatorRounds):
 
     def _needed(self, number: int) -> int:
         """Number of silos that can recover the others; before the opening at least the quorum."""
-        return self._fewest if number < OPEN else self._threshold
+        return self._fewest if number < Round.OPEN else self._threshold
 
     def _key_commitments(self, number: int, replies: Bodies) -> Mapping[str, bytes]:
         self._key_commitments_said = self._bodies(number, replies)

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from siloseal.federation.errors import ShareReused
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.secret import Secret
-from siloseal.federation.sums.ckks.sampling import expand_uniform
 from siloseal.federation.sums.joint_key.moduli import ring_of
 from siloseal.federation.sums.joint_key.packing import draw_flooding
 from siloseal.federation.sums.joint_key.parameters import Parameters
 from siloseal.federation.sums.joint_key.sampling import draw_errors, expand_ternary
 from siloseal.federation.sums.seal.seal_codec import Residues
+from siloseal.federation.sums.seal.uniform import expand_uniform
 from siloseal.federation.sums.session import Session
 
 SEED_BYTES = 64

@@ -24,7 +24,7 @@ def seal_shares(
     randomness: Randomness,
 ) -> list[sums_pb2.Piece]:
     """Seal to each peer its share of the seed, which only this peer can open."""
-    points = {silo: session.roster.index(silo) + 1 for silo in commitments if silo != me}
+    points = {silo: session.share_point(silo) for silo in commitments if silo != me}
     number = int.from_bytes(seed, "little")
     shares = shamir.split(number, list(points.values()), threshold, randomness, prime=shamir.SEED_FIELD)
     of_peer = {silo: shares[point].to_bytes(SHARE_BYTES, "little") for silo, point in points.items()}
@@ -51,7 +51,7 @@ def join_shares(session: Session, silo: str, held: Mapping[str, bytes], threshol
     """Recover the seed of a silent silo from t shares; one false share among more than t does no harm."""
     if len(held) < threshold:
         raise QuorumLost(f"{len(held)} shares of {silo}'s seed came together, {threshold} are needed")
-    shares = {session.roster.index(holder) + 1: int.from_bytes(share, "little") for holder, share in held.items()}
+    shares = {session.share_point(holder): int.from_bytes(share, "little") for holder, share in held.items()}
     is_right = lambda number: seed_digest(_seed(number)) == digest  # noqa: E731
     number = shamir.recover(shares, threshold, is_right, prime=shamir.SEED_FIELD)
     if number is not None:

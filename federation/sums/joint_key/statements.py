@@ -1,6 +1,7 @@
 """Statements that the silos of a session sign, and the checks that every silo makes on the others' statements."""
 
 from collections.abc import Iterable, Mapping
+from enum import IntEnum
 
 from siloseal.federation.errors import CommitmentBroken, WrongContributors
 from siloseal.federation.records.identity import Identity, check_signature
@@ -9,8 +10,17 @@ from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.wire import joint_key_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 
-COMMIT_KEY, REVEAL_KEY, COMMIT_CIPHERTEXT, UPLOAD, OPEN, CONFIRM, RECOVER = range(7)
-"""The rounds, in order."""
+
+class Round(IntEnum):
+    """The rounds, in order."""
+
+    COMMIT_KEY = 0
+    REVEAL_KEY = 1
+    COMMIT_CIPHERTEXT = 2
+    UPLOAD = 3
+    OPEN = 4
+    CONFIRM = 5
+    RECOVER = 6
 
 
 def commitment_to(session: Session, silo: str, share: pb.KeyShare) -> bytes:

@@ -7,8 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import ClassVar
 
-from siloseal.federation.sums.masked.words import require_integers
-from siloseal.federation.sums.session import Domain
+from siloseal.federation.sums.session import Domain, require_integers
 
 
 class MaskedSum(ABC):

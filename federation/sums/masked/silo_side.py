@@ -25,9 +25,6 @@ from siloseal.federation.transport.wire.codec import decode
 
 S = TypeVar("S", bound=Secret)
 
-SEAL_BYTES = 28
-"""Number of bytes that a seal adds to a message: nonce and tag."""
-
 
 class MaskSeed(Secret):
     """The key of a mask that only its silo knows."""

@@ -12,9 +12,9 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from siloseal.federation.errors import DomainError, MessageError
+from siloseal.federation.errors import MessageError
 from siloseal.federation.sums.secure_sum import Sum
-from siloseal.federation.sums.session import Domain, IntegerDomain, Session, Vector
+from siloseal.federation.sums.session import Domain, Session, Vector, require_integers
 
 Words = NDArray[np.unsignedinteger[Any]]
 Sign = Literal[1, -1]
@@ -152,18 +152,3 @@ def to_total(domain: Domain, ring: WordRing, words: Words, contributors: tuple[s
 def checked_integers(session: Session, contribution: Vector) -> NDArray[np.int64]:
     """Return a silo's contribution, if it is one of the session's domain."""
     return require_integers(session.domain, len(session.roster)).check(contribution)
-
-
-def require_integers(domain: Domain, silos: int) -> IntegerDomain:
-    """Return the domain, if its sums fit 64 bits before they are reduced; `DomainError` for any other."""
-    if not isinstance(domain, IntegerDomain):
-        raise DomainError(
-            f"masked sums carry integers, but the domain is {domain}; for reals wrap the scheme in "
-            "siloseal.federation.sums.fixed_point.FixedPointSum(scheme, precision_bits=28)"
-        )
-    if not (domain.length >= 1 and domain.modulus > 1 and domain.modulus * silos < 2**63):
-        raise DomainError(
-            f"a masked sum of {silos} silos cannot carry {domain}; it must have an entry at least, a modulus of 2 at "
-            "least, and silos times modulus must stay below 2^63: lower precision_bits or the modulus"
-        )
-    return domain

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from siloseal.federation.errors import CommitmentBroken, MessageError, OpeningFailed, QuorumLost, WrongRound
 from siloseal.federation.records.identity import check_signature
 from siloseal.federation.sums.masked.advertisement import ADVERTISEMENT_BYTES, check_advertisements
-from siloseal.federation.sums.masked.silo_side import SEAL_BYTES
 from siloseal.federation.sums.one_key.cipher import Adder, Cipher
 from siloseal.federation.sums.one_key.statements import Round, digest_of, leader, opening_statement
 from siloseal.federation.sums.rounds import AggregatorRounds, Bodies, named, pieces
+from siloseal.federation.sums.sealing import SEAL_BYTES
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import RealDomain, Session, Vector
 from siloseal.federation.transport.wire import one_key_pb2 as pb

@@ -27,7 +27,6 @@ from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.exposure import Exposure, nobody_may_collude
 from siloseal.federation.sums.fixed_point import FixedPoint, FixedPointSum, largest_point
-from siloseal.federation.sums.masked.words import require_integers
 from siloseal.federation.sums.noisy_sum import NoisySum
 from siloseal.federation.sums.one_key.aggregator_side import OneKeyAggregator
 from siloseal.federation.sums.one_key.cipher import Cipher
@@ -42,7 +41,7 @@ from siloseal.federation.sums.one_key.stock_parameters import (
     StockSizes,
 )
 from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide
-from siloseal.federation.sums.session import Domain, RealDomain, Session, Vector
+from siloseal.federation.sums.session import Domain, RealDomain, Session, Vector, require_integers
 from siloseal.federation.sums.threshold import require_two_silos
 
 if TYPE_CHECKING:

@@ -12,19 +12,12 @@ import numpy as np
 from siloseal.federation.errors import DomainError, QuorumLost, WrongRound
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.envelope import unwrap, wrap
 from siloseal.federation.sums.exposure import Exposure, nobody_may_collude
 from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide, Sum
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, Session, Vector
 from siloseal.federation.transport.wire import sums_pb2 as pb
-from siloseal.federation.transport.wire.codec import (
-    FRAMING_BYTES,
-    decode,
-    from_array,
-    require_at_most,
-    to_array,
-    unwrap,
-    wrap,
-)
+from siloseal.federation.transport.wire.codec import FRAMING_BYTES, decode, from_array, require_at_most, to_array
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,17 @@ from siloseal.federation.errors import DomainError, MessageError
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.masked.advertisement import ADVERTISEMENT_BYTES, check_advertisements
-from siloseal.federation.sums.masked.silo_side import SEAL_BYTES, MaskedSilo, MaskSeed
+from siloseal.federation.sums.masked.silo_side import MaskedSilo, MaskSeed
 from siloseal.federation.sums.masked.words import Words, checked_integers, ring_for, to_total
 from siloseal.federation.sums.rounds import AggregatorRounds, Bodies, Step, pieces
+from siloseal.federation.sums.sealing import SEAL_BYTES
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Session, Vector
 from siloseal.federation.transport.wire import ring_pb2 as pb
 from siloseal.federation.transport.wire.codec import FRAMING_BYTES, decode
 
 ADVERTISE, FIRST = 0, 1
+"""Rounds in which all advertise, and in which the first silo begins. One round for each silo follows."""
 
 
 class RingSilo(MaskedSilo):

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 from siloseal.federation.errors import MessageError
 from siloseal.federation.sums.masked.advertisement import ADVERTISEMENT_BYTES, check_advertisements
-from siloseal.federation.sums.masked.silo_side import SEAL_BYTES
 from siloseal.federation.sums.masked.words import Sign, Words, to_total
 from siloseal.federation.sums.rounds import AggregatorRounds, Bodies, pieces, read_pieces
+from siloseal.federation.sums.sealing import SEAL_BYTES
 from siloseal.federation.sums.secagg.plan import Plan, Round
 from siloseal.federation.sums.secagg.shares import SECRET_BYTES, join_key, join_seed, mask_between, mask_sign
 from siloseal.federation.sums.secagg.survivors import check_survivors, to_bits

@@ -51,6 +51,7 @@ and its neighbours stand on have signed the same. To open a secret of a silo tak
 
 import hashlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -77,45 +78,23 @@ class Shape:
     threshold: int
 
 
-def find_shape(
-    silos: int,
-    *,
-    security_bits: int,
-    correctness_bits: int,
-    corrupt: float,
-    dropout: float,
-    lying: bool,
-    one_list: bool = False,
-) -> Shape:
+def find_shape(silos: int, *, security_bits: int, correctness_bits: int, corrupt: float, dropout: float) -> Shape:
     """Return the smallest degree that serves, with its least threshold, or `DomainError` where none does.
 
     Of n silos, up to a fraction `corrupt` (gamma) works for the aggregator and up to `dropout` (delta) falls silent.
     Secrecy then fails with probability 2^-`security_bits` (sigma) at most, and the sum cannot be opened with
-    2^-`correctness_bits` (eta) at most.
+    2^-`correctness_bits` (eta) at most. The aggregator may tell different silos different survivors (semi-malicious in
+    the literature), and opens no few silos apart from the others of their list.
 
-    With `lying` (semi-malicious in the literature), the aggregator may tell different silos different survivors. An
-    honest neighbour reveals its share of one of a silo's two secrets, a corrupted one of both: k + c shares in all, so
-    2 t > k + c leaves the aggregator at most one of the two. It holds for shares that only the k neighbours have.
-
-    With `one_list` as well, 3 t > 2 k + 2 c + 1: no few silos are opened apart from the others of their list, whatever
-    lists the silos are told. The module's text derives it.
-
-    Below 100 silos the counts are too small for the model (10 silos can get t = 2): take the complete graph there.
+    Below 100 silos the counts are too small for the model: take the complete graph there.
     """
     if not (0 <= corrupt < 1 and 0 <= dropout < 1):
         raise DomainError(
             f"fractions of silos lie between 0 and 1, found {corrupt} corrupted and {dropout} dropping out; "
             "correct the job's secure_sum"
         )
-    shape = _search(
-        silos,
-        whole_silos(corrupt, silos),
-        whole_silos(dropout, silos),
-        security_bits,
-        correctness_bits,
-        lying,
-        one_list,
-    )
+    corrupted, dropped = whole_silos(corrupt, silos), whole_silos(dropout, silos)
+    shape = smallest_shape(silos, corrupted, dropped, security_bits, correctness_bits, largest_unsafe)
     if shape is None:
         raise DomainError(
             f"{silos} silos of which a fraction of {corrupt} may be corrupted and {dropout} may drop out have no "
@@ -125,16 +104,33 @@ def find_shape(
     return shape
 
 
+def largest_unsafe(degree: int, corrupted: int) -> int:
+    """Return the largest t with 3 t <= 2 k + 2 c + 1, which lets a lying aggregator open silos apart.
+
+    The module's text derives it. Above it, 2 t > k + c holds as well: an honest neighbour reveals its share of one of a
+    silo's two secrets, a corrupted one of both, so that k + c shares open at most one of the two.
+    """
+    return (2 * degree + 2 * corrupted + 1) // 3
+
+
 def whole_silos(fraction: float, silos: int) -> int:
     """Return the fraction of the silos, rounded down to whole ones: 0.29 of 100 are 29, though floats say 28.999."""
     return math.floor(Fraction(fraction).limit_denominator(_FINEST_FRACTION) * silos)
 
 
 @lru_cache(maxsize=64)
-def _search(
-    silos: int, corrupted: int, dropped: int, security_bits: int, correctness_bits: int, lying: bool, one_list: bool
+def smallest_shape(
+    silos: int,
+    corrupted: int,
+    dropped: int,
+    security_bits: int,
+    correctness_bits: int,
+    largest_unsafe: Callable[[int, int], int],
 ) -> Shape | None:
-    """Search degrees upwards, without those that cannot serve. Each kind of secrecy failure gets half of 2^-sigma."""
+    """Search degrees upwards, without those that cannot serve. Each kind of secrecy failure gets half of 2^-sigma.
+
+    `largest_unsafe` is the largest threshold that does not keep secrets, of degree and corrupted neighbours.
+    """
     degree = 2
     while degree <= silos - 2:
         if not _stays_connected(silos, corrupted + dropped, degree, security_bits + 1):
@@ -142,15 +138,11 @@ def _search(
             continue
         most_corrupted = _most_marked(silos, corrupted, degree, 2.0 ** -(security_bits + 1) / silos)
         fewest_surviving = degree - _most_marked(silos, dropped, degree, 2.0**-correctness_bits / silos)
-        too_few = most_corrupted
-        if lying:  # the largest t with 2 t <= k + corrupted neighbours
-            too_few = (degree + most_corrupted) // 2
-        if one_list:  # the largest t with 3 t <= 2 k + 2 corrupted neighbours + 1
-            too_few = max(too_few, (2 * degree + 2 * most_corrupted + 1) // 3)
-        if fewest_surviving > too_few:
-            return Shape(degree, max(too_few + 1, 2))  # one share alone would open a secret
+        threshold = largest_unsafe(degree, most_corrupted) + 1
+        if fewest_surviving >= threshold:
+            return Shape(degree, threshold)
         # One more neighbour adds at most one survivor and takes away nobody corrupted: the gap closes by one at most.
-        gap = too_few + 1 - fewest_surviving
+        gap = threshold - fewest_surviving
         degree += gap + gap % 2
     return None
 

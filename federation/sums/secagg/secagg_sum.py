@@ -51,8 +51,6 @@ class RandomRing:
             correctness_bits=self.correctness_bits,
             corrupt=self.corrupt,
             dropout=self.dropout,
-            lying=True,
-            one_list=True,
         )
 
 

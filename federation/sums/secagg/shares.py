@@ -29,7 +29,7 @@ def split_secret(
     session: Session, secret: bytes, holders: list[str], threshold: int, randomness: Randomness
 ) -> dict[str, bytes]:
     """Return each holder's share."""
-    points = {silo: point_of(session, silo) for silo in holders}
+    points = {silo: session.share_point(silo) for silo in holders}
     number = int.from_bytes(secret, "little")
     shares = shamir.split(number, list(points.values()), threshold, randomness, prime=shamir.KEY_FIELD)
     return {silo: to_bytes(shares[point]) for silo, point in points.items()}
@@ -62,17 +62,12 @@ def mask_sign(me: str, other: str) -> Sign:
     return 1 if other < me else -1
 
 
-def point_of(session: Session, silo: str) -> int:
-    """Return the point at which polynomials are evaluated for this silo's shares."""
-    return session.places[silo] + 1
-
-
 def _join(
     session: Session, silo: str, held: Mapping[str, bytes], threshold: int, is_right: Callable[[bytes], bool], what: str
 ) -> bytes:
     if len(held) < threshold:
         raise QuorumLost(f"{len(held)} shares of {silo}'s {what} came together, {threshold} are needed")
-    shares = {point_of(session, holder): int.from_bytes(share, "little") for holder, share in held.items()}
+    shares = {session.share_point(holder): int.from_bytes(share, "little") for holder, share in held.items()}
     number = shamir.recover(shares, threshold, lambda found: is_right(to_bytes(found)), prime=shamir.KEY_FIELD)
     if number is None:
         raise CommitmentBroken(

@@ -6,8 +6,7 @@ import numpy as np
 from google.protobuf.message import DecodeError, Message
 from numpy.typing import NDArray
 
-from siloseal.federation.errors import MessageError, MessageTooLarge, SessionMismatch, WrongRound
-from siloseal.federation.sums.session import Session
+from siloseal.federation.errors import MessageError, MessageTooLarge
 from siloseal.federation.transport.wire import sums_pb2 as pb
 
 MAX_MESSAGE_BYTES = 2**31 - 1
@@ -68,18 +67,3 @@ def from_array(array: pb.Array, *, dtype: str, length: int) -> NDArray[Any]:
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise MessageError("an array came with NaN or infinity in it")
     return values
-
-
-def wrap(session: Session, *, round: int, body: bytes) -> bytes:
-    """A scheme's message, bound to its session and round."""
-    return pb.SumMessage(session_digest=session.digest, round=round, body=body).SerializeToString()
-
-
-def unwrap(session: Session, *, round: int, data: bytes) -> bytes:
-    """The body of the message that this session expects next, and of no other."""
-    message = decode(pb.SumMessage, data)
-    if message.session_digest != session.digest:
-        raise SessionMismatch("a message of another session came in; roster, domain, scheme and quorum must agree")
-    if message.round != round:
-        raise WrongRound(f"a message of round {message.round} came in, expected round {round}")
-    return message.body

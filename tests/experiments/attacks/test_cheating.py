@@ -12,10 +12,11 @@ from siloseal.experiments.attacks.attacked_sum import VICTIM, AttackedSum
 from siloseal.experiments.attacks.cheat_names import CHEATS, Cheat
 from siloseal.experiments.attacks.cheating import SUMS
 from siloseal.federation.sums.config import SumKind
+from siloseal.federation.sums.envelope import wrap
 from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.secagg.config import SecAggConfig
 from siloseal.federation.sums.secure_sum import Sum
-from siloseal.federation.transport.wire.codec import to_array, wrap
+from siloseal.federation.transport.wire.codec import to_array
 
 from .conftest import Played, require
 

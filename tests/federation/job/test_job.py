@@ -168,7 +168,7 @@ def test_what_a_text_must_look_like_fits_the_field(kind: type[Section], text: st
         (
             3000,
             "kind: secagg_plus, precision_bits: 40",
-            "secure_sum.kind is 'secagg_plus', but a masked sum of 3000 silos ",
+            "secure_sum.kind is 'secagg_plus', but a sum of 3000 silos ",
         ),
     ],
 )

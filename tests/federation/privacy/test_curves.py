@@ -4,15 +4,12 @@ import itertools
 import math
 from collections.abc import Sequence
 
-import dp_accounting
 import numpy as np
 import pytest
-from dp_accounting import rdp
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
 from siloseal.federation.privacy.curves import (
-    amplified,
     between_integers,
     binomial_epsilon,
     closeness,
@@ -148,64 +145,6 @@ class TestBetweenIntegers:
         assert np.all(curve[3:] <= np.ceil(orders[3:]) * 0.25)
 
 
-class TestSubsampling:
-    @pytest.mark.parametrize("row", rows("poisson_subsampled_rdp"), ids=lambda row: str(row["inputs"]))
-    def test_it_equals_the_recorded_value(self, row: Row) -> None:
-        rate, alpha, noise = (row["inputs"][name] for name in ("q", "alpha", "sigma"))
-        curve = amplified([alpha], lambda orders: np.asarray(orders) / (2 * noise**2), rate=rate)[0]
-        assert curve == pytest.approx(row["expected"]["zhu_wang_thm5_generic"], rel=row["tolerance"]["rel"])
-        exact = sampled_gaussian([alpha], rate, noise)[0]
-        assert exact == pytest.approx(row["expected"]["exact_sampled_gaussian"], rel=row["tolerance"]["rel"])
-
-    @pytest.mark.parametrize(("rate", "noise"), list(itertools.product([1e-4, 0.01, 0.2, 0.7, 0.99], [0.6, 1.1, 4.0])))
-    def test_it_lies_between_the_exact_sampled_gaussian_and_the_whole(self, rate: float, noise: float) -> None:
-        orders = [2, 3, 4, 8, 20, 64]
-
-        def gaussian(orders: Sequence[float]) -> Logs:
-            return np.asarray(orders) / (2 * noise**2)
-
-        curve = amplified(orders, gaussian, rate=rate)
-        assert np.all(
-            curve >= sampled_gaussian(orders, rate, noise) * (1 - 1e-9) - 1e-15
-        )  # rounding of a logarithm near 0
-        assert np.all(curve <= gaussian(orders))
-
-    @pytest.mark.parametrize(("rate", "noise"), list(itertools.product([0.01, 0.2, 0.7], [0.8, 4.0])))
-    def test_between_integer_orders_it_is_above_the_integral(self, rate: float, noise: float) -> None:
-        """By quadrature, because series for fractional orders do not converge below two."""
-        orders = [1.1, 1.5, 2.5, 3.7, 6.2]
-        points = np.linspace(-60, 60, 400_001) * noise
-        logs = stats.norm.logpdf(points, scale=noise) + math.log(points[1] - points[0])
-        ratio = np.logaddexp(math.log1p(-rate), math.log(rate) + (2 * points - 1) / (2 * noise**2))
-        exact = [special.logsumexp(logs + order * ratio) / (order - 1) for order in orders]
-        curve = amplified(orders, lambda orders: np.asarray(orders) / (2 * noise**2), rate=rate)
-        assert np.all(curve >= np.array(exact) * (1 - 1e-9))
-
-    @pytest.mark.parametrize("rate", [0.01, 0.3])
-    def test_it_is_never_below_the_exact_divergence_of_sampled_skellam_noise(self, rate: float) -> None:
-        """Both directions; the unit is in the sample with this rate, or is not there at all."""
-        logs, orders = log_skellam(4.0, 1500), [1.5, 2, 3, 6, 12]
-        without, within = logs[:-1], logs[1:]
-        mixed = np.logaddexp(math.log1p(-rate) + without, math.log(rate) + within)
-        exact = np.maximum(divergences(orders, mixed, without), divergences(orders, without, mixed))
-        curve = amplified(orders, lambda orders: skellam_curve(orders, variance=4.0, l2=1.0, l1=1.0), rate=rate)
-        assert np.all(exact <= curve)
-
-    def test_a_rate_of_one_changes_nothing(self) -> None:
-        curve = amplified([2, 3, 9.5], lambda orders: np.asarray(orders) / 2, rate=1.0)
-        np.testing.assert_allclose(curve, [1.0, 1.5, 4.75])
-
-    def test_it_falls_with_the_rate(self) -> None:
-        at = [amplified([4, 32], lambda orders: np.asarray(orders) / 8, rate=rate) for rate in (0.5, 0.1, 0.01, 1e-4)]
-        assert all(np.all(larger > smaller) for larger, smaller in itertools.pairwise(at))
-
-
-def sampled_gaussian(orders: Sequence[float], rate: float, noise: float) -> Logs:
-    accountant = rdp.RdpAccountant(list(orders))
-    accountant.compose(dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(noise)))
-    return np.asarray(accountant._rdp)
-
-
 class TestBinomial:
     @pytest.mark.parametrize("row", rows("binomial.cpsgd_theorem1_epsilon"), ids=lambda row: str(row["inputs"]))
     def test_epsilon_equals_the_recorded_one(self, row: Row) -> None:
@@ -219,7 +158,6 @@ class TestBinomial:
             linf=linf,
             coordinates=inputs["dim"],
             delta=inputs["delta"],
-            chance=inputs["p"],
         )
         assert epsilon == pytest.approx(row["expected"], rel=row["tolerance"]["rel"])
 

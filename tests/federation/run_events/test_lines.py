@@ -1,5 +1,6 @@
 """Events as lines: every event comes back from its line, and the audit log's names and fields stay what they are."""
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
@@ -9,15 +10,16 @@ from typing import Any, get_args
 import pytest
 
 from siloseal.federation.errors import DataError
-from siloseal.federation.records.audit import AuditLog, entries, verify_audit
+from siloseal.federation.records.audit import LONGEST_LIST, AuditLog, entries, verify_audit
 from siloseal.federation.run_events import aggregator, experimenter, silo
-from siloseal.federation.run_events.aggregator import CallerTurnedAway, RepliesAwaited, ReplyAccepted, StageBegan
+from siloseal.federation.run_events.aggregator import CallerTurnedAway, ReplyAccepted, RequestSent, Serving, StageBegan
 from siloseal.federation.run_events.kinds import Audited, Internal, Shown
 from siloseal.federation.run_events.lines import decode, encode, kinds_of_lines, record_in
-from siloseal.federation.run_events.silo import DialDelayed, JobAccepted, RequestReceived, TrainingProgressed
+from siloseal.federation.run_events.silo import JobAccepted, RequestReceived, TrainingProgressed
 from siloseal.federation.run_events.stream import EventStream, PublishedBefore, RunEvent
 
 DIGEST = "0123456789abcdef" * 4
+SILOS = tuple(f"silo-{number}" for number in range(LONGEST_LIST + 1))
 EXAMPLES: dict[object, object] = {
     str: "text", int: 7, float: 0.5, bool: True, tuple[str, ...]: ("north", "east"), str | None: None,
     float | None: 0.25, Mapping[str, float]: {"seen": 0.5},
@@ -66,10 +68,18 @@ def test_every_event_of_the_package_is_in_the_union() -> None:
     assert defined < set(get_args(RunEvent))
 
 
-def test_two_events_of_one_name_are_told_apart_by_their_fields() -> None:
-    for event in (RepliesAwaited(("east",), 1, past_deadline=True), DialDelayed("nobody is there", 0.5)):
-        assert json.loads(encode(event))["event"] == "waiting"
-        assert decode(encode(event)) == event
+def test_no_two_events_share_a_name() -> None:
+    names = [kind.NAME for kind in kinds_of_lines()]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("event", [Serving("host:1", "run", DIGEST, SILOS), RequestSent(3, "sum", SILOS, SILOS, 2)])
+def test_more_silos_than_a_line_holds_are_recorded_as_a_number_and_a_digest(event: RunEvent, tmp_path: Path) -> None:
+    with AuditLog(tmp_path / "audit.jsonl", who="aggregator") as log:
+        record_in(log)(event)
+    (entry,) = entries(tmp_path / "audit.jsonl")
+    digest = hashlib.sha256("\n".join(SILOS).encode()).hexdigest()
+    assert entry.fields["silos"] == ["1001 entries", f"SHA-256 {digest}"]
 
 
 def test_metrics_of_a_training_are_fields_of_its_line() -> None:

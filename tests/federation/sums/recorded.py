@@ -8,11 +8,11 @@ import numpy as np
 
 from siloseal.federation.randomness import Randomness, SeededRandomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.sums.envelope import unwrap, wrap
 from siloseal.federation.sums.in_process import Hook, InProcess, unaltered
 from siloseal.federation.sums.new_session import new_session
 from siloseal.federation.sums.secure_sum import SecureSum, SiloSide, Sum
 from siloseal.federation.sums.session import Domain, IntegerDomain, Session, Vector
-from siloseal.federation.transport.wire.codec import unwrap, wrap
 
 MOST_SILOS = 10_000
 

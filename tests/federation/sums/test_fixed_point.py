@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from siloseal.federation.errors import ConfigError, DomainError, OpeningFailed, UncountableEvent
+from siloseal.federation.errors import ConfigError, DomainError, OpeningFailed
 from siloseal.federation.job.contributions import COARSEST, require_precision
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.weighting import mean_of, weigh, weighted_domain
@@ -234,11 +234,6 @@ class TestTheWayBack:
             FixedPoint(20).encode(np.zeros(3), session, SeededRandomness(0))
         with pytest.raises(DomainError, match="IntegerDomain"):
             FixedPoint(20).decode(Sum(np.zeros(3, dtype=np.int64), ("silo0",), 0.0), session, SecureRandomness())
-
-
-def test_rounding_is_no_release_that_anyone_can_count() -> None:
-    with pytest.raises(UncountableEvent):
-        FixedPoint(20).event(RealDomain(1, 1.0), honest=3)
 
 
 def test_the_precision_is_part_of_what_the_silos_agree_on() -> None:

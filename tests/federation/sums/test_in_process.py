@@ -15,7 +15,8 @@ from siloseal.federation.errors import (
 )
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
-from siloseal.federation.sums.in_process import Exchange, InProcess, sum_in_process
+from siloseal.federation.sums.exchanges import Exchange
+from siloseal.federation.sums.in_process import InProcess, sum_in_process
 from siloseal.federation.sums.new_session import new_session
 from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.ring.ring_sum import RingSum

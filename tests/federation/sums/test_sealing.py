@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from siloseal.federation.errors import SealBroken
 from siloseal.federation.randomness import SecureRandomness
-from siloseal.federation.sums.sealing import AgreementKey, ChannelKey
+from siloseal.federation.sums.sealing import SEAL_BYTES, AgreementKey, ChannelKey
 
 ALICE, BOB, EVE = (ChannelKey.draw(SecureRandomness()) for _ in range(3))
 MESSAGE = b"a share of 66 bytes, or anything else"
@@ -50,7 +50,7 @@ def test_the_receiver_reads_what_the_sender_sealed(message: bytes) -> None:
 
 
 def test_a_sealed_message_does_not_show_the_message() -> None:
-    assert len(SEALED) == 12 + len(MESSAGE) + 16  # nonce, message, tag
+    assert len(SEALED) == len(MESSAGE) + SEAL_BYTES == 12 + len(MESSAGE) + 16  # nonce, message, tag
     assert not any(MESSAGE[start : start + 4] in SEALED for start in range(len(MESSAGE) - 4))
 
 

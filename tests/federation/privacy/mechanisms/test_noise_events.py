@@ -14,7 +14,7 @@ from siloseal.federation.privacy.mechanisms.rounding import rounded_norm
 
 from .recorded import Row, recorded_orders, rows
 
-SETTINGS = "abcd"
+SETTINGS = "abc"
 
 
 def move_of(inputs: dict[str, float]) -> Move:
@@ -26,7 +26,7 @@ def test_the_epsilon_of_discrete_gaussian_noise_equals_the_recorded_one(setting:
     (row,) = rows(f"ddg.epsilon.{setting}")
     inputs, expected, rel = row["inputs"], row["expected"], row["tolerance"]["rel"]
     move, variance = move_of(inputs), (inputs["sigma_local"] / inputs["gamma"]) ** 2
-    event = DiscreteGaussianRelease(inputs["n"], variance, move.l2, move.l1, move.coordinates, inputs["q"])
+    event = DiscreteGaussianRelease(inputs["n"], variance, move.l2, move.l1, move.coordinates)
     with recorded_orders():
         epsilon = epsilon_of([event] * inputs["steps"], inputs["delta"])
     assert epsilon == pytest.approx(expected["epsilon"], rel=rel)
@@ -42,7 +42,7 @@ def test_the_epsilon_of_skellam_noise_equals_the_recorded_one(setting: str) -> N
     (row,) = rows(f"skellam.epsilon.{setting}")
     inputs = row["inputs"]
     move, variance = move_of(inputs), (inputs["sigma_local"] / inputs["gamma"]) ** 2
-    event = SkellamRelease(inputs["n"] * variance, move.l2, move.l1, inputs["q"])
+    event = SkellamRelease(inputs["n"] * variance, move.l2, move.l1)
     with recorded_orders():
         epsilon = epsilon_of([event] * inputs["steps"], inputs["delta"])
     assert epsilon == pytest.approx(row["expected"]["epsilon"], rel=row["tolerance"]["rel"])

@@ -14,15 +14,14 @@ from .recorded import rows
 @pytest.mark.parametrize("row", rows("ddg.rounded_l2_norm_bound"), ids=lambda row: str(row["inputs"]))
 def test_the_bound_on_the_norm_equals_the_recorded_one(row: dict[str, dict[str, float]]) -> None:
     inputs = row["inputs"]
-    bound = rounded_norm(inputs["scaled_l2"], int(inputs["dim"]), inputs["beta"])
+    bound = rounded_norm(inputs["scaled_l2"], int(inputs["dim"]))
     assert bound == pytest.approx(row["expected"], rel=row["tolerance"]["rel"])
     assert inputs["beta"] == pytest.approx(BETA, rel=1e-15)
 
 
-@pytest.mark.parametrize(("norm", "length", "bound"), [(100.0, 1024, 132.0), (0.0, 16, 4.0), (3.0, 1, 4.0)])
-def test_with_no_rejection_every_rounding_is_within_the_bound(norm: float, length: int, bound: float) -> None:
-    assert rounded_norm(norm, length, beta=0) == bound
-    assert rounded_norm(norm, length) <= bound
+@pytest.mark.parametrize(("norm", "length", "longest"), [(100.0, 1024, 132.0), (0.0, 16, 4.0), (3.0, 1, 4.0)])
+def test_the_bound_on_the_norm_is_no_longer_than_any_rounding(norm: float, length: int, longest: float) -> None:
+    assert rounded_norm(norm, length) <= longest
 
 
 def test_rounding_goes_to_one_of_the_two_neighbours() -> None:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from siloseal.federation.errors import MessageError, ProtocolError, QuorumLost
 from siloseal.federation.sums.additive.additive_sum import AdditiveSum
 from siloseal.federation.sums.additive.sides import Round, shared_ring
+from siloseal.federation.sums.envelope import wrap
 from siloseal.federation.sums.masked.words import WordRing
 from siloseal.federation.sums.session import IntegerDomain
 from siloseal.federation.transport.wire import sums_pb2
-from siloseal.federation.transport.wire.codec import decode, wrap
+from siloseal.federation.transport.wire.codec import decode
 from tests.federation.sums.masked.parties import DOMAIN, MaskedParties
 from tests.federation.sums.uniform import assert_uniform
 

@@ -6,10 +6,11 @@ import pytest
 
 from siloseal.federation.sums import sealing
 from siloseal.federation.sums.ckks.ckks_sum import CkksSum
+from siloseal.federation.sums.envelope import unwrap, wrap
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.session import RealDomain
 from siloseal.federation.transport.wire import ckks_pb2
-from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
+from siloseal.federation.transport.wire.codec import decode
 from tests.federation.sums.recorded import Recorded, drawn_vectors
 
 NAMES = ("east", "north", "south", "west")

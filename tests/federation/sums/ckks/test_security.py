@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from tenseal import sealapi
 
-from siloseal.federation.privacy.mechanisms.tables import discrete_gaussian
 from siloseal.federation.randomness import SeededRandomness
+from siloseal.federation.sampling import discrete_gaussian
 from siloseal.federation.sums.ckks.parameters import derive
 from siloseal.federation.sums.ckks.security import (
     HARDNESS_DEVIATION,
@@ -21,6 +21,7 @@ from siloseal.federation.sums.ckks.security import (
     smoothing_deviation,
 )
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain
+from tests.federation.table_chances import chances_of
 
 COSTS = json.loads((Path(__file__).parents[3] / "vectors" / "rlwe_costs.json").read_text())["rows"]
 SECURITY_BITS = 128
@@ -81,7 +82,7 @@ def test_the_width_after_the_hints_is_above_what_smooths_the_integers() -> None:
 def test_what_a_sum_of_two_keys_leaves_of_one_has_half_the_variance() -> None:
     """The step of the reduction that can be seen: given s + t = z, s is a discrete Gaussian around z / 2."""
     table = discrete_gaussian(float(VARIANCE))
-    chances = {table.lowest + place: float(chance) for place, chance in enumerate(table.chances())}
+    chances = {table.lowest + place: float(chance) for place, chance in enumerate(chances_of(table))}
     for z in (0, 1, 7):
         joint = {s: chances[s] * chances.get(z - s, 0.0) for s in chances}
         total = sum(joint.values())

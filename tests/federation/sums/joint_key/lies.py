@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from siloseal.federation.errors import ProtocolError, WrongRound
+from siloseal.federation.sums.envelope import unwrap
 from siloseal.federation.sums.in_process import Hook
-from siloseal.federation.sums.joint_key.statements import OPEN
+from siloseal.federation.sums.joint_key.statements import Round
 from siloseal.federation.transport.wire import sums_pb2
-from siloseal.federation.transport.wire.codec import decode, unwrap
+from siloseal.federation.transport.wire.codec import decode
 
 from .conftest import Parties
 
@@ -39,7 +40,7 @@ def refused(
     parties: Parties, error: type[ProtocolError], round: int, change: Change, kind: type = sums_pb2.Pieces
 ) -> None:
     """`east` itself refuses the changed message, and answers nothing more in the session."""
-    silent = {"north": OPEN} if round > OPEN else {}
+    silent = {"north": Round.OPEN} if round > Round.OPEN else {}
     asked = parties.run_until(round, silent=silent)["east"]
     right = unwrap(parties.session, round=2 * round, data=asked)
     assert changed(right, change, kind) != right

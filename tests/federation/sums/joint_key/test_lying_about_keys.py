@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from siloseal.federation.errors import CommitmentBroken, MessageError, SealBroken, SignatureInvalid, WrongContributors
-from siloseal.federation.sums.joint_key.statements import COMMIT_CIPHERTEXT, REVEAL_KEY, UPLOAD
+from siloseal.federation.sums.joint_key.statements import Round
 from siloseal.federation.transport.wire import joint_key_pb2, sums_pb2
 from siloseal.federation.transport.wire.codec import decode
 
@@ -16,40 +16,44 @@ from .lies import altered, lie, piece_of, refused, swapped, without
 class TestKeys:
     def test_a_rogue_last_key_share_is_refused(self, parties: Parties) -> None:
         """The last to speak would choose the joint key, had it not committed before."""
-        refused(parties, CommitmentBroken, COMMIT_CIPHERTEXT, altered(joint_key_pb2.KeyReveal, "share.polynomials"))
+        refused(
+            parties, CommitmentBroken, Round.COMMIT_CIPHERTEXT, altered(joint_key_pb2.KeyReveal, "share.polynomials")
+        )
 
     def test_another_seed_digest_than_committed_is_refused(self, parties: Parties) -> None:
-        refused(parties, CommitmentBroken, COMMIT_CIPHERTEXT, altered(joint_key_pb2.KeyReveal, "share.seed_digest"))
+        refused(
+            parties, CommitmentBroken, Round.COMMIT_CIPHERTEXT, altered(joint_key_pb2.KeyReveal, "share.seed_digest")
+        )
 
     @pytest.mark.parametrize("field", ["signature", "commitment", "channel_key"])
     def test_a_key_commitment_that_its_silo_did_not_sign_is_refused(self, parties: Parties, field: str) -> None:
-        refused(parties, SignatureInvalid, REVEAL_KEY, altered(joint_key_pb2.KeyCommitment, field))
+        refused(parties, SignatureInvalid, Round.REVEAL_KEY, altered(joint_key_pb2.KeyCommitment, field))
 
     def test_a_key_share_with_a_wrong_signature_is_refused(self, parties: Parties) -> None:
-        refused(parties, SignatureInvalid, COMMIT_CIPHERTEXT, altered(joint_key_pb2.KeyReveal, "share.signature"))
+        refused(parties, SignatureInvalid, Round.COMMIT_CIPHERTEXT, altered(joint_key_pb2.KeyReveal, "share.signature"))
 
     def test_another_silos_commitment_under_a_false_name_is_refused(self, parties: Parties) -> None:
-        refused(parties, SignatureInvalid, REVEAL_KEY, swapped)
+        refused(parties, SignatureInvalid, Round.REVEAL_KEY, swapped)
 
     def test_another_commitment_as_ours_is_refused(self, parties: Parties) -> None:
         def replace(pieces: sums_pb2.Pieces) -> None:
             piece_of(pieces, "east").data = piece_of(pieces, "north").data
 
-        refused(parties, CommitmentBroken, REVEAL_KEY, replace)
+        refused(parties, CommitmentBroken, Round.REVEAL_KEY, replace)
 
-    @pytest.mark.parametrize("round", [REVEAL_KEY, COMMIT_CIPHERTEXT, UPLOAD])
+    @pytest.mark.parametrize("round", [Round.REVEAL_KEY, Round.COMMIT_CIPHERTEXT, Round.UPLOAD])
     def test_a_silo_that_is_left_out_ends_the_session(self, parties: Parties, round: int) -> None:
         refused(parties, WrongContributors, round, without("east"))
 
     def test_silos_that_were_told_different_commitments_notice(self, parties_of: Callable[..., Parties]) -> None:
         parties = parties_of(6, threshold=4, quorum=4)
         with pytest.raises(SignatureInvalid):
-            parties.run(tell=lie(REVEAL_KEY, "east", without("hill")))
+            parties.run(tell=lie(Round.REVEAL_KEY, "east", without("hill")))
 
     def test_silos_that_were_told_different_joint_keys_notice(self, parties_of: Callable[..., Parties]) -> None:
         parties = parties_of(6, threshold=4, quorum=4)
         with pytest.raises(SignatureInvalid):
-            parties.run(tell=lie(COMMIT_CIPHERTEXT, "east", without("hill")))
+            parties.run(tell=lie(Round.COMMIT_CIPHERTEXT, "east", without("hill")))
 
     def test_a_copied_channel_key_is_refused(self, parties: Parties) -> None:
         """`north` signs the channel key of `west` as its own."""
@@ -61,7 +65,7 @@ class TestKeys:
             said.signature = identity.sign(session.bind("commit_key", b"north", said.channel_key, said.commitment))
             piece_of(pieces, "north").data = said.SerializeToString()
 
-        refused(parties, WrongContributors, REVEAL_KEY, copy)
+        refused(parties, WrongContributors, Round.REVEAL_KEY, copy)
 
     def test_a_key_share_of_the_wrong_length_is_refused_although_committed_to(self, parties: Parties) -> None:
         for change in (lambda data: data[:-15], lambda data: data + bytes(15)):
@@ -94,7 +98,7 @@ class TestSealedShares:
             del said.sealed[:]
             piece_of(pieces, "north").data = said.SerializeToString()
 
-        refused(parties, SealBroken, COMMIT_CIPHERTEXT, remove)
+        refused(parties, SealBroken, Round.COMMIT_CIPHERTEXT, remove)
 
     def test_no_seed_and_no_share_of_it_is_in_what_the_aggregator_hears(self, parties: Parties) -> None:
         heard = list[bytes]()

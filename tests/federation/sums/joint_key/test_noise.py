@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from siloseal.federation.randomness import SecureRandomness
-from siloseal.federation.sums.ckks.sampling import expand_uniform
 from siloseal.federation.sums.joint_key import keys, parameters
 from siloseal.federation.sums.joint_key.encryption import encrypt
 from siloseal.federation.sums.joint_key.keys import SecretShare
@@ -17,6 +16,7 @@ from siloseal.federation.sums.joint_key.parameters import Parameters, derive
 from siloseal.federation.sums.joint_key.sampling import expand_ternary
 from siloseal.federation.sums.joint_key.wire import from_bytes
 from siloseal.federation.sums.seal.ring import Ring
+from siloseal.federation.sums.seal.uniform import expand_uniform
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import RealDomain
 

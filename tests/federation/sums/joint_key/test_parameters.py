@@ -11,12 +11,12 @@ import pytest
 
 from siloseal.federation.errors import DomainError
 from siloseal.federation.randomness import SeededRandomness
-from siloseal.federation.sums.ckks.sampling import expand_uniform
 from siloseal.federation.sums.joint_key.encryption import encrypt
 from siloseal.federation.sums.joint_key.keys import SecretShare
 from siloseal.federation.sums.joint_key.moduli import DIVISORS, PRIME_BITS, PRIMES, ring_of
 from siloseal.federation.sums.joint_key.parameters import Parameters, derive
 from siloseal.federation.sums.joint_key.wire import to_bytes
+from siloseal.federation.sums.seal.uniform import expand_uniform
 from siloseal.federation.sums.seal.values import WIDEST, largest_value
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain
 

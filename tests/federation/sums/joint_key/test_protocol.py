@@ -17,7 +17,7 @@ from siloseal.federation.errors import (
 from siloseal.federation.job.weighting import mean_of, weigh, weighted_domain
 from siloseal.federation.sums.in_process import sum_in_process
 from siloseal.federation.sums.joint_key.joint_key_sum import JointKeySum
-from siloseal.federation.sums.joint_key.statements import CONFIRM, OPEN, RECOVER, UPLOAD
+from siloseal.federation.sums.joint_key.statements import Round
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import RealDomain
 from siloseal.federation.transport.wire import joint_key_pb2, messages_pb2, sums_pb2
@@ -39,14 +39,14 @@ def test_a_silo_silent_before_its_upload_is_not_in_the_sum(parties: Parties, rou
 
 
 def test_a_silo_silent_after_its_upload_is_in_the_sum(parties: Parties) -> None:
-    assert_is_sum(parties.run(silent={"north": OPEN}), parties, *parties.roster)
+    assert_is_sum(parties.run(silent={"north": Round.OPEN}), parties, *parties.roster)
 
 
 @pytest.mark.parametrize("round", range(1, 5))
 def test_exactly_t_survivors_recover_the_rest(parties_of: PartiesOf, round: int) -> None:
     parties = parties_of(6, threshold=4, quorum=4)
     silent = {"north": round, "hill": round}
-    staying = set(parties.roster) - (set(silent) if round < OPEN else set())
+    staying = set(parties.roster) - (set(silent) if round < Round.OPEN else set())
     assert_is_sum(parties.run(silent=silent), parties, *staying)
 
 
@@ -60,9 +60,11 @@ def test_one_survivor_less_than_t_opens_nothing(parties_of: PartiesOf, round: in
 
 
 def test_one_share_less_than_t_in_the_recovery_opens_nothing(parties_of: PartiesOf) -> None:
-    for silent_from in (CONFIRM, RECOVER):
+    for silent_from in (Round.CONFIRM, Round.RECOVER):
         with pytest.raises(QuorumLost):
-            parties_of(6, threshold=4, quorum=4).run(silent={"north": OPEN, "hill": OPEN, "west": silent_from})
+            parties_of(6, threshold=4, quorum=4).run(
+                silent={"north": Round.OPEN, "hill": Round.OPEN, "west": silent_from}
+            )
 
 
 def test_fewer_than_the_quorum_open_nothing_although_t_remain(parties_of: PartiesOf) -> None:
@@ -72,7 +74,7 @@ def test_fewer_than_the_quorum_open_nothing_although_t_remain(parties_of: Partie
 
 def test_a_late_answer_of_a_silo_that_is_being_recovered_is_refused(parties: Parties) -> None:
     """Else the aggregator would hold both its partial decryption and its seed."""
-    replies = parties.answer(parties.run_until(OPEN))
+    replies = parties.answer(parties.run_until(Round.OPEN))
     late = replies.pop("north")
     asked = parties.aggregator.advance(replies)
     assert sorted(asked) == ["east", "south", "west"]
@@ -83,7 +85,7 @@ def test_a_late_answer_of_a_silo_that_is_being_recovered_is_refused(parties: Par
 
 def test_a_false_share_is_noticed_and_does_no_harm_where_enough_are_true(parties_of: PartiesOf) -> None:
     def falsify(number: int, silo: str, body: bytes) -> bytes:
-        if (number, silo) != (RECOVER, "east"):
+        if (number, silo) != (Round.RECOVER, "east"):
             return body
         given = decode(sums_pb2.Pieces, body)
         given.pieces[0].data = bytes(66)
@@ -91,14 +93,14 @@ def test_a_false_share_is_noticed_and_does_no_harm_where_enough_are_true(parties
 
     parties = parties_of(4, quorum=3)
     with pytest.raises(CommitmentBroken):
-        parties.run(silent={"north": OPEN}, reply=falsify)
+        parties.run(silent={"north": Round.OPEN}, reply=falsify)
     parties = parties_of(6, threshold=4, quorum=4)  # five survivors, so four of them are true
-    assert_is_sum(parties.run(silent={"north": OPEN}, reply=falsify), parties, *parties.roster)
+    assert_is_sum(parties.run(silent={"north": Round.OPEN}, reply=falsify), parties, *parties.roster)
 
 
 def test_a_false_partial_decryption_gives_no_sum(parties: Parties) -> None:
     def falsify(number: int, silo: str, body: bytes) -> bytes:
-        if (number, silo) != (OPEN, "east"):
+        if (number, silo) != (Round.OPEN, "east"):
             return body
         opening = decode(joint_key_pb2.JointKeyOpening, body)
         opened = bytearray(opening.polynomials)
@@ -121,7 +123,7 @@ def test_a_partial_decryption_of_the_wrong_length_is_refused(
     parties: Parties, change: Callable[[bytes], bytes]
 ) -> None:
     def resize(number: int, silo: str, body: bytes) -> bytes:
-        if (number, silo) != (OPEN, "east"):
+        if (number, silo) != (Round.OPEN, "east"):
             return body
         opening = decode(joint_key_pb2.JointKeyOpening, body)
         opening.polynomials = change(opening.polynomials)
@@ -132,7 +134,7 @@ def test_a_partial_decryption_of_the_wrong_length_is_refused(
 
 
 def test_the_state_holds_the_key_until_the_opening_and_not_after(parties: Parties) -> None:
-    parties.run(silent={"north": OPEN})
+    parties.run(silent={"north": Round.OPEN})
     memory = decode(joint_key_pb2.JointKeySiloState, parties.states[0]["east"])
     assert len(memory.seed) == 64
     assert len(memory.channel_key) == 32
@@ -159,7 +161,7 @@ def test_two_sums_of_the_same_vectors_share_no_ciphertext(parties_of: PartiesOf)
     for seed in (1, 2):
         parties = parties_of(4, seed=seed)
         parties.run()
-        uploads += parties.said[UPLOAD].values()
+        uploads += parties.said[Round.UPLOAD].values()
     halves = [upload[i : i + 32] for upload in uploads for i in range(100, len(upload) - 32, 4096)]
     assert len(set(halves)) == len(halves) > 100
 
@@ -189,4 +191,4 @@ def test_a_reply_with_more_in_it_than_its_round_has_is_refused_before_anyone_els
         return body + junk if (number, silo) == (round, "east") else body
 
     with pytest.raises(MessageTooLarge):
-        parties.run(reply=pad, silent={"north": OPEN} if round > OPEN else {})
+        parties.run(reply=pad, silent={"north": Round.OPEN} if round > Round.OPEN else {})

@@ -15,11 +15,11 @@ from siloseal.federation.errors import ShareReused
 from siloseal.federation.randomness import SecureRandomness, SeededRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.secret import Secret
-from siloseal.federation.sums.ckks.sampling import expand_uniform
 from siloseal.federation.sums.joint_key.keys import SEED_BYTES, SecretShare, common_polynomial, seed_digest
 from siloseal.federation.sums.joint_key.moduli import ring_of
 from siloseal.federation.sums.joint_key.parameters import Parameters
 from siloseal.federation.sums.seal.seal_codec import Residues
+from siloseal.federation.sums.seal.uniform import expand_uniform
 from siloseal.federation.sums.sealing import ChannelKey
 from siloseal.federation.sums.session import RealDomain, Session
 

@@ -14,8 +14,8 @@ from scipy import stats
 
 from siloseal.federation.errors import DomainError, MessageError
 from siloseal.federation.randomness import SeededRandomness
-from siloseal.federation.sums.masked.words import WordRing, require_integers, ring_for, to_total
-from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain
+from siloseal.federation.sums.masked.words import WordRing, ring_for, to_total
+from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, require_integers
 
 VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "masked_sums.json").read_text())
 KEY = bytes(range(200, 232))
@@ -153,7 +153,7 @@ class TestTheRingOfADomain:
             (RealDomain(10, 1.0), 2),
         ],
     )
-    def test_domains_that_no_masked_sum_carries_are_refused(self, domain: Domain, silos: int) -> None:
+    def test_domains_that_no_integer_sum_carries_are_refused(self, domain: Domain, silos: int) -> None:
         for refuse in (require_integers, ring_for):
             with pytest.raises(DomainError):
                 refuse(domain, silos)

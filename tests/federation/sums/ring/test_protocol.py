@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from siloseal.federation.errors import DomainError, MessageError, SealBroken, WrongContributors
 from siloseal.federation.randomness import SeededRandomness
+from siloseal.federation.sums.envelope import wrap
 from siloseal.federation.sums.masked.silo_side import sealed_share_context
 from siloseal.federation.sums.ring.ring_sum import RingSum
 from siloseal.federation.sums.rounds import pieces
 from siloseal.federation.sums.sealing import ChannelKey
 from siloseal.federation.sums.session import IntegerDomain
 from siloseal.federation.transport.wire import masked_pb2, ring_pb2
-from siloseal.federation.transport.wire.codec import decode, wrap
+from siloseal.federation.transport.wire.codec import decode
 from tests.federation.sums.masked.parties import DOMAIN, NAMES, MaskedParties
 from tests.federation.sums.uniform import assert_uniform
 

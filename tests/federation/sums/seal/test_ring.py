@@ -10,7 +10,6 @@ from tenseal import sealapi
 
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.randomness import SeededRandomness
-from siloseal.federation.sums.ckks.sampling import expand_uniform
 from siloseal.federation.sums.joint_key.encryption import encrypt
 from siloseal.federation.sums.joint_key.keys import SecretShare
 from siloseal.federation.sums.joint_key.moduli import PRIME_BITS, PRIMES, ring_of
@@ -21,6 +20,7 @@ from siloseal.federation.sums.joint_key.wire import from_bytes
 from siloseal.federation.sums.seal import seal_codec
 from siloseal.federation.sums.seal.ring import Ring
 from siloseal.federation.sums.seal.seal_codec import Residues
+from siloseal.federation.sums.seal.uniform import expand_uniform
 
 DEGREES = list(PRIMES)
 

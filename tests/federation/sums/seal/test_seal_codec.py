@@ -146,7 +146,7 @@ from siloseal.federation.sums.joint_key.encryption import encrypt
 from siloseal.federation.sums.joint_key.keys import SecretShare
 from siloseal.federation.sums.joint_key.parameters import Parameters
 from siloseal.federation.sums.joint_key.moduli import ring_of
-from siloseal.federation.sums.ckks.sampling import expand_uniform
+from siloseal.federation.sums.seal.uniform import expand_uniform
 from siloseal.federation.sums.joint_key.wire import from_bytes
 from siloseal.federation.randomness import SecureRandomness
 

@@ -7,13 +7,14 @@ import pytest
 
 from siloseal.federation.errors import WrongRound
 from siloseal.federation.sums import shamir
+from siloseal.federation.sums.envelope import unwrap
 from siloseal.federation.sums.masked.words import Words
 from siloseal.federation.sums.sealing import AgreementKey
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.secagg.shares import join_key, mask_between, mask_sign, seed_digest
 from siloseal.federation.sums.session import IntegerDomain
 from siloseal.federation.transport.wire import masked_pb2, sums_pb2
-from siloseal.federation.transport.wire.codec import decode, unwrap
+from siloseal.federation.transport.wire.codec import decode
 from tests.federation.sums.uniform import assert_uniform
 
 from .conftest import Parties

@@ -15,15 +15,16 @@ from siloseal.federation.errors import (
     WrongContributors,
     WrongRound,
 )
+from siloseal.federation.sums.envelope import unwrap, wrap
 from siloseal.federation.sums.masked.advertisement import advertise
-from siloseal.federation.sums.secagg.graph import find_shape
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.secagg.secagg_sum import RandomRing
 from siloseal.federation.sums.secagg.survivors import from_bits, sign_survivors, to_bits
 from siloseal.federation.transport.wire import masked_pb2, sums_pb2
-from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
+from siloseal.federation.transport.wire.codec import decode
 
 from .conftest import Parties
+from .published_shapes import published_shape
 
 PartiesOf = Callable[..., Parties]
 
@@ -320,9 +321,7 @@ class TestCuttingAnArcOutOfTheRing:
             assert not self.opens(shape.degree, shape.threshold, arc, corrupted)
 
     def test_would_be_possible_under_the_published_threshold(self) -> None:
-        shape = find_shape(
-            1000, security_bits=40, correctness_bits=30, corrupt=0.05, dropout=0.05, lying=True, one_list=False
-        )
+        shape = published_shape(1000, security_bits=40, correctness_bits=30, corrupt=0.05, dropout=0.05, lying=True)
         assert any(
             self.opens(shape.degree, shape.threshold, arc, 6) for arc in range(shape.threshold, 3 * shape.degree)
         )

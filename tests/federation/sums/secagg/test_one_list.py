@@ -6,11 +6,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from siloseal.federation.errors import DomainError, QuorumLost
+from siloseal.federation.sums.envelope import unwrap, wrap
 from siloseal.federation.sums.secagg.graph import Shape, find_shape, whole_silos
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.secagg.secagg_sum import RandomRing
 from siloseal.federation.transport.wire import sums_pb2
-from siloseal.federation.transport.wire.codec import decode, unwrap, wrap
+from siloseal.federation.transport.wire.codec import decode
 
 from .conftest import Parties
 
@@ -58,8 +59,6 @@ def test_every_shape_fulfils_the_inequalities_of_the_derivation(silos: int, corr
                 correctness_bits=30,
                 corrupt=corrupt,
                 dropout=dropout,
-                lying=True,
-                one_list=True,
             )
         except DomainError:
             assert corrupt + dropout > 0.1, "a common shape is missing"

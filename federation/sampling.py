@@ -1,10 +1,11 @@
-"""Integer noise by table: the inverse distribution function in integers, read with bits of the operating system.
+"""Exact samplers of integer noise, by table.
 
-Every entry of a table is a cumulative probability in units of 2^-192, from integer recurrences of 256 bits. A draw
-reads sixteen bits; these settle most values at once. Where a boundary lies among the values that they leave, another 48
-bits decide, and where even those agree with a boundary, 128 more. So a draw differs from the exact distribution by the
-rounding of the table and by tails that are cut off: at most `TABLE_ERROR` in total variation. Over 2^40 draws that
-changes no delta above 2^-60 by one part in a million. (A test compares every table with the exact probabilities.)
+A table is the inverse distribution function in integers, read with bits of the operating system. Every entry of a table
+is a cumulative probability in units of 2^-192, from integer recurrences of 256 bits. A draw reads sixteen bits; these
+settle most values at once. Where a boundary lies among the values that they leave, another 48 bits decide, and where
+even those agree with a boundary, 128 more. So a draw differs from the exact distribution by the rounding of the table
+and by tails that are cut off: at most `TABLE_ERROR` in total variation. Over 2^40 draws that changes no delta above
+2^-60 by one part in a million. (A test compares every table with the exact probabilities.)
 """
 
 import bisect
@@ -13,7 +14,6 @@ from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,11 +75,6 @@ class TableSampler:
             rest = int.from_bytes(randomness.bits((_DEPTH - 64) // 8), "little")
             places[tie] = bisect.bisect_right(self._bounds, (int(words[tie]) << (_DEPTH - 64)) | rest)
         return np.asarray(places + self.lowest, dtype=np.int64)
-
-    def chances(self) -> list[Fraction]:
-        """The probability of each value, in order: what a draw really has, up to bits that are never read."""
-        edges = [0, *self._bounds, 1 << _DEPTH]
-        return [Fraction(high - low, 1 << _DEPTH) for low, high in pairwise(edges)]
 
 
 @lru_cache(maxsize=8)

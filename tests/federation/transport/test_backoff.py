@@ -1,6 +1,6 @@
 """How long to wait before the next try."""
 
-from siloseal.federation.transport.patience import FIRST_SECONDS, LONGEST_SECONDS, Backoff
+from siloseal.federation.transport.backoff import FIRST_SECONDS, LONGEST_SECONDS, Backoff
 
 
 def waits(backoff: Backoff, count: int) -> list[float]:
