@@ -28,7 +28,7 @@ import math
 import resource
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from statistics import median
 
@@ -37,6 +37,7 @@ import tenseal as ts
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from siloseal.experiments.drawn_vectors import DrawnVectors
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.ckks.ckks_sum import CkksSum
@@ -118,27 +119,10 @@ def time_stock(setting: Setting, seconds: Seconds) -> Result:
     return {"stock_bytes_per_param": size / setting.params, "stock_max_error": setting.error_of(np.concatenate(opened))}
 
 
-class Vectors(Mapping[str, Vector]):
-    """Every silo's vector, drawn when it is asked for."""
-
-    def __init__(self, setting: Setting) -> None:
-        self._setting, self._names = setting, list(setting.identities)
-
-    def __getitem__(self, silo: str) -> Vector:
-        return self._setting.vector(self._names.index(silo))
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
 def time_protocol(setting: Setting, scheme: SecureSum, name: str, seconds: Seconds) -> Result:
     """Time both sides of one sum in this process: everyone's seconds, and the bytes of one silo."""
-    parties = InProcess(
-        scheme, Vectors(setting), domain=setting.domain, identities=setting.identities, clock=time.perf_counter
-    )
+    vectors = DrawnVectors(list(setting.identities), setting.vector)
+    parties = InProcess(scheme, vectors, domain=setting.domain, identities=setting.identities, clock=time.perf_counter)
     wire, first, sent, received = parties.session.to_wire(), parties.session.roster[0], list[int](), list[int]()
 
     def count(counted: list[int], size: Callable[[bytes], int]) -> Hook:

@@ -27,15 +27,15 @@ import math
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from siloseal.experiments.drawn_vectors import DrawnVectors
 from siloseal.experiments.secagg_traffic import expansion
 from siloseal.federation.errors import DomainError
 from siloseal.federation.sums.in_process import InProcess
@@ -43,7 +43,7 @@ from siloseal.federation.sums.masked.words import WordRing
 from siloseal.federation.sums.secagg.config import SecAggConfig, SecAggPlusConfig
 from siloseal.federation.sums.secagg.secagg_sum import RandomRing
 from siloseal.federation.sums.secure_sum import SecureSum
-from siloseal.federation.sums.session import RealDomain, Vector
+from siloseal.federation.sums.session import RealDomain
 
 DEGREES = (100, 300, 1000, 10_000, 100_000)
 """Numbers of silos for which the formula is shown."""
@@ -62,22 +62,6 @@ class SessionCost:
     session_s: float
 
 
-class Vectors(Mapping[str, Vector]):
-    """Every silo's vector, drawn when it is asked for, so that never all of them are in memory."""
-
-    def __init__(self, silos: int, params: int) -> None:
-        self._numbers, self._params = {f"silo-{number:04d}": number for number in range(silos)}, params
-
-    def __getitem__(self, silo: str) -> NDArray[np.float64]:
-        return np.random.default_rng(self._numbers[silo]).uniform(-1, 1, self._params)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._numbers)
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-
 def run_session(scheme: SecureSum, silos: int, params: int, between: Callable[[], None] = lambda: None) -> SessionCost:
     """Run every silo and the aggregator, to the sum. `between` is called after each silo's upload is made."""
 
@@ -86,7 +70,10 @@ def run_session(scheme: SecureSum, silos: int, params: int, between: Callable[[]
             between()
         return reply
 
-    vectors = Vectors(silos, params)
+    vectors = DrawnVectors(
+        [f"silo-{number:04d}" for number in range(silos)],
+        lambda number: np.random.default_rng(number).uniform(-1, 1, params),
+    )
     began = time.perf_counter()
     parties = InProcess(scheme, vectors, domain=RealDomain(params, 1.0), clock=time.perf_counter)
     total = parties.finish(from_silo=pause)

@@ -28,7 +28,7 @@ import math
 import multiprocessing
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from statistics import median
 from typing import Any
@@ -37,10 +37,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from siloseal.federation.errors import ConfigError
+from siloseal.experiments.kinds_of_noise import CLIP_NORM, Kind, calibrated
+from siloseal.experiments.noise_by_formula import DELTA, MECHANISMS, SILOS, Row, computed_rows, demand_of, reference
 from siloseal.federation.privacy.mechanism import Mechanism
-from siloseal.federation.privacy.mechanisms.calibration import Demand, calibrated_pbm, gaussian_multiplier
-from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtAggregator, GaussianAtSilo
+from siloseal.federation.privacy.mechanisms.calibration import gaussian_multiplier
 from siloseal.federation.privacy.mechanisms.lattice_calibration import calibrated_lattice
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.identity import Identity
@@ -51,51 +51,16 @@ from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.session import RealDomain
 
 Figures = dict[str, dict[str, float | None]]  # by mechanism and bits
-Row = dict[str, float | None]
 
-EPSILON, DELTA, SILOS, LENGTH, CLIP_NORM = 3.0, 1e-5, 100, 1024, 1.0
+EPSILON, LENGTH = 3.0, 1024
 SHARED = ("ddg", "skellam")
 """Mechanisms that are also measured with vectors that are all alike, and have targets."""
-MECHANISMS = ("ddg", "skellam", "binomial", "pbm", "gaussian_local", "gaussian_central")
-TABLE_BITS = (10, 12, 14, 16, 18)
 TABLE_EPSILONS = (1.0, 2.0, 3.0, 5.0, 10.0)
 TARGETS = {16: 1.02, 12: 1.10}
 """The largest ratio of ddg and skellam at these widths."""
 ENCODE_BITS, ENCODE_TARGET, ENCODE_TURNS = 16, 10.0, 15
 ALIKE_REPETITIONS = 3  # for each repetition with vectors of all directions
 SLICE = 20  # repetitions that one task of a worker does
-
-
-def demand_of(epsilon: float, length: int) -> Demand:
-    """The demand of one release, with everyone honest and present."""
-    return Demand(epsilon=epsilon, delta=DELTA, releases=1, silos=SILOS, honest=SILOS, length=length)
-
-
-def built(name: str, bits: int, demand: Demand) -> Mechanism | None:
-    """The calibrated mechanism; None where it cannot meet epsilon within this width."""
-    noise = gaussian_multiplier(demand)
-    try:
-        match name:
-            case "ddg" | "skellam" | "binomial":
-                return calibrated_lattice(name, demand, bits=bits, sensitivity=CLIP_NORM)
-            case "pbm":
-                return calibrated_pbm(demand, bits=bits, clip_norm=CLIP_NORM)
-            case "gaussian_local":
-                return GaussianAtSilo(CLIP_NORM, noise, whole=True)
-            case "gaussian_central":
-                return GaussianAtAggregator(CLIP_NORM, CLIP_NORM, noise)
-    except ConfigError:
-        return None
-    raise ValueError(name)
-
-
-def reference(name: str, demand: Demand) -> float:
-    """The variance of the continuous Gaussian that a mechanism is compared with."""
-    # PBM hides the replacement of a silo's whole vector by any other, which moves the sum by up to twice the clip norm;
-    # the others hide whether a vector is there at all. So its Gaussian is the one of sensitivity 2c. Against that of
-    # sensitivity c, which promises less, its ratio is 4 times as large: `pbm_add_remove`.
-    moved = 2 * CLIP_NORM if name == "pbm" else CLIP_NORM
-    return (moved * gaussian_multiplier(demand)) ** 2
 
 
 def squared_errors(mechanism: Mechanism, alike: bool, repetitions: int) -> list[float]:
@@ -118,7 +83,7 @@ def _squared_error(mechanism: Mechanism, vectors: NDArray[np.float64]) -> float:
 
 
 Pool = ProcessPoolExecutor
-Wanted = list[tuple[str, int, Mechanism | None]]  # names, bits, and what was calibrated for them
+Wanted = Sequence[tuple[Kind, int, Mechanism | None]]  # names, bits, and what was calibrated for them
 
 
 def measured(pool: Pool, wanted: Wanted, alike: bool, repetitions: int) -> tuple[Figures, Figures]:
@@ -143,23 +108,6 @@ def measured(pool: Pool, wanted: Wanted, alike: bool, repetitions: int) -> tuple
 def _slices(repetitions: int) -> list[int]:
     whole, rest = divmod(repetitions, SLICE)
     return [SLICE] * whole + [rest] * (rest > 0)
-
-
-def computed_rows(length: int, epsilon: float) -> list[Row]:
-    """One computed row for each width."""
-    return [computed_row(length, epsilon, bits) for bits in TABLE_BITS]
-
-
-def computed_row(length: int, epsilon: float, bits: int) -> Row:
-    """The ratios of every mechanism, by formula."""
-    demand, domain = demand_of(epsilon, length), RealDomain(length, CLIP_NORM)
-    row: Row = {"entries": length, "epsilon": epsilon, "bits": bits}
-    for name in MECHANISMS:
-        mechanism = built(name, bits, demand)
-        row[name] = None if mechanism is None else mechanism.deviation(domain, SILOS) ** 2 / reference(name, demand)
-    pbm = calibrated_pbm(demand, bits=bits, clip_norm=CLIP_NORM)
-    add_remove = pbm.deviation(domain, SILOS) ** 2 / reference("gaussian_central", demand)
-    return {**row, "pbm_add_remove": add_remove, "pbm_bits": (SILOS * pbm.trials).bit_length()}
 
 
 def encoding(entries: int) -> dict[str, float]:
@@ -193,7 +141,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     with threadpool_limits(limits=1):
         seconds = encoding(options.entries)
     demand = demand_of(EPSILON, LENGTH)
-    wanted = [(name, bits, built(name, bits, demand)) for name in MECHANISMS for bits in options.bits]
+    wanted = [(name, bits, calibrated(name, demand, bits=bits)) for name in MECHANISMS for bits in options.bits]
     shared = [row for row in wanted if row[0] in SHARED]
     many = ALIKE_REPETITIONS * options.repetitions
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:

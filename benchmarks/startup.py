@@ -21,7 +21,6 @@ tests/test_what_is_imported.py holds the commands to what they may import.
 
 import argparse
 import json
-import socket
 import subprocess
 import sys
 import tempfile
@@ -32,6 +31,7 @@ from statistics import median
 
 import yaml
 
+from siloseal.provisioning.addresses import free_port
 from siloseal.provisioning.kits import provision
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -62,12 +62,6 @@ def make_kits(folder: Path) -> Path:
     file.write_text(yaml.safe_dump({**consortium, "aggregator": place, "job": job, "keys": "made_by_authority"}))
     provision(file, folder / "kits")
     return folder / "kits"
-
-
-def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def measure(commands: Mapping[str, Sequence[str]], repeats: int) -> dict[str, float]:

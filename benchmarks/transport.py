@@ -17,7 +17,6 @@ Every part is the real thing: kits from `provision`, mutual TLS on loopback, the
 import argparse
 import json
 import multiprocessing
-import socket
 import tempfile
 import threading
 import time
@@ -46,6 +45,7 @@ from siloseal.federation.transport.pki.certificates import Revocations, Role
 from siloseal.federation.transport.tls import read_credentials
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
+from siloseal.provisioning.addresses import free_port
 from siloseal.provisioning.kits import provision
 from siloseal.runs.deployment import run_aggregator
 from siloseal.silo.client import AggregatorClient
@@ -57,12 +57,6 @@ Result = dict[str, Any]
 MIB = 2**20
 CONTEXT = multiprocessing.get_context("spawn")
 RUN = bytes(32)
-
-
-def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def make_kits(folder: Path, *, silos: int, schedule: dict[str, Any]) -> Path:

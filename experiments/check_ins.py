@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siloseal.federation.errors import ConfigError, UncountableEvent
+from siloseal.federation.privacy.epsilon import delta_text
 from siloseal.federation.randomness import Randomness
 
 Contribution = TypeVar("Contribution")
@@ -44,7 +45,7 @@ class Guarantee:
     def __post_init__(self) -> None:
         _require_epsilon(self.epsilon)
         if not 0 <= self.delta < 1:
-            raise UncountableEvent(f"a delta of {self.delta:g} says nothing; it lies in [0, 1)")
+            raise UncountableEvent(f"a delta of {delta_text(self.delta)} says nothing; it lies in [0, 1)")
 
 
 @dataclass(frozen=True)
@@ -154,8 +155,9 @@ def fixed_window_guarantee(
     most = largest_local_delta(local.epsilon, slot_delta)
     if not local.delta <= most:
         raise UncountableEvent(
-            f"a local randomiser of delta {local.delta:g} is not covered: at epsilon {local.epsilon:g} and slot_delta "
-            f"{slot_delta:g} the theorem needs at most {most:.3g}; use a randomiser of a smaller delta"
+            f"a local randomiser of delta {delta_text(local.delta)} is not covered: at epsilon {local.epsilon:g} and "
+            f"slot_delta {delta_text(slot_delta)} the theorem needs at most {most:.3g}; use a randomiser of a smaller "
+            "delta"
         )
     bound = fixed_window_epsilon(8 * local.epsilon, participation=participation, slots=slots, delta=delta)
     if bound >= local.epsilon:
@@ -163,7 +165,8 @@ def fixed_window_guarantee(
     total = delta + slots * (math.exp(bound) + 1) * slot_delta
     if total >= 1:
         raise UncountableEvent(
-            f"{slots} slots of slot_delta {slot_delta:g} add up to a delta of {total:g}, which says nothing; lower it"
+            f"{slots} slots of slot_delta {delta_text(slot_delta)} add up to a delta of "
+            f"{delta_text(total)}, which says nothing; lower it"
         )
     return Guarantee(bound, total)
 
@@ -180,7 +183,7 @@ def shuffled_epsilon(local_epsilon: float, *, clients: int, delta: float) -> flo
     if not (limit > 1 and local_epsilon <= math.log(limit)):
         raise UncountableEvent(
             f"the shuffling of {clients} reports of local epsilon {local_epsilon:g} cannot be counted at delta "
-            f"{delta:g}: the theorem needs e^epsilon to be at most {limit:.3g}; use the local epsilon"
+            f"{delta_text(delta)}: the theorem needs e^epsilon to be at most {limit:.3g}; use the local epsilon"
         )
     ratio = math.exp(local_epsilon)
     spread = 8 * math.sqrt(ratio * math.log(4 / delta) / clients) + 8 * ratio / clients
@@ -194,4 +197,4 @@ def _require_epsilon(epsilon: float) -> None:
 
 def _require_delta(delta: float) -> None:
     if not 0 < delta < 1:
-        raise UncountableEvent(f"a delta of {delta:g} cannot be counted at; it lies in (0, 1)")
+        raise UncountableEvent(f"a delta of {delta_text(delta)} cannot be counted at; it lies in (0, 1)")

@@ -1,6 +1,7 @@
 """The silo's last word on a job, before anything touches its data."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 from siloseal.federation.analytics.any_job import AnyJob, load_any_job
@@ -13,7 +14,7 @@ from siloseal.federation.job.planning import costs_of
 from siloseal.federation.job.releases import Lengths
 from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
 from siloseal.federation.privacy.accounting import epsilon_of
-from siloseal.federation.privacy.epsilon import epsilon_text
+from siloseal.federation.privacy.epsilon import delta_text, epsilon_text
 from siloseal.federation.privacy.events import Event, exchanged
 from siloseal.silo.config import Policy
 from siloseal.silo.ledger import Budget
@@ -133,16 +134,16 @@ def _spending(policy: Policy, asked: Budget, spent: Budget, *, given: str = "") 
     found, tolerance = list[str](), 1 + 1e-9
     if not asked.epsilon + spent.epsilon <= policy.largest_epsilon * tolerance:
         given = given or f"{asked.epsilon:g}"
-        past = _earlier(_rounded_up(spent.epsilon, policy.largest_epsilon))
+        past = _earlier(_rounded_up(spent.epsilon, policy.largest_epsilon), "{:.4g}".format)
         found.append(f"privacy.epsilon is {given}{past}, but policy.largest_epsilon is {policy.largest_epsilon:g}")
     if not asked.delta + spent.delta <= policy.largest_delta * tolerance:
-        past = _earlier(spent.delta)
-        found.append(f"privacy.delta is {asked.delta:g}{past}, but policy.largest_delta is {policy.largest_delta:g}")
+        given, most = f"{delta_text(asked.delta)}{_earlier(spent.delta, delta_text)}", delta_text(policy.largest_delta)
+        found.append(f"privacy.delta is {given}, but policy.largest_delta is {most}")
     return found
 
 
-def _earlier(spent: float) -> str:
-    return f" and earlier runs have spent up to {spent:.4g}" if spent else ""
+def _earlier(spent: float, write: Callable[[float], str]) -> str:
+    return f" and earlier runs have spent up to {write(spent)}" if spent else ""
 
 
 def of_one_example(events: list[Event], delta: float) -> float:

@@ -11,6 +11,7 @@ from siloseal.federation.analytics.releases import progress_of, query_release, s
 from siloseal.federation.analytics.wire import received_progress
 from siloseal.federation.errors import ConfigError, MessageError, WrongRound
 from siloseal.federation.job.releases import Release, Run
+from siloseal.federation.privacy.epsilon import delta_text
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.silo.data.tables import Table
 from siloseal.silo.state import Checkpoint
@@ -87,8 +88,8 @@ def _require_size(job: AnalyticsJob, silo: str, records: int) -> None:
         raise ConfigError(f"{silo} holds more records than largest_silo, {job.largest_silo}; raise it in the job")
     if job.privacy.delta * records >= 1:
         raise ConfigError(
-            f"privacy.delta is {job.privacy.delta:g}, but {silo} holds so many records that this lets a mechanism "
-            "publish somebody's record outright; use less than 1 / records"
+            f"privacy.delta is {delta_text(job.privacy.delta)}, but {silo} holds so many records that this lets a "
+            "mechanism publish somebody's record outright; use less than 1 / records"
         )
 
 

@@ -43,9 +43,7 @@ if typing.TYPE_CHECKING:
     from siloseal.federation.sums.exchanges import Exchange, InProcessSum
     from siloseal.federation.sums.secure_sum import SecureSum
     from siloseal.federation.sums.session import IntegerDomain, RealDomain
-    from siloseal.runs.adapting import Prediction
-    from siloseal.runs.drawing import Samples
-    from siloseal.runs.metrics import (
+    from siloseal.run_folder.metrics import (
         NoteMetric,
         PrivacyMetric,
         ProtectionMetric,
@@ -53,8 +51,10 @@ if typing.TYPE_CHECKING:
         TimingMetric,
         TrafficMetric,
     )
+    from siloseal.run_folder.summary import ModelSummary, Run, RunSummary, SiloSummary
+    from siloseal.runs.adapting import Prediction
+    from siloseal.runs.drawing import Samples
     from siloseal.runs.plan import Plan, SiloCost
-    from siloseal.runs.summary import ModelSummary, Run, RunSummary, SiloSummary
     from siloseal.silo.ledger import Budget, Charge
     from siloseal.silo.ledger_reading import LedgerReading
 
@@ -124,7 +124,7 @@ _HOMES = {
     "siloseal.federation.sums.session": ("IntegerDomain", "RealDomain"),
     "siloseal.runs.adapting": ("Prediction",),
     "siloseal.runs.drawing": ("Samples",),
-    "siloseal.runs.metrics": (
+    "siloseal.run_folder.metrics": (
         "NoteMetric",
         "PrivacyMetric",
         "ProtectionMetric",
@@ -133,7 +133,7 @@ _HOMES = {
         "TrafficMetric",
     ),
     "siloseal.runs.plan": ("Plan", "SiloCost"),
-    "siloseal.runs.summary": ("ModelSummary", "Run", "RunSummary", "SiloSummary"),
+    "siloseal.run_folder.summary": ("ModelSummary", "Run", "RunSummary", "SiloSummary"),
     "siloseal.silo.ledger": ("Budget", "Charge"),
     "siloseal.silo.ledger_reading": ("LedgerReading",),
 }

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from siloseal.federation.run_events.stream import Subscriber
     from siloseal.models.building import SharedModel
+    from siloseal.run_folder.summary import Run, RunSummary
     from siloseal.runs.adapting import Prediction
     from siloseal.runs.drawing import Samples
     from siloseal.runs.plan import Plan
-    from siloseal.runs.summary import Run, RunSummary
     from siloseal.silo.ledger_reading import LedgerReading
 
 _RUN = "the path of a run's folder"
@@ -93,9 +93,9 @@ def read_run(folder: AnyPath) -> "Run":
     >>> siloseal.read_run("runs/first").summary.name
     'first'
     """
-    from siloseal.runs.summary import read_run as read
+    from siloseal.runs.printable_run import read_printable_run
 
-    return read(as_path(folder, _RUN))
+    return read_printable_run(as_path(folder, _RUN))
 
 
 def read_ledger(folder: AnyPath, silo: str) -> "LedgerReading":
@@ -107,7 +107,7 @@ def read_ledger(folder: AnyPath, silo: str) -> "LedgerReading":
     >>> round(siloseal.read_ledger("runs/first", "north").epsilon, 1)
     10.0
     """
-    from siloseal.runs.folder import silo_folder
+    from siloseal.run_folder.location import silo_folder
     from siloseal.silo.ledger_reading import read_ledger as read
 
     run_dir = as_path(folder, _RUN)

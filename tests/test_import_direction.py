@@ -1,9 +1,7 @@
 """Who may import whom: the aggregator never sees the silos' code, federation knows nobody, and no room is in a cycle.
 
 A room is a package, or a folder or module of `federation/`. An import counts wherever it stands: in a function, or for
-type checkers only. The packages `runs` and `report` import each other, in one way only: `runs` writes reports, and
-`report` reads what a run leaves (`LEFT_BY_RUNS`), which imports neither `report` nor any other part of `runs`. So they
-count as three rooms. Modules inside one room may form a cycle; nothing here looks at them.
+type checkers only. Modules inside one room may form a cycle; nothing here looks at them.
 """
 
 import ast
@@ -21,15 +19,16 @@ ALLOWED = {
     "models": {"federation"},
     "silo": {"federation", "models"},
     "aggregator": {"federation", "models"},
-    "siloseal/report": {"federation", "models", "silo", "runs"},  # of runs only what LEFT_BY_RUNS names
-    "siloseal/runs": {"federation", "models", "silo", "aggregator", "provisioning", "report"},
+    "siloseal/run_folder": {"federation"},
+    "siloseal/report": {"federation", "run_folder"},
+    "siloseal/runs": {"federation", "models", "silo", "aggregator", "provisioning", "run_folder", "report"},
     "siloseal/provisioning": {"federation", "silo", "aggregator"},
-    "experiments": {"federation", "models", "silo", "aggregator", "runs", "report", "provisioning"},
+    "experiments": {"federation", "models", "silo", "aggregator", "run_folder", "runs", "report", "provisioning"},
     "siloseal/_arguments.py": {"federation"},
     "siloseal/_sums.py": {"federation", "_arguments"},
-    "siloseal/_api.py": {"federation", "models", "silo", "runs", "_arguments"},
-    "siloseal/__init__.py": {"federation", "models", "silo", "runs", "_api", "_sums"},
-    "siloseal/cli": {*FOLDERS, "runs", "report", "provisioning", "_api"},
+    "siloseal/_api.py": {"federation", "models", "silo", "run_folder", "runs", "_arguments"},
+    "siloseal/__init__.py": {"federation", "models", "silo", "run_folder", "runs", "_api", "_sums"},
+    "siloseal/cli": {*FOLDERS, "run_folder", "runs", "report", "provisioning", "_api"},
     "siloseal/reference": {"report", "federation", "silo", "aggregator", "experiments", "provisioning", "cli"},
 }
 
@@ -50,9 +49,6 @@ ROOMS = {
 }
 """Rooms of federation/, from the lowest up, and which others each may import."""
 
-LEFT_BY_RUNS = ("images", "json_files", "metrics", "result", "scoring", "summary")
-"""Modules of siloseal/runs with what a run leaves: its metrics, its summary, its images, and their files."""
-
 RENDERING = ("document", "intervals", "wording", "charts", "page", "page_tables", "markdown", "terminal")
 """Modules of siloseal/report that any report is made with: they know nothing of runs or of comparisons."""
 
@@ -63,7 +59,7 @@ def imported(source: str) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            holds_rooms = node.module in ("siloseal", "siloseal.federation", "siloseal.runs")
+            holds_rooms = node.module in ("siloseal", "siloseal.federation")
             yield from ([f"{node.module}.{alias.name}" for alias in node.names] if holds_rooms else [node.module])
 
 
@@ -92,23 +88,10 @@ def test_a_package_imports_only_what_lies_below_it(folder: str) -> None:
     assert wrong == {}
 
 
-def test_a_report_reads_what_a_run_leaves_and_nothing_else_of_runs() -> None:
-    left, report, runs = set[str](), set[str](), "siloseal.runs"
-    for file in (ROOT / "siloseal" / "report").glob("*.py"):
-        report |= rooms_of(file.read_text(), within=runs)
-    for name in LEFT_BY_RUNS:
-        source = (ROOT / "siloseal" / "runs" / f"{name}.py").read_text()
-        assert "report" not in rooms_of(source), name
-        left |= rooms_of(source, within=runs)
-    assert report | left <= set(LEFT_BY_RUNS)
-
-
-def test_no_package_is_in_a_cycle_but_for_what_runs_leave() -> None:
-    packages = {name.removeprefix("siloseal/"): set(below) for name, below in ALLOWED.items()}
-    assert not is_acyclic(packages)
-    packages["report"] = packages["report"] - {"runs"} | {"left by runs"}
-    packages["runs"] |= {"left by runs"}
+def test_no_package_is_in_a_cycle() -> None:
+    packages = {name.removeprefix("siloseal/"): below for name, below in ALLOWED.items()}
     assert is_acyclic(packages)
+    assert not is_acyclic(packages | {"report": {"runs"}})
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from siloseal.experiments.comparison.config import Comparison
 from siloseal.experiments.comparison.grid import Cell, load_comparisons
 from siloseal.experiments.comparison.measurements import JobMeasurement
 from siloseal.experiments.comparison.runner import (
@@ -72,36 +73,15 @@ def compare(files: Sequence[Path], out: Path, *, workers: int, watcher: Watcher)
     cells = [cell for _, cells in comparisons for cell in cells]
     require_folder(out)
     require_data([cell for cell in cells if read_rows(out, cell.digest) is None])
-    from siloseal.experiments.report.chapters import (
-        draw,  # here: matplotlib takes seconds to import, and mistakes come first
-    )
-
     make_folder(out)
     with locked(out):
         watcher.begin(len({cell.digest for cell in cells}))
         finished = run_cells(cells, out, workers=workers, watcher=watcher)
-        chapters = list[Chapter]()
-        for (comparison, of_it), file in zip(comparisons, files, strict=True):
-            watcher.say(f"drawing {comparison.name}")
-            drawn = measured(of_it, finished)
-            chapters.append(
-                draw(
-                    comparison.chapter,
-                    comparison.name,
-                    drawn,
-                    out / "figures",
-                    folder_of=lambda digest: folder_of(out, digest),
-                    command=f"siloseal compare {shlex.quote(str(file))}",
-                    seconds=sum(cell.value("cell_seconds") for cell in drawn),
-                )
-            )
         chapters = [
-            _with_failures(chapter, of_it, finished) for chapter, (_, of_it) in zip(chapters, comparisons, strict=True)
+            _chapter(comparison, of_it, finished, out, file, watcher)
+            for (comparison, of_it), file in zip(comparisons, files, strict=True)
         ]
-        there = [cell for cell in cells if cell.digest in finished.rows]
-        if others := by_other_programs(out, there):
-            found = len(finished.rows)
-            note = f"{others} of {found} cells of this report were measured by another state of the program."
+        if note := _on_other_programs(cells, finished, out):
             watcher.say(f"{note} Remove {out / 'cells'}, and the same command measures them anew.")
             chapters = [with_notes(chapter, after=[note]) for chapter in chapters]
         table, _ = write_table(out, measured(cells, finished))
@@ -110,6 +90,33 @@ def compare(files: Sequence[Path], out: Path, *, workers: int, watcher: Watcher)
         write_markdown(out / "report.md", document)
         report = write_page(out / "report.html", document)
     return _outcome(cells, finished, report, table)
+
+
+def _chapter(
+    comparison: Comparison, cells: Sequence[Cell], finished: Finished, out: Path, file: Path, watcher: Watcher
+) -> Chapter:
+    """The chapter of one comparison, drawn from the cells that were measured."""
+    from siloseal.experiments.report.chapters import draw  # here: matplotlib takes seconds to import
+
+    watcher.say(f"drawing {comparison.name}")
+    drawn = measured(cells, finished)
+    chapter = draw(
+        comparison.chapter,
+        comparison.name,
+        drawn,
+        out / "figures",
+        folder_of=lambda digest: folder_of(out, digest),
+        command=f"siloseal compare {shlex.quote(str(file))}",
+        seconds=sum(cell.value("cell_seconds") for cell in drawn),
+    )
+    return _with_failures(chapter, cells, finished)
+
+
+def _on_other_programs(cells: Sequence[Cell], finished: Finished, out: Path) -> str:
+    """A note on how many cells another state of the program measured; empty where none were."""
+    others = by_other_programs(out, [cell for cell in cells if cell.digest in finished.rows])
+    found = len(finished.rows)
+    return f"{others} of {found} cells of this report were measured by another state of the program." if others else ""
 
 
 def _drop_others(folder: Path, chapters: Sequence[Chapter]) -> None:

@@ -2,12 +2,12 @@
 
 from pydantic import Field
 
-from siloseal.runs.metrics import Shape
+from siloseal.run_folder.metrics import Record
 
 Label = str | int | float
 
 
-class Row(Shape):
+class Row(Record):
     """One number that a cell measured. What a cell varies is not in it: the grid knows that (`Measured.labels`)."""
 
     measure: str
@@ -21,7 +21,7 @@ class Row(Shape):
     """Detail that distinguishes rows that are equal so far: a classifier, an attack, a scheme's round."""
 
 
-class Measured(Shape):
+class Measured(Record):
     """A finished cell of a grid: what it was, and what it measured."""
 
     comparison: str

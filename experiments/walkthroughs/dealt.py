@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siloseal.federation.job.job import Job
-from siloseal.runs.images import quantise
+from siloseal.run_folder.images import quantise
 from siloseal.runs.simulation import deal
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.loading import load

@@ -1,7 +1,6 @@
 """A consortium in a temporary folder: real processes over mutual TLS, and nothing left when it closes."""
 
 import atexit
-import socket
 import tempfile
 import threading
 import time
@@ -16,6 +15,7 @@ from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
 from siloseal.federation.run_events.stream import PartySaid
+from siloseal.provisioning.addresses import free_port
 from siloseal.runs.processes import Processes
 
 PATIENCE_SECONDS = 120.0
@@ -51,7 +51,7 @@ class Deployment:
         atexit.register(self.close)
         (self.folder / "job.yaml").write_text(to_yaml(job))
         sections = yaml.safe_load((CONFIGS / "consortium.yaml").read_text())
-        place = {"host": "localhost", "port": _free_port(), "listen": "127.0.0.1"}
+        place = {"host": "localhost", "port": free_port(), "listen": "127.0.0.1"}
         here = {"aggregator": place, "job": "job.yaml", "keys": "made_by_authority"}  # one machine is everyone
         self.consortium.write_text(yaml.safe_dump({**sections, **here}))
 
@@ -103,8 +103,3 @@ class Deployment:
         with self._changed:
             self.events.append(said)
             self._changed.notify_all()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])

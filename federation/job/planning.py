@@ -8,7 +8,7 @@ from siloseal.federation.job.phases import Phase, training_steps
 from siloseal.federation.job.releases import Lengths, releases
 from siloseal.federation.job.sections.privacy import UnitLevel
 from siloseal.federation.privacy.accounting import epsilon_of, smallest_noise
-from siloseal.federation.privacy.epsilon import epsilon_text
+from siloseal.federation.privacy.epsilon import delta_text, epsilon_text
 from siloseal.federation.privacy.events import Event, SampledGaussianSteps
 
 
@@ -60,9 +60,10 @@ def costs_of(job: Job, silo: str, lengths: Lengths) -> dict[str, list[Event]]:
 
 def _require_small_delta(delta: float, silo: str, examples: int) -> None:
     if delta * examples >= 1:
+        advised = float(f"{0.94 / examples:.2g}")
         raise ConfigError(
-            f"privacy.delta is {delta:g}, but {silo} holds {examples} examples: a delta of 1 / examples or more lets a "
-            f"mechanism publish somebody's example outright; use less than {0.94 / examples:.2g}"
+            f"privacy.delta is {delta_text(delta)}, but {silo} holds {examples} examples: a delta of 1 / examples or "
+            f"more lets a mechanism publish somebody's example outright; use less than {delta_text(advised)}"
         )
 
 

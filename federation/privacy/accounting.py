@@ -21,6 +21,7 @@ from scipy import optimize
 
 from siloseal.federation.errors import ConfigError, UncountableEvent
 from siloseal.federation.privacy.curves import binomial_epsilon, discrete_gaussian_curve, skellam_curve
+from siloseal.federation.privacy.epsilon import delta_text
 from siloseal.federation.privacy.events import (
     BinomialRelease,
     DiscreteGaussianRelease,
@@ -169,7 +170,7 @@ def smallest_noise(events_at: Callable[[float], Sequence[Event]], *, epsilon: fl
         low, high = high, high + math.log(4.0)
         if high > math.log(1e5):
             raise ConfigError(
-                f"no noise reaches epsilon {epsilon:g} at delta {delta:g} for these steps; "
+                f"no noise reaches epsilon {epsilon:g} at delta {delta_text(delta)} for these steps; "
                 "raise epsilon, or release less: fewer steps, rounds or queries, smaller batches, a cheaper warm start"
             )
     while low == high or excess(low) <= 0:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from siloseal.federation.privacy.epsilon import epsilon_text, weakness
+from siloseal.federation.privacy.epsilon import delta_text, epsilon_text, weakness
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Guarantee:
         epsilon = self.stated(epsilon)
         public = f"; {self.public} count as public" if self.public else ""
         return (
-            f"({epsilon_text(epsilon)}, {delta:g})-differential privacy{weakness(epsilon)} for {self.unit} "
+            f"({epsilon_text(epsilon)}, {delta_text(delta)})-differential privacy{weakness(epsilon)} for {self.unit} "
             f"({self.relation}) over {self.over}; {self.noise}; {accounting}{public}."
         )
 

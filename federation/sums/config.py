@@ -8,6 +8,7 @@ from pydantic import Field
 from siloseal.federation.config.section import Section
 from siloseal.federation.sums.additive.config import AdditiveSumConfig
 from siloseal.federation.sums.ckks.config import CkksSumConfig
+from siloseal.federation.sums.exposure import Exposure
 from siloseal.federation.sums.joint_key.config import JointKeyConfig
 from siloseal.federation.sums.one_key.config import PaillierSumConfig, StockCkksConfig
 from siloseal.federation.sums.plain.config import PlainSumConfig
@@ -45,6 +46,11 @@ def schemes() -> dict[str, SecureSum]:
     """Every scheme by its name, with the settings that it has if a job names none."""
     kinds: tuple[str, ...] = get_args(SumKind)
     return {kind: NamedSum.model_validate({"secure_sum": {"kind": kind}}).secure_sum.build() for kind in kinds}
+
+
+def exposures() -> dict[str, Exposure]:
+    """The exposure of each sum, with the settings that it has if a job names none."""
+    return {kind: scheme.exposure for kind, scheme in schemes().items()}
 
 
 def kinds_where(fits: Callable[[SecureSum], bool]) -> str:

@@ -93,7 +93,7 @@ def plan(config: Config, as_json: Json = False) -> None:
 
     from rich.console import Console as Terminal
 
-    from siloseal.report.plan_table import as_document, print_plan
+    from siloseal.runs.plan_table import as_document, print_plan
 
     found = _api.plan(job)
     if as_json:

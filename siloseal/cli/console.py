@@ -12,8 +12,8 @@ from rich.text import Text
 
 from siloseal.federation.errors import SiloSealError
 from siloseal.report.result_table import print_result
+from siloseal.run_folder.summary import Run
 from siloseal.runs.progress import ProgressView
-from siloseal.runs.summary import Run
 
 
 class Console(ProgressView):

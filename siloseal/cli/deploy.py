@@ -43,7 +43,8 @@ def silo(config: Config, json_lines: JsonLines = False, quiet: Quiet = False) ->
 
 def status(config: Config, as_json: Json = False) -> None:
     """Ask a running aggregator how far it is; with an operator.yaml or a silo.yaml, whose certificate it shows."""
-    from siloseal.runs.status import as_document, ask_status, print_status
+    from siloseal.cli.status_table import print_status
+    from siloseal.runs.status import as_document, ask_status
 
     report = ask_status(config)
     if as_json:

@@ -1,5 +1,6 @@
-"""Files that were kept because their owners may have edited them, and the address that the consortium has now."""
+"""Addresses of a consortium: which file of a kit has another one, and a port for one machine that is everyone."""
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,8 +12,14 @@ from siloseal.provisioning.kit import Kit
 from siloseal.silo.config import Address, SiloConfig
 
 
+def free_port() -> int:
+    """A port of this machine that nobody listens at."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
 def note_other_address(kit: Kit, file: str, place: Listener) -> None:
-    """A note, if this file of the kit dials or listens elsewhere than the consortium says."""
+    """Note it if this file, kept because its owner may have edited it, dials or listens elsewhere than agreed."""
     dialled = Address(host=place.host, port=place.port)
     match file:
         case "silo.yaml":

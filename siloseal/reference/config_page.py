@@ -111,7 +111,7 @@ class _Page:
             yield from self._keys(heading, model, models)
 
     def _links(self, names: Sequence[str], models: Mapping[str, Schema]) -> Iterator[str]:
-        """Where the kinds are described that another section has too."""
+        """Links to the sections that describe these kinds already."""
         for heading in dict.fromkeys(self._described[name] for name in names):
             here = [models[name]["properties"]["kind"]["const"] for name in names if self._described[name] == heading]
             kinds = ", ".join(f"`{kind}`" for kind in here)

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from siloseal.report.markdown import grid
+
 GENERATED = "<!-- Written by `make docs`; change the source and run it again. -->"
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table; cells may hold anything but a line break."""
-    lines = [_row(header), _row(["---"] * len(header)), *(_row([_cell(cell) for cell in row]) for row in rows)]
-    return "\n".join(lines)
+    return grid(header, ([_cell(cell) for cell in row] for row in rows))
 
 
 def anchor(heading: str) -> str:
@@ -25,7 +26,3 @@ def paragraphs(text: str) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"

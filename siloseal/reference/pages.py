@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 
 from siloseal.reference.cli_page import cli_page
 from siloseal.reference.config_page import config_page
-from siloseal.report.exposure_table import exposure_markdown
+from siloseal.reference.sums_page import sums_page
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "config.md": config_page,
     "cli.md": cli_page,
-    "sums.md": exposure_markdown,
+    "sums.md": sums_page,
 }

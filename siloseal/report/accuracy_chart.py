@@ -8,7 +8,7 @@ from siloseal.report import charts, wording
 from siloseal.report.document import Figure
 from siloseal.report.intervals import Mean, ends
 from siloseal.report.score_table import stage_name
-from siloseal.runs.summary import RunSummary
+from siloseal.run_folder.summary import RunSummary
 
 MOST_LEVELS = 6
 """Number of silos that have a line of their own; of more, one band shows where they lie."""

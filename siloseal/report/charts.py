@@ -200,16 +200,20 @@ def wrapped(message: str, width: int) -> str:
     return "\n".join(lines)
 
 
-def figure(picture: Picture, name: str, *, message: str, caption: str) -> Figure:
-    """The picture, with its message over it, as a part of a document. Its bytes depend on what is drawn alone."""
-    inches = float(picture.get_figwidth())
-    picture.suptitle(wrapped(message, int(inches * 9.9)), x=0.012, ha="left", fontweight="bold")
+def lay_out(picture: Picture, message: str) -> None:
+    """Write the message over the picture, and give everything its place. Call it once, after drawing."""
+    picture.suptitle(wrapped(message, int(picture.get_figwidth() * 9.9)), x=0.012, ha="left", fontweight="bold")
     picture.draw_without_rendering()
     picture.set_layout_engine("none")  # it is laid out once, the same way for every file
+
+
+def figure(picture: Picture, name: str, *, message: str, caption: str) -> Figure:
+    """The picture, with its message over it, as a part of a document. Its bytes depend on what is drawn alone."""
+    lay_out(picture, message)
     svg = io.BytesIO()
     picture.savefig(svg, format="svg", metadata={"Date": None, "Title": message})
     of_images = any(axes.images for axes in picture.axes)
-    return Figure(name, message, caption, svg.getvalue(), inches, of_images=of_images)
+    return Figure(name, message, caption, svg.getvalue(), float(picture.get_figwidth()), of_images=of_images)
 
 
 def keep(picture: Picture, drawn: Figure, folder: Path, *, dpi: int) -> Figure:

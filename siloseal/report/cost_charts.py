@@ -5,11 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from siloseal.report import charts, wording
 from siloseal.report.document import Figure
-from siloseal.runs.metrics import TimingMetric, TrafficMetric, phase_title
+from siloseal.run_folder.metrics import TimingMetric, TrafficMetric, phase_title
 
 MOST_PARTS = len(charts.HATCHES)
 """Number of parts of a bar that a reader can tell apart."""
 MOST_BARS = 24
+MOST_NAMES = 3  # in the message over a chart
 
 Stack = Mapping[str, Mapping[str, float]]
 """Lengths by bar and by part."""
@@ -24,22 +25,37 @@ def traffic_charts(entries: Sequence[TrafficMetric]) -> tuple[Figure, ...]:
     silos = list(dict.fromkeys(entry.silo for entry in entries))
     by_phase = {phase: {silo: float(weights[phase, silo]) for silo in silos} for phase in phases}
     by_silo = {silo: {phase: float(weights[phase, silo]) for phase in phases} for silo in silos}
-    found = (("traffic-phases", "By phase", by_phase), ("traffic-silos", "By silo", by_silo))
-    return tuple(_byte_bars(name, title, stack) for name, title, stack in found if stack)
+    found = (("traffic-phases", "phase", by_phase), ("traffic-silos", "silo", by_silo))
+    return tuple(_byte_bars(name, kind, stack) for name, kind, stack in found if stack)
 
 
-def _byte_bars(name: str, title: str, stack: Stack) -> Figure:
+def _byte_bars(name: str, kind: str, stack: Stack) -> Figure:
     totals = {bar: sum(parts.values()) for bar, parts in stack.items()}
     shown = sorted(totals, key=lambda bar: -totals[bar])[:MOST_BARS]
     kept = {bar: stack[bar] for bar in stack if bar in shown}
     unit, unit_name = wording.byte_unit(max(totals.values()))
-    most = max(totals, key=lambda bar: totals[bar])
-    message = f"{title}: most bytes, {wording.size(totals[most])}, are those of {most}"
     caption = "; ".join(f"{bar} {wording.size(totals[bar])}" for bar in kept) + "."
     caption += f" Of {len(totals)}, those with the most bytes; the table has all." if len(kept) < len(totals) else ""
     written = {bar: wording.size(totals[bar]) for bar in kept}
     scaled = {bar: {part: value / unit for part, value in parts.items()} for bar, parts in kept.items()}
-    return bars(name, scaled, written, label=f"sent and received ({unit_name})", message=message, caption=caption)
+    return bars(
+        name,
+        scaled,
+        written,
+        label=f"sent and received ({unit_name})",
+        message=_most_bytes(kind, totals),
+        caption=caption,
+    )
+
+
+def _most_bytes(kind: str, totals: Mapping[str, float]) -> str:
+    """Which bars are the longest. Those that are written alike are equal for a reader."""
+    most = wording.size(max(totals.values()))
+    longest = [bar for bar, total in totals.items() if wording.size(total) == most]
+    if len(longest) == len(totals) > 1:
+        return f"By {kind}: each {kind} {most}"
+    whose = wording.listed(longest) if len(longest) <= MOST_NAMES else f"{len(longest)} of {len(totals)} {kind}s"
+    return f"By {kind}: most bytes, {most}, are those of {whose}"
 
 
 def timing_chart(entries: Iterable[TimingMetric]) -> Figure | None:

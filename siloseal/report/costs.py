@@ -2,8 +2,8 @@
 
 from siloseal.report.cost_charts import timing_chart, traffic_charts
 from siloseal.report.document import Block, Cell, Chapter, Paragraph, Table
-from siloseal.runs.metrics import phase_title
-from siloseal.runs.summary import Run
+from siloseal.run_folder.metrics import phase_title
+from siloseal.run_folder.summary import Run
 
 
 def uploads(run: Run) -> Chapter:

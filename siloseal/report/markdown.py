@@ -1,7 +1,7 @@
 """A document as Markdown, for a repository's pages: pictures beside it, tables as text."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import assert_never
 
@@ -76,12 +76,16 @@ def _block(block: Block, folder: Path) -> Iterator[str]:
 
 
 def _table(table: Table) -> str:
-    rules = ["---:" if index in table.numbers else "---" for index in range(len(table.columns))]
-    lines = [[_text(text_of(cell)) for cell in row] for row in (table.columns, *table.rows)]
-    lines.insert(1, rules)
+    columns, *rows = [[_text(text_of(cell)) for cell in row] for row in (table.columns, *table.rows)]
     above = [f"### {_text(table.caption)}"] if table.caption else []
     above += [_paragraph(table.note)] if table.note else []
-    return "\n\n".join([*above, "\n".join(f"| {' | '.join(line)} |" for line in lines)])
+    return "\n\n".join([*above, grid(columns, rows, numbers=table.numbers)])
+
+
+def grid(columns: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Collection[int] = ()) -> str:
+    """A table of cells that are Markdown already; the columns of numbers stand at the right."""
+    rules = ["---:" if index in numbers else "---" for index in range(len(columns))]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (columns, rules, *rows))
 
 
 def _text(words: str) -> str:

@@ -9,8 +9,8 @@ from siloseal.report.score_table import TITLE, score_table
 from siloseal.report.sentences import uploads_line
 from siloseal.report.silo_table import silo_table
 from siloseal.report.terminal import print_table
-from siloseal.runs.metrics import stage_title
-from siloseal.runs.summary import Run, RunSummary
+from siloseal.run_folder.metrics import stage_title
+from siloseal.run_folder.summary import Run, RunSummary
 
 MOST_ROUNDS = 12  # rows of the table of a few-shot run; the report has all
 

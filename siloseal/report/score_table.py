@@ -8,10 +8,11 @@ import math
 import re
 
 from siloseal.federation.errors import RunError
+from siloseal.federation.job.phases import Phase
 from siloseal.report import wording
 from siloseal.report.document import Table
-from siloseal.runs.metrics import REFERENCES, QualityMetric, stage_title
-from siloseal.runs.summary import RunSummary
+from siloseal.run_folder.metrics import REFERENCES, QualityMetric, stage_title
+from siloseal.run_folder.summary import RunSummary
 
 TITLE = "The value of federating and the price of privacy"
 
@@ -54,9 +55,9 @@ def headline(summary: RunSummary, stage: str) -> str:
 
 def stage_name(stage: str, summary: RunSummary) -> str:
     """A stage as a person reads it: what a few-shot run starts from need not be warm."""
-    if stage != "warm_start" or not summary.few_shot:
+    if stage != Phase.WARM_START or not summary.few_shot:
         return stage_title(stage)
-    fedavg = "phase_1" not in summary.accuracy and "round_1" in summary.accuracy
+    fedavg = Phase.PHASE_1 not in summary.accuracy and "round_1" in summary.accuracy
     return "Before round 1" if fedavg else "Before phase 1"
 
 

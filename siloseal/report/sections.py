@@ -1,15 +1,16 @@
 """The chapters of a run's report about what was learnt and what it cost in privacy."""
 
 from siloseal.federation.analytics.answers import INTERVALS
+from siloseal.federation.job.phases import Phase
 from siloseal.report import sentences, wording
 from siloseal.report.accuracy_chart import accuracy_chart
 from siloseal.report.answer_table import answer_table
 from siloseal.report.document import Block, Chapter, Notes, Paragraph, Quotes, Table, Tiles
 from siloseal.report.score_table import score_table
 from siloseal.report.silo_table import silo_table
-from siloseal.runs.images import class_rows, png_bytes, read_npz
-from siloseal.runs.metrics import PrivacyMetric, phase_title, stage_title
-from siloseal.runs.summary import Run, RunSummary
+from siloseal.run_folder.images import class_rows, png_bytes, read_npz
+from siloseal.run_folder.metrics import PrivacyMetric, phase_title, stage_title
+from siloseal.run_folder.summary import Run, RunSummary
 
 TILE = 32
 """Number of pixels, about, that one generated image takes on the page."""
@@ -18,7 +19,7 @@ COLUMNS = 8
 
 def samples(run: Run) -> Chapter:
     """Pictures of what the models draw."""
-    stages = [stage for stage in ("warm_start", "phase_1", "final") if (stage, None) in run.samples]
+    stages = [stage for stage in (Phase.WARM_START, Phase.PHASE_1, "final") if (stage, None) in run.samples]
     names = [silo.name for silo in run.summary.silos if ("silo_trained", silo.name) in run.samples]
     shared = tuple((stage_title(stage), _grid(run, stage, None)) for stage in stages)
     own = tuple((name, _grid(run, "silo_trained", name)) for name in names)

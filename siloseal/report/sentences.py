@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 
-from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON
+from siloseal.federation.privacy.epsilon import protects
 from siloseal.report import wording
 from siloseal.report.document import Alert
 from siloseal.report.score_table import chance, headline, ways_and_shots
-from siloseal.runs.metrics import ProtectionMetric
-from siloseal.runs.summary import RunSummary
+from siloseal.run_folder.metrics import ProtectionMetric
+from siloseal.run_folder.summary import RunSummary
 
 _ONE_SEED = "One run with one seed: nothing here says how much another seed would differ."
 _ONE_SEED_OF_TASKS = (
@@ -86,7 +86,7 @@ def privacy_sentence(summary: RunSummary) -> str:
     if summary.epsilon is None or summary.delta is None:
         return "Differential privacy was off, so nothing bounds what the model may reveal about a single record."
     unit = summary.parameters.get("unit of privacy", "one example")
-    if summary.epsilon > MEANINGLESS_EPSILON:
+    if not protects(summary.epsilon):
         return (
             f"Epsilon bounds what can be learnt about {unit}, but at {summary.epsilon:.0f} the bound is "
             "too weak to mean anything: treat what was released as if it had no such guarantee."
@@ -127,18 +127,13 @@ def lost_to_a_silo(summary: RunSummary) -> str | None:
 
 
 def standing_notes(summary: RunSummary) -> list[str]:
-    """What holds for every run of its kind."""
+    """What holds for every run of its kind, beside what the run itself noted."""
     if summary.at_aggregator or summary.answers is not None:
         return []
-    outside = (
-        f"The quality numbers come from held-out {'' if summary.few_shot else 'real '}images without noise. They lie "
-        "outside the privacy guarantee, and nothing that they show flowed back to training."
-    )
     if summary.few_shot:
-        return [outside, _ONE_SEED_OF_TASKS if any(score.margin for score in summary.scores) else _ONE_SEED]
+        return [_ONE_SEED_OF_TASKS if any(score.margin for score in summary.scores) else _ONE_SEED]
     return [
-        outside,
-        "One run with one seed: accuracies that differ by less than 0.03 should be read as equal.",
+        _ONE_SEED,
         "The Fréchet distance uses a small classifier's features. It is not the FID of the literature, and compares "
         "only within one run.",
     ]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from siloseal.report import wording
 from siloseal.report.document import Cell, Table
-from siloseal.runs.summary import RunSummary, SiloSummary
+from siloseal.run_folder.summary import RunSummary, SiloSummary
 
 
 def silo_table(summary: RunSummary, *, accuracies: bool = True) -> Table:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON, epsilon_text
+from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON, delta_text, epsilon_text, protects
 
 NOT_MEASURED = "not measured"
 NOT_KNOWN = "not known"
@@ -33,22 +33,22 @@ def epsilon(value: float | None) -> str:
     """Epsilon in words; where it protects nobody, never as a bare number."""
     if value is None:
         return "no guarantee"
-    return epsilon_text(value) if value <= MEANINGLESS_EPSILON else f"{value:.0f} (no meaningful guarantee)"
+    return epsilon_text(value) if protects(value) else f"{value:.0f} (no meaningful guarantee)"
 
 
 def delta(value: float | None) -> str:
     """Delta in digits, like 1e-5."""
-    return "no guarantee" if value is None else f"{value:g}".replace("e-0", "e-")
+    return "no guarantee" if value is None else delta_text(value)
 
 
 def guarantee(epsilon: float | None, delta: float | None, *, limit: float = MEANINGLESS_EPSILON) -> str:
-    """Epsilon and delta in words; from the limit on, what epsilon is worth."""
+    """Epsilon and delta in words; above the limit, what epsilon is worth."""
     if epsilon is None:
         return "epsilon not recorded"
-    if epsilon >= limit:
+    if not protects(epsilon, limit=limit):
         shown = plain(float(f"{epsilon:.2g}")) if epsilon >= 100 else epsilon_text(epsilon)
         return f"no meaningful guarantee (epsilon {shown})"
-    return f"epsilon {epsilon_text(epsilon)}" + ("" if delta is None else f" at delta {plain(delta)}")
+    return f"epsilon {epsilon_text(epsilon)}" + ("" if delta is None else f" at delta {delta_text(delta)}")
 
 
 def byte_unit(largest: float) -> tuple[float, str]:

@@ -1,1 +1,1 @@
-"""Whole runs on one machine or deployed: their folders, their records and how they end."""
+"""Whole runs on one machine or deployed: how they go, what they record and how they end."""

@@ -1,7 +1,8 @@
 """The report that a deployed aggregator writes into its state folder when the job is done.
 
-It has the files of every run's folder (see `siloseal.runs.summary`), from the same code. What the aggregator cannot
-know is left out: how good the model is, how many examples and which classes a silo holds, what a ledger says exactly.
+It has the files of every run's folder (see `siloseal.run_folder.summary`), from the same code. What the aggregator
+cannot know is left out: how good the model is, how many examples and which classes a silo holds, what a ledger says
+exactly.
 """
 
 import time
@@ -28,17 +29,17 @@ from siloseal.federation.run_events.stream import PublishedBefore, RunEvent
 from siloseal.models.building import SharedModel, read_model
 from siloseal.models.gan.generators import Generator
 from siloseal.models.gan.sampling import generate
-from siloseal.report.guarantees import baseline_warnings, parameters, query_parameters
-from siloseal.report.notes import aggregator_notes
-from siloseal.runs.closing import Known, close_run
+from siloseal.run_folder.images import quantise, write_npz
+from siloseal.run_folder.location import is_finished
+from siloseal.run_folder.metrics import PrivacyMetric
+from siloseal.run_folder.summary import RunSummary, SiloSummary, sample_path
+from siloseal.runs.closing import Known, close_run, finish_folder
 from siloseal.runs.closing_queries import close_queries
-from siloseal.runs.folder import is_finished
-from siloseal.runs.images import quantise, write_npz
-from siloseal.runs.metrics import PrivacyMetric
+from siloseal.runs.guarantees import baseline_warnings, parameters, query_parameters
+from siloseal.runs.notes import aggregator_notes
 from siloseal.runs.result import as_metrics, from_trained
 from siloseal.runs.scoring import SAMPLING_SEED, SHOWN_PER_CLASS
 from siloseal.runs.stopwatch import Stopwatch
-from siloseal.runs.summary import RunSummary, SiloSummary, sample_path, write_summary
 
 RESTARTED = "The aggregator was stopped and started again in this run: durations are those of its last part."
 PRIVATE = 0o600
@@ -52,7 +53,7 @@ class AggregatorRecorder:
         self._job, self._state = job, state
         self._began, self._stopwatch, self._traffic = time.monotonic(), Stopwatch(), Traffic()
         self._reported = dict[str, float]()
-        """What a silo has said that it has spent; not of one that was asked to train since, and stayed silent."""
+        """Epsilon that each silo last reported. A silo that was asked to train since and stayed silent has no entry."""
         self._new, self._restarted = False, False
 
     def hear(self, event: RunEvent) -> None:
@@ -82,10 +83,7 @@ class AggregatorRecorder:
                 summary = self._answered(job, answers, outcome.notes)
             case _:
                 raise AssertionError("a job that trains ends with a model, and a job of queries with answers")
-        write_summary(self._state, summary, mode=PRIVATE)
-        from siloseal.report.run_report import write_report  # here: it draws, and only a finished run has to
-
-        return write_report(self._state)
+        return finish_folder(self._state, summary, mode=PRIVATE)
 
     def _trained(self, trained: TrainedModel, notes: list[str]) -> RunSummary:
         finished = from_trained(trained, notes, self._traffic.counted())

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -20,18 +19,17 @@ from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.storage import locked, write_atomically
 from siloseal.federation.run_events.experimenter import AnswersFound, RunOpened
 from siloseal.federation.run_events.stream import EventStream, Subscriber, unheard
+from siloseal.run_folder.location import begin_folder, is_finished, run_folder
+from siloseal.runs.closing import finish_folder, open_ledgers
 from siloseal.runs.closing_queries import sum_up_queries
-from siloseal.runs.folder import begin_folder, is_finished, run_folder, silo_folder
 from siloseal.runs.result import as_metrics
 from siloseal.runs.simulation import Home, RandomnessOf, coordinate, open_each
 from siloseal.runs.stopwatch import Stopwatch
-from siloseal.runs.summary import write_summary
 from siloseal.silo.data.loading import load
 from siloseal.silo.data.own import read_own_table
 from siloseal.silo.data.partition import partition
 from siloseal.silo.data.paths import expand
 from siloseal.silo.data.tables import Table, image_table, read_table
-from siloseal.silo.ledger import open_ledger
 from siloseal.silo.opening import open_query_silo
 from siloseal.silo.runtime import Silo
 
@@ -59,12 +57,7 @@ def run_analytics(
         publish = EventStream(traffic.hear, stopwatch.hear, show).publish
         outcome = answer_queries(job, tables, run_dir, randomness_of, publish)
         write_atomically(run_dir / ANSWERS_FILE, outcome.result.to_json())
-        with ExitStack() as stack:
-            ledgers = {
-                name: stack.enter_context(ledger)
-                for name in tables
-                if (ledger := open_ledger(job, name, silo_folder(run_dir, name), worked_before=True)) is not None
-            }
+        with open_ledgers(job, run_dir, tables) as ledgers:
             summary = sum_up_queries(
                 job,
                 run_dir,
@@ -76,10 +69,7 @@ def run_analytics(
                 seconds=time.monotonic() - began,
                 resumed=resumed,
             )
-        write_summary(run_dir, summary)
-        from siloseal.report.run_report import write_report  # here: it draws, and only a finished run has to
-
-        write_report(run_dir)
+        finish_folder(run_dir, summary)
     return outcome.result, run_dir
 
 

@@ -1,21 +1,20 @@
 """From what happened in a run to what its folder says: traffic, privacy, protection, honest notes, the summary."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from siloseal.federation.analytics.any_job import load_any_job
+from siloseal.federation.analytics.any_job import AnyJob, load_any_job
 from siloseal.federation.analytics.guarantee import guarantee_in
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.few_shot import Episodic
 from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.federation.privacy.events import GaussianRelease, SampledGaussianSteps
-from siloseal.report.guarantees import Ledgers, Parts, baseline_warnings, parameters, protection, training_releases
-from siloseal.report.notes import Scores, run_notes
-from siloseal.runs.folder import silo_folder
-from siloseal.runs.metrics import (
+from siloseal.run_folder.location import silo_folder
+from siloseal.run_folder.metrics import (
     REFERENCES,
     Metric,
     NoteMetric,
@@ -24,14 +23,16 @@ from siloseal.runs.metrics import (
     TimingMetric,
     TrafficMetric,
 )
+from siloseal.run_folder.summary import ModelSummary, RunSummary, SiloSummary, read_run, write_metrics, write_summary
+from siloseal.runs.guarantees import Ledgers, Parts, baseline_warnings, parameters, protection, training_releases
+from siloseal.runs.notes import Scores, run_notes
 from siloseal.runs.recorder import Recorder
 from siloseal.runs.result import RunResult
 from siloseal.runs.scoring import headline
 from siloseal.runs.simulation import declared_labels
-from siloseal.runs.summary import ModelSummary, RunSummary, SiloSummary, read_run, write_metrics
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.units import count_units
-from siloseal.silo.ledger import Budget, Ledger, statement_of
+from siloseal.silo.ledger import Budget, Ledger, open_ledger, statement_of
 
 RESUMED = (
     "This run was interrupted and resumed: durations are those of its last part, and training that the interruption "
@@ -41,7 +42,7 @@ RESUMED = (
 
 @dataclass(frozen=True)
 class Known:
-    """What whoever closes a run knows of it, beside its result: all, or only what an aggregator sees."""
+    """What is known of a run beside its result: everything in a simulation, less at a deployed aggregator."""
 
     scores: Scores
     timings: Sequence[TimingMetric]
@@ -123,6 +124,25 @@ def write_closing(
     metrics: list[Metric] = [*known.scores.values(), *traffic, *known.timings, *known.privacy, *uploads]
     metrics += [NoteMetric(text=text) for text in (*known.warnings, *known.notes)]
     write_metrics(run_dir, metrics, mode=mode)
+
+
+def finish_folder(run_dir: Path, summary: RunSummary, *, mode: int = 0o644) -> Path:
+    """Write the summary and then the report, with which a run has finished; return the path of the report."""
+    write_summary(run_dir, summary, mode=mode)
+    from siloseal.report.run_report import write_report  # here: it draws, and only a finished run has to
+
+    return write_report(run_dir)
+
+
+@contextmanager
+def open_ledgers(job: AnyJob, run_dir: Path, silos: Iterable[str]) -> Iterator[Ledgers]:
+    """The ledgers of silos that have worked in this run; None for each where privacy is off."""
+    with ExitStack() as stack:
+        ledgers = dict[str, Ledger | None]()
+        for name in silos:
+            ledger = open_ledger(job, name, silo_folder(run_dir, name), worked_before=True)
+            ledgers[name] = None if ledger is None else stack.enter_context(ledger)
+        yield ledgers
 
 
 def _silo(job: Job, name: str, part: LabelledImages, ledger: Ledger | None, recorder: Recorder) -> SiloSummary:

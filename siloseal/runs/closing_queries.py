@@ -8,11 +8,11 @@ from siloseal.federation.analytics.answers import Answers
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.releases import query_releases
 from siloseal.federation.job.releases import counted
-from siloseal.report.guarantees import protection, query_parameters
-from siloseal.report.notes import QUERY_NOTES
+from siloseal.run_folder.metrics import TimingMetric, TrafficMetric
+from siloseal.run_folder.summary import RunSummary, SiloSummary
 from siloseal.runs.closing import Known, privacy_of, write_closing
-from siloseal.runs.metrics import TimingMetric, TrafficMetric
-from siloseal.runs.summary import RunSummary, SiloSummary
+from siloseal.runs.guarantees import Ledgers, protection, query_parameters
+from siloseal.runs.notes import QUERY_NOTES
 from siloseal.silo.ledger import Ledger
 
 RESUMED = "This run was interrupted and resumed: durations are those of its last part."
@@ -26,7 +26,7 @@ def sum_up_queries(
     job: AnalyticsJob,
     run_dir: Path,
     outcome: Outcome[Answers],
-    ledgers: Mapping[str, Ledger],
+    ledgers: Ledgers,
     *,
     records: Mapping[str, int],
     traffic: Sequence[TrafficMetric],
@@ -39,7 +39,7 @@ def sum_up_queries(
         scores={},
         timings=timings,
         privacy=privacy_of(ledgers),
-        silos=[_silo(ledger, records[name]) for name, ledger in ledgers.items()],
+        silos=[_silo(ledger, records[name]) for name, ledger in ledgers.items() if ledger is not None],
         parameters=query_parameters(job, ledgers),
         warnings=[*outcome.notes, *([RESUMED] if resumed else [])],
         notes=[*QUERY_NOTES, EXPERIMENTERS],

@@ -6,7 +6,6 @@ model that the aggregator releases. It takes no part in the job.
 
 import queue
 import shutil
-import socket
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -27,14 +26,15 @@ from siloseal.federation.run_events.experimenter import ProcessEnded, ProcessSta
 from siloseal.federation.run_events.stream import PartySaid, Subscriber, unheard
 from siloseal.federation.transport.config import Tls
 from siloseal.models.building import read_model
+from siloseal.provisioning.addresses import free_port
 from siloseal.provisioning.kits import provision
-from siloseal.runs.images import quantise
+from siloseal.run_folder.images import quantise
+from siloseal.run_folder.summary import RunSummary
 from siloseal.runs.processes import Processes
 from siloseal.runs.recorder import Recorder
 from siloseal.runs.result import RunResult, from_state
 from siloseal.runs.run import run_and_report
 from siloseal.runs.simulation import declared_labels
-from siloseal.runs.summary import RunSummary
 from siloseal.silo.config import Address, Policy, SiloConfig
 from siloseal.silo.data.labelled_images import LabelledImages
 
@@ -66,7 +66,7 @@ def run_demo(job: Job, out: Path | None, show: Subscriber = unheard) -> RunSumma
 def _prepare(job: Job, parts: Mapping[str, LabelledImages], run_dir: Path, kits: Path) -> dict[str, list[str]]:
     """Kits, data and configs for everyone; the commands that start them. Keys that are there already are kept."""
     make_folder(kits, mode=0o700)
-    port, policy = _free_port(), _policy(job)
+    port, policy = free_port(), _policy(job)
     deployed = job.model_copy(update={"data": AtSilos()})
     write_atomically(kits / "job.yaml", to_yaml(deployed).encode())
     members = [{"name": name, "data": {"kind": "npz", "path": "data.npz"}} for name in parts]
@@ -127,11 +127,6 @@ def _write_data(path: Path, part: LabelledImages) -> None:
 
 def _tls(stem: str) -> Tls:
     return Tls(certificate=Path(f"{stem}.crt"), key=Path(f"{stem}.key"), authority=Path("ca.crt"))
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 class _View:

@@ -11,7 +11,7 @@ from siloseal.federation.whole_numbers import is_whole
 from siloseal.models.building import read_generator
 from siloseal.models.gan.generators import Generator
 from siloseal.models.gan.sampling import generate
-from siloseal.runs.images import Images, Labels, class_rows, quantise, square_grid, write_npz, write_png
+from siloseal.run_folder.images import Images, Labels, class_rows, quantise, square_grid, write_npz, write_png
 
 LARGEST_GRID = 10_000
 LARGEST_COUNT = 1_000_000

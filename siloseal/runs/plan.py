@@ -25,8 +25,8 @@ from siloseal.federation.sums.secure_sum import SecureSum
 from siloseal.federation.sums.session import RealDomain
 from siloseal.models.building import Model, build_learner, feature_map, initial_model, load_generator, vector_lengths
 from siloseal.models.kernel_mean import fit_generator
-from siloseal.report.guarantees import protection
-from siloseal.runs.metrics import ProtectionMetric
+from siloseal.run_folder.metrics import ProtectionMetric
+from siloseal.runs.guarantees import protection
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.units import count_units, units_of
 from siloseal.silo.public_start import public_sum
@@ -83,8 +83,8 @@ class Plan:
     """Job that is planned."""
 
     def __str__(self) -> str:
-        from siloseal.report.plan_table import print_plan  # here: it imports this module
         from siloseal.report.terminal import as_text
+        from siloseal.runs.plan_table import print_plan  # here: it imports this module
 
         return as_text(lambda terminal: print_plan(terminal, self))
 

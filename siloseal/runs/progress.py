@@ -38,7 +38,8 @@ from siloseal.federation.run_events.experimenter import (
 )
 from siloseal.federation.run_events.silo import DialDelayed, JobAccepted, RequestAnswered, TrainingProgressed
 from siloseal.federation.run_events.stream import PartySaid, RunEvent
-from siloseal.runs.metrics import phase_title
+from siloseal.report import wording
+from siloseal.run_folder.metrics import phase_title
 from siloseal.runs.progress_lines import LINE_SECONDS, ProgressLines
 
 
@@ -184,7 +185,7 @@ def _in_words(event: RunEvent) -> str:
         case RequestSent(number=number, what=what):
             return f"request {number}: {what}"
         case RequestAnswered(number=number, what=what, reply_bytes=size):
-            return f"answers request {number}: {what}, {size:,} bytes"
+            return f"answers request {number}: {what}, {wording.size(size)}"
         case DialDelayed(reason=reason):
             return reason
         case ProcessEnded():

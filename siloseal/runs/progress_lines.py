@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable
 
+from siloseal.report import wording
+
 LINE_SECONDS = 30.0
 """Shortest time between two lines of one stage. A log of a run of hours stays readable, and shows that it goes on."""
 
@@ -30,7 +32,7 @@ class ProgressLines:
     def beat(self) -> None:
         """Say the newest progress, or for how long the stage has run, if the last line is old enough."""
         if (now := self._clock()) >= self._next:
-            self._say(self._unsaid or f"{self._doing}: {now - self._since:.0f} s")
+            self._say(self._unsaid or f"{self._doing}: {wording.duration(now - self._since)}")
 
     def _say(self, text: str) -> None:
         self._next, self._unsaid = self._clock() + LINE_SECONDS, ""

@@ -14,12 +14,12 @@ from siloseal.federation.run_events.aggregator import ModelReleased
 from siloseal.federation.run_events.experimenter import ModelScored
 from siloseal.federation.run_events.stream import RunEvent, Subscriber
 from siloseal.models.building import SharedModel, load_model
-from siloseal.runs.images import read_npz, write_npz
-from siloseal.runs.metrics import QualityMetric
+from siloseal.run_folder.images import read_npz, write_npz
+from siloseal.run_folder.metrics import QualityMetric
+from siloseal.run_folder.summary import read_metrics, sample_path, write_metrics
 from siloseal.runs.scoring import Scorer
 from siloseal.runs.stages import phase_of, round_of
 from siloseal.runs.stopwatch import Stopwatch
-from siloseal.runs.summary import read_metrics, sample_path, write_metrics
 
 
 class Recorder:

@@ -9,8 +9,8 @@ from siloseal.aggregator.training import TrainedModel
 from siloseal.federation.errors import RunError
 from siloseal.federation.run_events.aggregator import Shape
 from siloseal.models.building import GLOBAL_MODEL, SharedModel, read_model
-from siloseal.runs.metrics import TrafficMetric
-from siloseal.runs.summary import read_run
+from siloseal.run_folder.metrics import TrafficMetric
+from siloseal.run_folder.summary import read_run
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from pathlib import Path
 
 import torch
@@ -24,18 +23,17 @@ from siloseal.federation.run_events.experimenter import ComparisonProgressed, Ru
 from siloseal.federation.run_events.stream import EventStream, Subscriber, unheard
 from siloseal.federation.sums.plain.config import PlainSumConfig
 from siloseal.models.building import GLOBAL_MODEL, load_model, model_file, read_model, vector_lengths
-from siloseal.runs.closing import sum_up
-from siloseal.runs.folder import open_run_folder, silo_folder
+from siloseal.run_folder.location import open_run_folder, silo_folder
+from siloseal.run_folder.summary import RunSummary
+from siloseal.runs.closing import finish_folder, open_ledgers, sum_up
 from siloseal.runs.recorder import Recorder
 from siloseal.runs.result import RunResult, from_trained
 from siloseal.runs.scoring import build_scorer
 from siloseal.runs.simulation import RandomnessOf, deal, federate, open_silos
 from siloseal.runs.stages import stage_lengths
-from siloseal.runs.summary import RunSummary, write_summary
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.loading import load
 from siloseal.silo.data.units import count_units
-from siloseal.silo.ledger import Ledger, open_ledger
 
 WORKERS = 2
 """Number of silos that compute at the same time; each uses one thread of its own."""
@@ -83,10 +81,7 @@ def run_and_report(
     torch.set_num_threads(1)  # the parallelism is between silos
     train, held_out = load(job.data)
     parts = deal(job, train)
-    for name, part in parts.items():
-        units = count_units(job, part)
-        plan_silo(job, name, units, vector_lengths(job, train.image_shape, train.classes))
-        require_precision(job, name, units)
+    _require_feasible(job, train, parts)
     scorer = build_scorer(job, train, held_out)
     run_dir = open_run_folder(job, out)
     repeated = out is None and run_dir.name != job.name
@@ -103,19 +98,19 @@ def run_and_report(
         _score_silos(job, parts, run_dir, recorder, randomness_of, show, workers)
         if isinstance(job.evaluation, FewShotTasks) and job.evaluation.pooled:
             _score_pooled(job, train, run_dir, recorder, show)
-        with ExitStack() as stack:
-            ledgers = {name: _ledger(job, run_dir, name, stack) for name in parts}
+        with open_ledgers(job, run_dir, parts) as ledgers:
             summary = sum_up(job, run_dir, parts, ledgers, finished, recorder, seconds=time.monotonic() - began)
-        write_summary(run_dir, summary)
-        from siloseal.report.run_report import write_report  # here: it draws, and only a finished run has to
-
-        write_report(run_dir)
+        finish_folder(run_dir, summary)
         return summary
 
 
-def _ledger(job: Job, run_dir: Path, name: str, stack: ExitStack) -> Ledger | None:
-    ledger = open_ledger(job, name, silo_folder(run_dir, name), worked_before=True)
-    return None if ledger is None else stack.enter_context(ledger)
+def _require_feasible(job: Job, train: LabelledImages, parts: Mapping[str, LabelledImages]) -> None:
+    """Refuse a job whose noise or whose precision some silo's data do not allow."""
+    lengths = vector_lengths(job, train.image_shape, train.classes)
+    for name, part in parts.items():
+        units = count_units(job, part)
+        plan_silo(job, name, units, lengths)
+        require_precision(job, name, units)
 
 
 def _score_silos(

@@ -15,9 +15,9 @@ from siloseal.models.evaluation.few_shot import TaskEvaluator
 from siloseal.models.gan.generators import Generator
 from siloseal.models.gan.sampling import generate
 from siloseal.models.meta.model import FewShotModel
-from siloseal.runs.images import quantise, write_npz
-from siloseal.runs.metrics import QualityMetric
-from siloseal.runs.summary import sample_path
+from siloseal.run_folder.images import quantise, write_npz
+from siloseal.run_folder.metrics import QualityMetric
+from siloseal.run_folder.summary import sample_path
 from siloseal.silo.data.labelled_images import LabelledImages
 
 SHOWN_PER_CLASS = 8

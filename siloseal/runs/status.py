@@ -1,13 +1,10 @@
 """`siloseal status`: ask a running aggregator how far it is."""
 
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import grpc
-from rich.console import Console
-from rich.text import Text
 
 from siloseal.federation.config.loading import load_config, top_level_keys
 from siloseal.federation.config.section import placed
@@ -19,10 +16,6 @@ from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.federation.transport.wire import consortium_pb2_grpc as pb_grpc
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION, require_version
 from siloseal.provisioning.consortium import OperatorConfig
-from siloseal.report import wording
-from siloseal.report.document import Table
-from siloseal.report.terminal import print_table
-from siloseal.runs.metrics import phase_title
 from siloseal.silo.config import Address, SiloConfig
 
 CALL_SECONDS = 10.0
@@ -81,38 +74,6 @@ def as_document(report: pb.StatusReport) -> dict[str, Any]:
         ],
         "notes": list(report.notes),
     }
-
-
-def print_status(report: pb.StatusReport) -> None:
-    """Print the report for a person."""
-    console = Console(highlight=False)
-    rounds = f", round {report.round} of {report.rounds}" if report.round else ""
-    console.print(
-        Text(f"{report.job}: {phase_title(report.phase)}{rounds}; request {report.request} ({report.asked}); ")
-        + Text(f"serving for {wording.duration(report.seconds)}"),
-        soft_wrap=True,
-    )
-    print_table(console, _silos(report))
-    for note in report.notes:
-        console.print(Text(f"note: {note}"), soft_wrap=True)
-
-
-def _silos(report: pb.StatusReport) -> Table:
-    rows = tuple(
-        (
-            silo.silo,
-            "yes" if silo.attending else "no",
-            f"{wording.duration(max(0.0, time.time() - silo.last_seen))} ago" if silo.last_seen else "never",
-            "no" if silo.answered else "yes",
-            wording.size(silo.sent_bytes),
-            wording.size(silo.received_bytes),
-            f"{silo.epsilon_spent:.4g}",
-            silo.trouble,
-        )
-        for silo in report.silos
-    )
-    columns = ("silo", "here", "last seen", "owes a reply", "sent", "received", "epsilon, last reported", "trouble")
-    return Table("", columns, rows)
 
 
 def _instant(seconds: float) -> str | None:

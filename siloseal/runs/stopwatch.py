@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from siloseal.federation.run_events.aggregator import StageBegan
 from siloseal.federation.run_events.stream import PartySaid, PublishedBefore, RunEvent
-from siloseal.runs.metrics import TimingMetric
+from siloseal.run_folder.metrics import TimingMetric
 
 
 class Stopwatch:

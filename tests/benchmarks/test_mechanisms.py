@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+from siloseal.experiments.kinds_of_noise import calibrated
+from siloseal.experiments.noise_by_formula import demand_of
+from siloseal.federation.privacy.mechanisms.lattice import LatticeNoise
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "mechanisms.py"
 MECHANISMS = {"ddg", "skellam", "binomial", "pbm", "gaussian_local", "gaussian_central"}
 FIELDS = {
@@ -44,31 +48,11 @@ def test_a_small_run_gives_every_figure() -> None:
 
 def test_a_measured_error_is_the_formulas(script: dict[str, Any]) -> None:
     """40 repetitions have a standard error of 0.7 %; 4 % is a false alarm in 1e-8. No entry wraps."""
-    demand = script["demand_of"](3.0, 1024)
-    mechanism = script["built"]("skellam", 16, demand)
+    mechanism = calibrated("skellam", demand_of(3.0, 1024), bits=16)
+    assert isinstance(mechanism, LatticeNoise)
     errors = script["squared_errors"](mechanism, False, 40)
     assert len(errors) == 40
     assert sum(errors) / len(errors) == pytest.approx(100 * mechanism.noise.variance * mechanism.step**2, rel=0.04)
-
-
-def test_a_row_of_the_computed_table_compares_every_mechanism(script: dict[str, Any]) -> None:
-    coarse, fine = (script["computed_row"](1024, 3.0, bits) for bits in (10, 16))
-    assert coarse.keys() == {"entries", "epsilon", "bits", "pbm_add_remove", "pbm_bits"} | MECHANISMS
-    for name in ("ddg", "skellam"):
-        assert 1.02 > fine[name] < coarse[name]
-    assert fine["gaussian_central"] == pytest.approx(1.0)
-    assert fine["gaussian_local"] == pytest.approx(100.0)
-    assert fine["pbm_add_remove"] == pytest.approx(4 * fine["pbm"])
-    assert fine["pbm_bits"] == coarse["pbm_bits"] == 7  # one coin of each of 100 silos
-
-
-def test_too_few_bits_leave_a_gap_in_the_table(script: dict[str, Any]) -> None:
-    assert script["computed_row"](1, 3.0, 8)["ddg"] is None
-
-
-def test_the_bits_of_a_scalar_under_pbm_fall_with_epsilon(script: dict[str, Any]) -> None:
-    trials = [script["built"]("pbm", 16, script["demand_of"](epsilon, 1)).trials for epsilon in (2.0, 1.0)]
-    assert [(100 * count).bit_length() for count in trials] == [11, 9]
 
 
 def test_targets_say_pass_or_fail_of_what_was_measured(script: dict[str, Any]) -> None:

@@ -1,6 +1,5 @@
 """A consortium of three on one machine: provisioned, started as processes, disturbed by the tests."""
 
-import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.job.job import Job
 from siloseal.federation.sums.config import SumKind
 from siloseal.models.building import read_generator
+from siloseal.provisioning.addresses import free_port
 from siloseal.provisioning.kits import provision
 
 from .parties import Party
@@ -30,11 +30,6 @@ POLICY = {
     "tuning_sums": list(get_args(SumKind)), "privacy": ["example_level", "silo_level"], "learners": ["gan"],
     "largest_model": 10**6,
 }  # fmt: skip
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 class Consortium:

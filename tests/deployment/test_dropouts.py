@@ -15,9 +15,9 @@ from siloseal.federation.records.roster import read_roster
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, from_array
+from siloseal.run_folder.summary import read_run
 from siloseal.runs.aggregator_report import RESTARTED
 from siloseal.runs.status import ask_status
-from siloseal.runs.summary import read_run
 
 from .conftest import NAMES, SHORT, Consortium
 from .evidence import Truth, audit_lines, journal_replies

@@ -4,8 +4,8 @@ import resource
 from collections.abc import Callable
 
 from siloseal.federation.records.audit import verify_audit
+from siloseal.run_folder.summary import read_run
 from siloseal.runs.status import ask_status
-from siloseal.runs.summary import read_run
 
 from .conftest import NAMES, ONE_STEP, Consortium
 from .evidence import audit_lines, journal_replies

@@ -19,11 +19,12 @@ from siloseal.federation.records.audit import AuditLog, entries, head_path, veri
 from siloseal.federation.records.roster import read_roster
 from siloseal.federation.transport.pki.authority import Authority
 from siloseal.federation.transport.pki.certificates import bearer_of
+from siloseal.provisioning.addresses import free_port
+from siloseal.run_folder.summary import read_run
 from siloseal.runs.status import ask_status
-from siloseal.runs.summary import read_run
 
 from .client import Caller, Pair, broken
-from .conftest import NAMES, ONE_STEP, Consortium, free_port
+from .conftest import NAMES, ONE_STEP, Consortium
 from .evidence import audit_lines, digests
 from .parties import Party
 

@@ -21,7 +21,7 @@ def test_the_aggregator_ends_with_the_silos_words_and_the_silo_takes_part_in_a_n
     assert consortium.aggregator.start().wait() == 1
     words = (
         "north's policy does not allow the job small: privacy.epsilon is 10, but policy.largest_epsilon is 5, and "
-        "privacy.delta is 1e-05, but policy.largest_delta is 1e-06; change the job, or the policy in north's silo.yaml"
+        "privacy.delta is 1e-5, but policy.largest_delta is 1e-6; change the job, or the policy in north's silo.yaml"
     )
     error = consortium.aggregator.wait_for("error")
     assert (error["type"], error["words"]) == ("SiloRefused", f"north refused: {words}")

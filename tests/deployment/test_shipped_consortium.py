@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from siloseal.provisioning.addresses import free_port
 from siloseal.provisioning.kits import provision
 from siloseal.provisioning.request import make_request
-from siloseal.runs.summary import read_run
+from siloseal.run_folder.summary import read_run
 
-from .conftest import free_port
 from .parties import Party
 
 CONFIGS = Path(__file__).parents[2] / "configs"

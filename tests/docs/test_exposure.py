@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from siloseal.experiments.report.chapters.noise import TRUST
-from siloseal.report.exposure_table import exposures
+from siloseal.federation.sums.config import exposures
 
 from .pages import PAGES, ROOT, name
 

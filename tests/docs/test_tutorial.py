@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from contextlib import suppress
@@ -11,16 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from siloseal.provisioning.addresses import free_port
+
 from .pages import ROOT
 
 TEXT = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
 FILE = r"[Ss]ave this\s+as\s+`(?P<path>[^`]+)`:\n\n```\w+\n(?P<content>.*?)```"
 STEP = re.compile(rf"{FILE}|```sh\n(?P<commands>.*?)```", re.DOTALL)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def script() -> str:

@@ -185,7 +185,7 @@ def test_the_statement_can_be_quoted_on_its_own(tmp_path: Path) -> None:
     for part in (
         "north",
         "(1.03,",
-        "1e-05",
+        "1e-5",
         "one example",
         "add/remove",
         "Gaussian",

@@ -148,7 +148,7 @@ class TestAJobWithinThePolicy:
         assert Job.model_validate(yaml.safe_load((desk.folder() / "job.yaml").read_text())) == job
         assert (desk.folder() / "job.yaml").stat().st_mode & 0o777 == 0o600
         assert part.epsilon == 0.0
-        assert part.statement.startswith("north: (0.00, 1e-05)-differential privacy")
+        assert part.statement.startswith("north: (0.00, 1e-5)-differential privacy")
         assert not part.finished
 
     def test_is_agreed_to_again_after_a_restart_with_the_same_reply(self, desk: Desk) -> None:
@@ -203,7 +203,7 @@ class TestAJobOfQueries:
     def test_is_agreed_to_by_a_silo_with_images(self, desk: Desk) -> None:
         part = desk.offered(json.dumps(self.QUERIES), policy=self.ALLOWED)
         assert part.refused == ""
-        assert part.statement.startswith("north: (4.00, 1e-05)-differential privacy for one record"), "as planned"
+        assert part.statement.startswith("north: (4.00, 1e-5)-differential privacy for one record"), "as planned"
         assert "count as public" not in part.statement, "how many records a silo has stays hidden"
 
     def test_counts_with_what_training_has_spent(self, desk: Desk) -> None:
@@ -452,7 +452,7 @@ class TestWhatEarlierRunsSpent:
         refused = desk.offered(job, SECOND_RUN, policy=tight).refused
         assert " 10.5, but policy.largest_epsilon" in refused
         assert f"{spent:.4g}" not in refused, "the exact number tells how much data the silo has"
-        assert " 1e-05, but policy.largest_delta" in refused
+        assert " 1e-5, but policy.largest_delta" in refused
         wide = {"largest_epsilon": 10 + 2 * spent, "largest_delta": 2e-5}
         assert desk.offered(job, SECOND_RUN, policy=wide).refused == ""
 

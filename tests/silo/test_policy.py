@@ -77,7 +77,7 @@ def test_every_field_of_the_policy_is_asked_about_here() -> None:
 
 EXCESSES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"privacy": example_level(epsilon=10.1)}, {}, "privacy.epsilon is 10.1, but policy.largest_epsilon is 10"),
-    ({"privacy": example_level(delta=2e-5)}, {}, "privacy.delta is 2e-05, but policy.largest_delta is 1e-05"),
+    ({"privacy": example_level(delta=2e-5)}, {}, "privacy.delta is 2e-5, but policy.largest_delta is 1e-5"),
     ({"privacy": {"kind": "none"}}, {}, "privacy.kind is none, but policy.privacy allows example_level"),
     ({"warm_start": {"kind": "kernel_mean", "epsilon": 2}, "mechanism": {"kind": "gaussian_central"}}, {},
      "mechanism.kind is gaussian_central, but policy.mechanisms allows gaussian_local, ddg, skellam, binomial, pbm"),
@@ -165,7 +165,7 @@ def test_what_earlier_runs_have_spent_counts(job_of: Callable[..., Job]) -> None
     check(policy, job_of(), spent=Budget(5.0, 2e-5))
     words = refused(policy, job_of(), spent=Budget(5.1, 2.1e-5))
     assert re.search("privacy.epsilon is 10 .* 5.25, .*policy.largest_epsilon is 15", words)
-    assert re.search("privacy.delta is 1e-05 .* 2.1e-05, .*policy.largest_delta is 3e-05", words)
+    assert re.search("privacy.delta is 1e-5 .* 2.1e-5, .*policy.largest_delta is 3e-5", words)
 
 
 class TestEarlierRuns:

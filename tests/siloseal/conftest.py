@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from siloseal.runs.images import write_npz
-from siloseal.runs.metrics import (
+from siloseal.run_folder.images import write_npz
+from siloseal.run_folder.metrics import (
     Metric,
     NoteMetric,
     PrivacyMetric,
@@ -16,7 +16,7 @@ from siloseal.runs.metrics import (
     TimingMetric,
     TrafficMetric,
 )
-from siloseal.runs.summary import Run, RunSummary, SiloSummary, sample_path, write_metrics, write_summary
+from siloseal.run_folder.summary import Run, RunSummary, SiloSummary, sample_path, write_metrics, write_summary
 
 NAMES = ("north", "east", "south", "west")
 ALONE = (0.412, 0.463, 0.447, 0.389)
@@ -64,7 +64,7 @@ def summary_of(run_dir: Path, names: tuple[str, ...]) -> RunSummary:
         SiloSummary(
             name=name, examples=1000 - 3 * index, labels=[0, 1, 2, 3, 4, 7], epsilon=6.418, budget=8.0,
             accuracy_alone=ALONE[index], accuracy_trained=TRAINED[index],
-            statement="(6.42, 1e-05)-DP for one image, add/remove, Gaussian noise 1.21, trusting its own machine only",
+            statement="(6.42, 1e-5)-DP for one image, add/remove, Gaussian noise 1.21, trusting its own machine only",
         )
         for index, name in enumerate(names)
     ]  # fmt: skip

@@ -10,8 +10,9 @@ from pydantic import Field
 from siloseal.experiments.comparison.rows import Row
 from siloseal.federation.config.section import Section
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.sections.schedule import TwoPhase
-from siloseal.runs.summary import Run, read_run
+from siloseal.run_folder.summary import Run, read_run
 
 RUN = "run"
 STATE = ("aggregator", "alone", "silos")
@@ -74,8 +75,8 @@ def _steps(job: Job) -> Iterator[Row]:
     """Yield the training steps of each silo until a global model: the x axis of a convergence curve."""
     if not isinstance(job.schedule, TwoPhase):
         return
-    yield Row(measure="steps", value=0, stage="warm_start")
-    yield Row(measure="steps", value=job.schedule.local_steps, stage="phase_1")
+    yield Row(measure="steps", value=0, stage=Phase.WARM_START)
+    yield Row(measure="steps", value=job.schedule.local_steps, stage=Phase.PHASE_1)
     for number in range(1, job.schedule.tuning_rounds + 1):
         steps = job.schedule.local_steps + number * job.schedule.tuning_steps
         yield Row(measure="steps", value=steps, stage=f"round_{number}")

@@ -111,7 +111,7 @@ def caption(cells: Sequence[Measured]) -> str:
         least, most = f"{min(trials):,.0f}", f"{max(trials):,.0f}"
         words += f" {least if least == most else f'{least} to {most}'} trials a point."
     if delta := numbers(cells, "delta"):
-        words += f" Epsilons are at delta {wording.plain(max(delta))}."
+        words += f" Epsilons are at delta {wording.delta(max(delta))}."
     if confidence := numbers(cells, "confidence"):
         risk, count = 1 - min(confidence), len(points(sound(cells)))
         words += f" Each bound holds with confidence {wording.plain(round(100 * (1 - risk), 6))} %"

@@ -138,7 +138,7 @@ def at_delta(cells: Sequence[Measured], measure: str) -> str:
     found = sorted(set(numbers([cell for cell in cells if cell.find(measure)], "delta")))
     if not found:
         return " Their delta was not recorded with these cells."
-    return f" Epsilons are at delta {' to '.join(wording.plain(one) for one in (found[0], found[-1])[: len(found)])}."
+    return f" Epsilons are at delta {' to '.join(wording.delta(one) for one in (found[0], found[-1])[: len(found)])}."
 
 
 def results(curves: Curves, caption: str) -> Table:

@@ -7,12 +7,14 @@ from siloseal.experiments.comparison.rows import Label, Measured
 from siloseal.experiments.report.averages import accuracy, at, choices, headline, numbers
 from siloseal.experiments.report.chapters.draft import Album, Draft, Part
 from siloseal.experiments.report.chapters.words import ACCURACY, missing, ranking, text_of
+from siloseal.federation.job.phases import Phase
+from siloseal.federation.privacy.epsilon import protects
 from siloseal.report import charts, wording
 from siloseal.report.document import Figure, Table
 from siloseal.report.intervals import Mean, averaged, bands, ends, mean
 
 NO_GUARANTEE = 10.01
-"""Epsilon from which on this chapter speaks of no guarantee, earlier than other reports do: 10, a weak guarantee, is
+"""Epsilon above which this chapter speaks of no guarantee, earlier than other reports do: 10, a weak guarantee, is
 the most that any job of this project is given."""
 
 LEAD = (
@@ -47,7 +49,7 @@ def curve_of(cells: Sequence[Measured]) -> Curve:
     steps = {stage: found for stage in stages if (found := mean(numbers(cells, "steps", stage=stage)))}
     if not steps:
         return []
-    places = {"warm_start": 0.0, "final": max(found.value for found in steps.values())}
+    places = {Phase.WARM_START: 0.0, "final": max(found.value for found in steps.values())}
     places |= {stage: found.value for stage, found in steps.items()}
     points = {places[stage]: value for stage in stages if stage in places and (value := accuracy(cells, stage))}
     return sorted(points.items())
@@ -104,7 +106,7 @@ def message(cells: Sequence[Measured]) -> str:
     if not found:
         return "How accuracy grows with private steps"
     epsilons = {sigma: spent(at(cells, sigma=sigma)) for sigma in found}
-    private = [sigma for sigma, paid in epsilons.items() if paid is not None and paid < NO_GUARANTEE]
+    private = [sigma for sigma, paid in epsilons.items() if paid is not None and protects(paid, limit=NO_GUARANTEE)]
     others = [sigma for sigma in found if sigma not in private]
     said = [most_apart(found, private)] if private else []
     said += [f"without a meaningful guarantee, {most_apart(found, others)}"] if others else []

@@ -63,7 +63,7 @@ def absent(cells: Sequence[Measured], axes: Sequence[str], means: dict[Point, Me
         for cell in cells
         if tuple(cell.labels.get(axis) for axis in axes) not in means
     )
-    return [f"Not shown, because they did not measure it: {'; '.join(lacking)}."] if lacking else []
+    return [f"Not shown, because these did not measure it: {'; '.join(lacking)}."] if lacking else []
 
 
 def abscissa(means: dict[Point, Mean], axes: Sequence[str]) -> int | None:

@@ -6,6 +6,7 @@ from siloseal.experiments.comparison.rows import Label, Measured
 from siloseal.experiments.report.averages import accuracy, at, choices, chosen, headline
 from siloseal.experiments.report.chapters.draft import Album, Draft, Part
 from siloseal.experiments.report.chapters.words import ACCURACY, doubts, missing, ranked, text_of
+from siloseal.federation.job.phases import Phase
 from siloseal.federation.privacy.epsilon import epsilon_text
 from siloseal.report import charts
 from siloseal.report.document import Figure, Table
@@ -19,7 +20,7 @@ NOTES = (
     "The best silo is picked after the fact, which favours it: it is the maximum over silos after local training.",
     "The warm start is the model that every silo begins with; the average is the model after phase 1.",
 )
-STAGES = {"warm start": "warm_start", "best silo": "", "average": "phase_1", "final": "final"}
+STAGES = {"warm start": Phase.WARM_START, "best silo": "", "average": Phase.PHASE_1, "final": "final"}
 """Stages as figures name them, and as rows do; the best silo is computed."""
 
 Starts = dict[str, dict[str, Mean]]

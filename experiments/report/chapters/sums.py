@@ -8,9 +8,9 @@ from siloseal.experiments.report.averages import a_silo, at, choices, is_number,
 from siloseal.experiments.report.chapters import sums_figures
 from siloseal.experiments.report.chapters.draft import Album, Draft, Part
 from siloseal.experiments.report.chapters.words import BYTES, missing, text_of
+from siloseal.federation.sums.config import exposures
 from siloseal.report import wording
 from siloseal.report.document import Table
-from siloseal.report.exposure_table import exposures
 
 LEAD = (
     "The same sum through every scheme: what travels in a whole job, what a single sum costs a silo and the "

@@ -12,7 +12,7 @@ from siloseal.federation.job.phases import Phase
 from siloseal.report import charts, wording
 from siloseal.report.document import Figure
 from siloseal.report.intervals import Mean, bands, mean
-from siloseal.runs.metrics import phase_title
+from siloseal.run_folder.metrics import phase_title
 
 PHASES = ("enrolment", *Phase)
 

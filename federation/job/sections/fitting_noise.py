@@ -6,6 +6,7 @@ from siloseal.federation.job.phase_sums import noised_sums
 from siloseal.federation.job.sections.mechanisms import FixedClip, GaussianCentral, NoNoise, Pbm, SplitConfig
 from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
 from siloseal.federation.job.sections.warm_start import ColdStart, KernelMeanStart, PublicStart
+from siloseal.federation.privacy.epsilon import delta_text
 from siloseal.federation.sums.config import SecureSumConfig, kinds_where
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ def require_fitting_noise(job: "Job") -> None:
             "cover; choose public or none"
         )
     if isinstance(job.privacy, SiloLevel) and job.privacy.delta * len(job.silos.names) >= 1:
-        raise ValueError(f"privacy.delta is {job.privacy.delta:g}, but it must be less than 1 / the number of silos")
+        raise ValueError(
+            f"privacy.delta is {delta_text(job.privacy.delta)}, but it must be less than 1 / the number of silos"
+        )
     if silo_level and job.evaluation.silo_alone:
         raise ValueError(
             "evaluation.silo_alone is true, but under privacy.kind silo_level a silo's own model is not noised, and "

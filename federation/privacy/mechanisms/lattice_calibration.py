@@ -9,6 +9,7 @@ from scipy import optimize
 
 from siloseal.federation.errors import ConfigError, UncountableEvent
 from siloseal.federation.privacy.accounting import epsilon_of
+from siloseal.federation.privacy.epsilon import delta_text
 from siloseal.federation.privacy.mechanisms.calibration import MARGIN, Demand, gaussian_multiplier, round_up
 from siloseal.federation.privacy.mechanisms.integer_noise import Binomial, DiscreteGaussian, IntegerNoise, Skellam
 from siloseal.federation.privacy.mechanisms.lattice import LatticeNoise
@@ -66,9 +67,10 @@ def _calibrated(
         enough = next((b for b in range(bits + 1, MOST_BITS + 1) if _at_bits(kind, demand, b, reach, whole)), None)
         better = f"{enough} bits" if enough else f"a larger epsilon: not even {MOST_BITS} bits are enough"
         raise ConfigError(
-            f"{kind} cannot reach epsilon {demand.epsilon:g} at delta {demand.delta:g} over {demand.releases} releases "
-            f"of {demand.length} entries with {bits} bits for {demand.silos} silos, of which as few as {demand.honest} "
-            f"may be left and honest: it takes {better}, or fewer rounds, or fewer silos that may drop out or collude"
+            f"{kind} cannot reach epsilon {demand.epsilon:g} at delta {delta_text(demand.delta)} over "
+            f"{demand.releases} releases of {demand.length} entries with {bits} bits for {demand.silos} silos, of "
+            f"which as few as {demand.honest} may be left and honest: it takes {better}, or fewer rounds, or fewer "
+            "silos that may drop out or collude"
         )
     return bits, *found
 

@@ -5,8 +5,7 @@ import pytest
 from siloseal.experiments.attacks.attacked_sum import ROSTER
 from siloseal.experiments.attacks.cheat_names import CHEATS, WITH_A_SILO
 from siloseal.experiments.attacks.cheating import SUMS
-from siloseal.federation.sums.config import SumKind
-from siloseal.report.exposure_table import exposures
+from siloseal.federation.sums.config import SumKind, exposures
 
 from .conftest import Played
 

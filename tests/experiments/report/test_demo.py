@@ -10,9 +10,9 @@ import pytest
 from siloseal.experiments.report import demo
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
-from siloseal.runs.images import read_npz
+from siloseal.run_folder.images import read_npz
+from siloseal.run_folder.summary import read_run
 from siloseal.runs.run import run_job
-from siloseal.runs.summary import read_run
 
 
 def test_the_picture_the_table_and_the_text_are_the_runs(

@@ -238,10 +238,10 @@ def test_an_overview_names_the_combinations_that_it_cannot_show(tmp_path: Path) 
     ]
     drawn = draw("overview", "mine", shown, tmp_path, dpi=20)
     assert drawn.tables[0].rows == (("a", "0.000321 s", "1"),)
-    assert "Not shown, because they did not measure it: judge b." in drawn.notes
+    assert "Not shown, because these did not measure it: judge b." in drawn.notes
     other_axes = [cell(Row(measure="seconds", value=2.0, unit="s"), judge="c", silos=silos) for silos in (3, 4)]
     drawn = draw("overview", "mine", [*shown[:1], *other_axes], tmp_path, dpi=20)
-    assert "Not shown, because they did not measure it: judge a." in drawn.notes
+    assert "Not shown, because these did not measure it: judge a." in drawn.notes
 
 
 def test_a_label_with_dollars_is_text_in_a_picture(tmp_path: Path) -> None:

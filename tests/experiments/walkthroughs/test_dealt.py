@@ -4,7 +4,7 @@ import numpy as np
 
 from siloseal.experiments.walkthroughs.dealt import Pictures, deal_images
 from siloseal.experiments.walkthroughs.small_jobs import small_job
-from siloseal.runs.images import quantise
+from siloseal.run_folder.images import quantise
 from siloseal.runs.simulation import deal
 from siloseal.silo.data.loading import load
 

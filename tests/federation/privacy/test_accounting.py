@@ -93,7 +93,7 @@ def test_the_smallest_noise_is_the_recorded_one_rounded_up(row: dict[str, Any]) 
 
 
 def test_an_epsilon_that_no_noise_reaches_is_a_config_error() -> None:
-    with pytest.raises(ConfigError, match="epsilon 1 at delta 1e-05"):
+    with pytest.raises(ConfigError, match="epsilon 1 at delta 1e-5"):
         smallest_noise(lambda z: [GaussianRelease(0.5), GaussianRelease(z)], epsilon=1.0, delta=1e-5)
 
 

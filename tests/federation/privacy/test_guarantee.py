@@ -9,7 +9,7 @@ RECORD = Guarantee("one record", "noise of the silos", public="", over="all quer
 
 def test_a_statement_says_epsilon_delta_unit_relation_noise_and_accounting() -> None:
     stated = Guarantee("one example", "Gaussian noise").statement(1.234, 1e-5)
-    for part in ("(1.24, 1e-05)", "one example", "(add/remove)", "all phases", "Gaussian noise", "Renyi", "public"):
+    for part in ("(1.24, 1e-5)", "one example", "(add/remove)", "all phases", "Gaussian noise", "Renyi", "public"):
         assert part in stated
 
 

@@ -18,9 +18,9 @@ from siloseal.cli.app import main
 from siloseal.federation.config.loading import parse_config, to_yaml
 from siloseal.federation.job.job import Job
 from siloseal.federation.randomness import SeededRandomness
-from siloseal.runs.metrics import METRIC
+from siloseal.run_folder.metrics import METRIC
+from siloseal.run_folder.summary import read_run
 from siloseal.runs.run import run_job
-from siloseal.runs.summary import read_run
 
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 3, "tuning_rounds": 1, "tuning_steps": 2}
 

@@ -23,7 +23,7 @@ from siloseal.federation.run_events.silo import TrainingProgressed
 from siloseal.federation.run_events.stream import PartySaid, RunEvent
 from siloseal.report import wording
 from siloseal.report.sentences import upload_alerts
-from siloseal.runs.summary import Run, RunSummary
+from siloseal.run_folder.summary import Run, RunSummary
 
 
 def work(console: Console, run: Run) -> None:

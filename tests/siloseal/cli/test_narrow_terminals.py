@@ -7,14 +7,14 @@ import pytest
 from rich.console import Console as Terminal
 
 from siloseal.cli.console import Console
+from siloseal.cli.status_table import print_status
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.planning import SiloPlan
 from siloseal.federation.transport.wire import consortium_pb2 as pb
-from siloseal.report.plan_table import print_plan
-from siloseal.runs.metrics import ProtectionMetric
+from siloseal.run_folder.metrics import ProtectionMetric
+from siloseal.run_folder.summary import Run
 from siloseal.runs.plan import Plan, SiloCost
-from siloseal.runs.status import print_status
-from siloseal.runs.summary import Run
+from siloseal.runs.plan_table import print_plan
 
 UPLOADS = [
     ProtectionMetric(stage="phase_2", what="tuned generator and size of each silo", scheme="plain",

@@ -4,7 +4,7 @@ import re
 
 from siloseal.federation.job.phases import Phase
 from siloseal.report.cost_charts import MOST_BARS, timing_chart, traffic_charts
-from siloseal.runs.metrics import TimingMetric, TrafficMetric
+from siloseal.run_folder.metrics import TimingMetric, TrafficMetric
 
 
 def traffic(phase: Phase, silo: str, sent: int, received: int = 0) -> TrafficMetric:

@@ -13,10 +13,13 @@ import pytest
 from PIL import Image
 
 from siloseal.federation.errors import RunError
+from siloseal.federation.job.phases import Phase
+from siloseal.report import charts
 from siloseal.report.accuracy_chart import abscissae, spread
+from siloseal.report.cost_charts import traffic_charts
 from siloseal.report.run_report import run_report, write_report
-from siloseal.runs.metrics import QualityMetric
-from siloseal.runs.summary import read_run, write_metrics, write_summary
+from siloseal.run_folder.metrics import QualityMetric, TrafficMetric
+from siloseal.run_folder.summary import read_run, write_metrics, write_summary
 
 MakeRun = Callable[..., Path]
 EVIL = '<script>alert("x")</script>'
@@ -75,8 +78,7 @@ def test_every_section_and_statement_is_there(make_run: MakeRun) -> None:
     anchors = [attributes["id"] for tag, attributes in reader.tags if tag == "section" and "id" in attributes]
     names = ("samples", "quality", "silos", "privacy", "uploads", "traffic", "timings", "parameters", "notes")
     assert anchors == [f"chapter-{name}" for name in names]
-    assert reader.text.count("(6.42, 1e-05)-DP for one image, add/remove") == 4
-    assert "outside the privacy guarantee" in reader.text
+    assert reader.text.count("(6.42, 1e-5)-DP for one image, add/remove") == 4
     assert "the leader spends more steps" in reader.text
 
 
@@ -199,8 +201,22 @@ def test_bytes_and_seconds_are_told_by_phase_and_by_silo(make_run: MakeRun) -> N
     assert message == "By phase: most bytes, 11.4 MB, are those of Phase 1"
     assert "north" in words
     assert "1.21 MB" in words
-    assert chart(run_dir, "traffic-silos")[1].count("5.99 MB") == 5  # four bars, and the message
+    message, words = chart(run_dir, "traffic-silos")
+    assert message == "By silo: each silo 5.99 MB"
+    assert words.count("5.99 MB") == 5  # four bars, and the message
     assert chart(run_dir, "timings")[0] == "Phase 1 takes longest: 1 min 24 s"
+
+
+def test_bars_that_are_written_alike_have_no_winner() -> None:
+    sent = {"north": 727_400, "east": 727_100, "south": 500_000}
+    entries = [
+        TrafficMetric(stage=Phase.PHASE_1, silo=silo, sent_bytes=count, received_bytes=0)
+        for silo, count in sent.items()
+    ]
+    with charts.style():
+        of_all, of_two = traffic_charts(entries)[1], traffic_charts(entries[:2])[1]
+    assert of_all.message == "By silo: most bytes, 727 kB, are those of north and east"
+    assert of_two.message == "By silo: each silo 727 kB"
 
 
 def test_a_deployed_run_without_scores_and_data_has_a_report(make_run: MakeRun) -> None:

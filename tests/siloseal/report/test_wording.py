@@ -2,6 +2,7 @@
 
 import pytest
 
+from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON
 from siloseal.report import wording
 
 
@@ -34,3 +35,10 @@ def test_a_number_has_a_power_of_ten_only_where_it_is_very_large_or_small(value:
 )
 def test_a_list_ends_with_and(words: list[str], written: str) -> None:
     assert wording.listed(words) == written
+
+
+def test_all_words_agree_on_what_epsilon_is_a_guarantee_and_how_delta_is_written() -> None:
+    assert wording.epsilon(MEANINGLESS_EPSILON) in wording.guarantee(MEANINGLESS_EPSILON, 3e-4)
+    assert wording.guarantee(MEANINGLESS_EPSILON, 3e-4).endswith(wording.delta(3e-4))
+    for words in (wording.epsilon(20.5), wording.guarantee(20.5, 3e-4)):
+        assert "no meaningful guarantee" in words

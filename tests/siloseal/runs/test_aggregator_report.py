@@ -10,9 +10,9 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.run_events.aggregator import BudgetSpent, ReplayEnded, RequestMissed, RequestReplayed
 from siloseal.federation.run_events.stream import EventStream, PublishedBefore, unheard
+from siloseal.run_folder.summary import Run, RunSummary, read_run
 from siloseal.runs.aggregator_report import RESTARTED, AggregatorRecorder
 from siloseal.runs.simulation import deal, federate, open_silos
-from siloseal.runs.summary import Run, RunSummary, read_run
 from siloseal.silo.data.loading import load
 from tests.siloseal.runs.test_few_shot_runs import FEW_SHOT
 

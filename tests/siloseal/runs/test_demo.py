@@ -18,11 +18,11 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.records.audit import verify_audit
 from siloseal.federation.run_events.experimenter import ProcessEnded
 from siloseal.federation.run_events.stream import PartySaid
+from siloseal.run_folder.summary import read_run
 from siloseal.runs import demo
 from siloseal.runs.closing import check_ledgers
 from siloseal.runs.demo import run_demo
 from siloseal.runs.processes import Processes
-from siloseal.runs.summary import read_run
 
 SHORT = {"kind": "two_phase", "batch": 48, "tuning_rounds": 1, "tuning_steps": 5}
 SMALL = """
@@ -44,7 +44,6 @@ def test_the_federation_draws_all_digits_and_no_silo_alone_does(tmp_path: Path) 
     assert summary["accuracy"]["final"] >= 0.72
     assert summary["accuracy"]["final"] >= summary["best_silo_accuracy"] + 0.20
     assert summary["epsilon"] <= 10
-    assert summary["seconds"] <= 180, "on two cores that have nothing else to do"
     assert summary["delta"] == 1e-5
     assert all(len(silo["labels"]) == 5 for silo in summary["silos"])
     assert (tmp_path / "demo" / "report.html").exists()

@@ -17,10 +17,10 @@ from siloseal.federation.privacy.events import SampledGaussianSteps
 from siloseal.federation.privacy.guarantee import Guarantee
 from siloseal.models.building import read_few_shot_model
 from siloseal.models.meta.building import build_few_shot_model
+from siloseal.run_folder.summary import RunSummary, read_run
 from siloseal.runs.closing import check_ledgers
 from siloseal.runs.run import run_job
 from siloseal.runs.scoring import build_scorer
-from siloseal.runs.summary import RunSummary, read_run
 from siloseal.silo.data.loading import load
 from siloseal.silo.data.units import count_units
 from siloseal.silo.ledger import Budget, Ledger

@@ -44,7 +44,7 @@ def test_work_that_reports_nothing_still_shows_that_it_goes_on() -> None:
     for _ in range(7):
         said.now += LINE_SECONDS / 2
         said.progress.beat()
-    assert said.lines == ["Phase 1 ...", "Phase 1: 30 s", "Phase 1: 60 s", "Phase 1: 90 s"]
+    assert said.lines == ["Phase 1 ...", "Phase 1: 30 s", "Phase 1: 1 min 00 s", "Phase 1: 1 min 30 s"]
 
 
 def test_a_new_stage_forgets_what_was_not_said_of_the_last() -> None:

@@ -11,14 +11,14 @@ import torch
 from siloseal.federation.errors import ConfigError, RunError, SiloSealError
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.weighting import weighted_domain
-from siloseal.federation.privacy.epsilon import epsilon_text
+from siloseal.federation.privacy.epsilon import delta_text, epsilon_text
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.storage import locked
 from siloseal.models.building import read_generator
-from siloseal.runs.folder import open_run_folder
+from siloseal.run_folder.location import open_run_folder
+from siloseal.run_folder.summary import RunSummary, read_run
 from siloseal.runs.run import run_job
-from siloseal.runs.summary import RunSummary, read_run
 from siloseal.silo.ledger import Budget, Ledger
 from siloseal.silo.runtime import Silo
 
@@ -71,7 +71,8 @@ def test_a_job_runs_from_start_to_report(
         assert summary.epsilon is not None
         assert summary.epsilon <= 10
         assert all(
-            f"({epsilon_text(silo.epsilon or 0)}, {summary.delta:g})" in silo.statement for silo in summary.silos
+            f"({epsilon_text(silo.epsilon or 0)}, {delta_text(summary.delta or 0)})" in silo.statement
+            for silo in summary.silos
         )
     else:
         assert summary.epsilon is None
@@ -147,6 +148,7 @@ def test_a_run_whose_sum_hides_gives_the_model_of_a_plain_run_and_its_report_say
         assert f"sum of phase 1, {name}" in report
     assert "Not hidden" not in report
     assert "the aggregator learns the sum only" in report
+    assert report.count("outside the privacy guarantee") == 1
 
 
 @pytest.mark.parametrize("kind", ["ckks", "secagg"])

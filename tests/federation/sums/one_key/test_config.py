@@ -23,7 +23,7 @@ from siloseal.federation.sums.one_key.one_key_sum import PaillierSum, StockCkksS
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import RealDomain
 from siloseal.models.building import initial_model, load_model
-from siloseal.report.guarantees import protection, training_releases
+from siloseal.runs.guarantees import protection, training_releases
 from siloseal.runs.result import RunResult
 from siloseal.runs.simulation import deal, federate, open_silos
 from siloseal.silo.data.loading import load

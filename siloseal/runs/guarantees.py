@@ -18,7 +18,7 @@ from siloseal.federation.privacy.epsilon import epsilon_text
 from siloseal.federation.privacy.guarantee import Guarantee
 from siloseal.federation.sums.exposure import Exposure, NoisedBy
 from siloseal.models.building import vector_lengths
-from siloseal.runs.metrics import ProtectionMetric, phase_title
+from siloseal.run_folder.metrics import ProtectionMetric, phase_title
 from siloseal.runs.result import RunResult
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.units import count_units

@@ -4,27 +4,33 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, TypeAdapter
 
-Phase = Annotated[str, Field(pattern=r"^(enrolment|warm_start|phase_1|phase_2|fedavg|total|[1-9][0-9]*\. .+)$")]
-"""A phase of a job, or a query by its number and title."""
+from siloseal.federation.job.phases import Phase
+
+PhaseOrQuery = Annotated[str, Field(pattern=rf"^(enrolment|{'|'.join(Phase)}|total|[1-9][0-9]*\. .+)$")]
+"""What a cost belongs to: enrolment, a phase of a job, a query by its number and title, or everything."""
 Stage = Annotated[
-    str, Field(pattern=r"^(warm_start|silo_alone|silo_trained|phase_1|round_[1-9][0-9]*|final|real|pooled)$")
+    str,
+    Field(
+        pattern=rf"^({Phase.WARM_START}|silo_alone|silo_trained|{Phase.PHASE_1}|round_[1-9][0-9]*|final|real|pooled)$"
+    ),
 ]
+"""What a model is measured after, or what else is measured to compare it with."""
 Share = Annotated[float, Field(ge=0, le=1)]
 
 REFERENCES = ("real", "pooled")
 """Stages that are not those of a global model."""
 
 
-class Shape(BaseModel):
+class Record(BaseModel):
     """A part of the run folder: no unknown field, no NaN, no change after it is made."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-M = TypeVar("M", bound=Shape)
+M = TypeVar("M", bound=Record)
 
 
-class QualityMetric(Shape):
+class QualityMetric(Record):
     """The quality of one model; `silo` is None for the global model and for real data.
 
     >>> last = siloseal.read_run("runs/first").quality[-1]
@@ -42,7 +48,7 @@ class QualityMetric(Shape):
     """Squared Fréchet distance of generated images."""
 
 
-class TrafficMetric(Shape):
+class TrafficMetric(Record):
     """Bytes as one silo counts them.
 
     >>> first = siloseal.read_run("runs/first").traffic[0]
@@ -51,13 +57,13 @@ class TrafficMetric(Shape):
     """
 
     kind: Literal["traffic"] = "traffic"
-    stage: Phase
+    stage: PhaseOrQuery
     silo: str
     sent_bytes: NonNegativeInt
     received_bytes: NonNegativeInt
 
 
-class TimingMetric(Shape):
+class TimingMetric(Record):
     """Wall-clock time of a phase, or of another named part of the run.
 
     >>> {timing.stage for timing in siloseal.read_run("runs/first").timing} >= {"phase_1", "phase_2"}
@@ -69,7 +75,7 @@ class TimingMetric(Shape):
     seconds: NonNegativeFloat
 
 
-class ProtectionMetric(Shape):
+class ProtectionMetric(Record):
     """How one kind of upload travelled, and whether the aggregator could read a single silo's.
 
     >>> [(upload.stage, upload.hidden_from_aggregator) for upload in siloseal.read_run("runs/first").protection]
@@ -77,14 +83,14 @@ class ProtectionMetric(Shape):
     """
 
     kind: Literal["protection"] = "protection"
-    stage: Phase
+    stage: PhaseOrQuery
     what: str
     scheme: str
     hidden_from_aggregator: bool
     note: str = ""
 
 
-class PrivacyMetric(Shape):
+class PrivacyMetric(Record):
     """What a silo's ledger says about one phase, or about all of them. `epsilon` is None when privacy was off.
 
     >>> spent = siloseal.read_run("runs/first").privacy
@@ -94,7 +100,7 @@ class PrivacyMetric(Shape):
 
     kind: Literal["privacy"] = "privacy"
     silo: str
-    phase: Phase
+    phase: PhaseOrQuery
     epsilon: NonNegativeFloat | None
     delta: Share | None
     noise_multiplier: NonNegativeFloat | None = None
@@ -102,7 +108,7 @@ class PrivacyMetric(Shape):
     steps: NonNegativeInt | None = None
 
 
-class NoteMetric(Shape):
+class NoteMetric(Record):
     """Something a reader of the numbers has to know.
 
     >>> siloseal.NoteMetric(text="south was silent in round 2").text
@@ -122,9 +128,9 @@ METRIC: TypeAdapter[Metric] = TypeAdapter(Metric)
 
 def stage_title(stage: str) -> str:
     """A stage or phase as a person reads it."""
-    known = {
-        "warm_start": "Warm start", "silo_alone": "Silo alone", "silo_trained": "After local training",
-        "phase_1": "Phase 1 average", "phase_2": "Phase 2", "fedavg": "FedAvg", "final": "Final",
+    known: dict[str, str] = {
+        Phase.WARM_START: "Warm start", "silo_alone": "Silo alone", "silo_trained": "After local training",
+        Phase.PHASE_1: "Phase 1 average", Phase.PHASE_2: "Phase 2", Phase.FEDAVG: "FedAvg", "final": "Final",
         "real": "Real data", "pooled": "Pooled, without privacy", "total": "In total",
     }  # fmt: skip
     return known.get(stage, stage if stage[:1].isdigit() else stage.replace("_", " ").capitalize())
@@ -132,4 +138,4 @@ def stage_title(stage: str) -> str:
 
 def phase_title(phase: str) -> str:
     """A phase as a person reads it: where "phase 1" means the work, not its average."""
-    return "Phase 1" if phase == "phase_1" else stage_title(phase)
+    return "Phase 1" if phase == Phase.PHASE_1 else stage_title(phase)

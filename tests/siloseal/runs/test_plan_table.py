@@ -11,9 +11,9 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.phase_sums import phase_sum
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.planning import SiloPlan
-from siloseal.report.plan_table import as_document
-from siloseal.runs.metrics import METRIC, phase_title
+from siloseal.run_folder.metrics import METRIC, phase_title
 from siloseal.runs.plan import Plan, SiloCost, SumCost, make_plan
+from siloseal.runs.plan_table import as_document
 from siloseal.runs.simulation import deal
 from siloseal.silo.data.loading import load
 

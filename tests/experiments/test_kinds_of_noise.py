@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from siloseal.experiments.walkthroughs.kinds_of_noise import KINDS, Kind, calibrated, error, random_directions
+from siloseal.experiments.kinds_of_noise import KINDS, Kind, calibrated, error, random_directions
 from siloseal.federation.privacy.mechanisms.calibration import Demand
 from siloseal.federation.sums.session import RealDomain
 

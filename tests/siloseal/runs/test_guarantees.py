@@ -9,7 +9,7 @@ import pytest
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.weighting import weighted_domain
 from siloseal.models.building import vector_lengths
-from siloseal.report.guarantees import _sums, baseline_warnings, training_releases
+from siloseal.runs.guarantees import _sums, baseline_warnings, training_releases
 
 JOINT_KEY = {"kind": "ckks_joint_key"}
 FINISHED = SimpleNamespace(parameters=3000, image_shape=(1, 8, 8), classes=10)

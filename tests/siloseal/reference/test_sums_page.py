@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
-from siloseal.federation.sums.config import SumKind
-from siloseal.report.exposure_table import exposure_markdown, exposures
+from siloseal.federation.sums.config import SumKind, exposures
+from siloseal.reference.sums_page import sums_page
 
 ROOT = Path(__file__).parents[3]
 SAYS_IT_AGAIN = re.compile(r"aggregator (learns|sees|reads)|read every upload|sees? its vector|holds? the whole key")
@@ -15,8 +15,8 @@ SAYS_IT_AGAIN = re.compile(r"aggregator (learns|sees|reads)|read every upload|se
 
 @pytest.mark.parametrize("kind", get_args(SumKind))
 def test_the_page_has_every_sum_in_every_table(kind: SumKind) -> None:
-    assert exposure_markdown().count(f"\n| `{kind}`") == 3
-    assert exposures()[kind].aggregator_learns in exposure_markdown()
+    assert sums_page().count(f"\n| `{kind}`") == 3
+    assert exposures()[kind].aggregator_learns in sums_page()
 
 
 def test_no_shipped_config_says_who_learns_what() -> None:

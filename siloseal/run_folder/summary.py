@@ -23,8 +23,8 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, ValidationError
 from siloseal.federation.analytics.query import Answer
 from siloseal.federation.errors import RunError
 from siloseal.federation.records.storage import write_atomically
-from siloseal.runs.json_files import first_problem, parse, read_text
-from siloseal.runs.metrics import (
+from siloseal.run_folder.json_files import first_problem, parse, read_text
+from siloseal.run_folder.metrics import (
     METRIC,
     M,
     Metric,
@@ -32,7 +32,7 @@ from siloseal.runs.metrics import (
     PrivacyMetric,
     ProtectionMetric,
     QualityMetric,
-    Shape,
+    Record,
     Share,
     Stage,
     TimingMetric,
@@ -40,7 +40,7 @@ from siloseal.runs.metrics import (
 )
 
 
-class SiloSummary(Shape):
+class SiloSummary(Record):
     """One silo at the end of a run. An accuracy is None when it was not measured, epsilon when privacy was off.
 
     What describes a silo's data is None where the summary is the aggregator's, which does not know it.
@@ -62,7 +62,7 @@ class SiloSummary(Shape):
     statement: str
 
 
-class ModelSummary(Shape):
+class ModelSummary(Record):
     """The shared model, and the images that it is for.
 
     >>> siloseal.read_run("runs/first").summary.model.image_shape
@@ -74,7 +74,7 @@ class ModelSummary(Shape):
     classes: NonNegativeInt
 
 
-class RunSummary(Shape):
+class RunSummary(Record):
     """The headline numbers of a finished run, which `simulate` returns and summary.json holds.
 
     `accuracy` has the global model's by stage, in order, measured with `classifier`.
@@ -146,12 +146,6 @@ class Run:
     """Lines of metrics.jsonl, of all kinds, in the order in which they were measured."""
     samples: dict[tuple[str, str | None], Path]
     """Files of generated images by stage and silo; None is the global model."""
-
-    def __str__(self) -> str:
-        from siloseal.report.result_table import print_result  # here: it imports this module
-        from siloseal.report.terminal import as_text
-
-        return as_text(lambda terminal: print_result(terminal, self))
 
     @property
     def quality(self) -> list[QualityMetric]:

@@ -13,9 +13,9 @@ from siloseal.federation.job.phase_sums import phase_sums
 from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.report import wording
 from siloseal.report.document import Table
-from siloseal.report.guarantees import baseline_warnings
 from siloseal.report.terminal import print_table
-from siloseal.runs.metrics import phase_title
+from siloseal.run_folder.metrics import phase_title
+from siloseal.runs.guarantees import baseline_warnings
 from siloseal.runs.plan import Plan, SiloCost
 
 COMPARISONS = ("silo_alone", "pooled")
@@ -36,7 +36,7 @@ def print_plan(terminal: Terminal, plan: Plan) -> None:
     print_table(terminal, _phases(plan))
     print_table(terminal, _uploads(job, plan))
     privacy = job.privacy
-    unit = "" if isinstance(privacy, NoPrivacy) else f" at delta {privacy.delta:g}, for {_protected(job)}"
+    unit = "" if isinstance(privacy, NoPrivacy) else f" at delta {wording.delta(privacy.delta)}, for {_protected(job)}"
     largest = max((cost.epsilon["total"] for cost in plan.silos if cost.epsilon), default=None)
     terminal.print(f"epsilon  {wording.epsilon(largest)}{unit}")
     if plan.tightest_epsilon is not None:

@@ -10,7 +10,16 @@ import torch
 from PIL import Image
 
 from siloseal.federation.errors import DataError, RunError
-from siloseal.runs.images import PAPER, class_rows, png_bytes, quantise, read_npz, square_grid, write_npz, write_png
+from siloseal.run_folder.images import (
+    PAPER,
+    class_rows,
+    png_bytes,
+    quantise,
+    read_npz,
+    square_grid,
+    write_npz,
+    write_png,
+)
 
 
 def flat(values: list[int], channels: int = 1) -> np.ndarray:

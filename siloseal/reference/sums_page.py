@@ -1,16 +1,14 @@
-"""docs/sums.md: who learns what under each secure sum, printed from the schemes.
+"""docs/sums.md: who learns what under each secure sum, printed from the schemes."""
 
-`make docs` writes the page.
-"""
-
-from collections.abc import Sequence
-
-from siloseal.federation.sums.config import schemes
+from siloseal.federation.sums.config import exposures
 from siloseal.federation.sums.exposure import Exposure, NoisedBy
+from siloseal.reference.markdown import GENERATED, table
 
-INTRODUCTION = """# Who learns what
+INTRODUCTION = f"""# Who learns what
 
-`make docs` writes this page from the schemes themselves (`exposure` in `federation/sums/`). Plans, reports and error
+{GENERATED}
+
+This page is printed from the schemes themselves (`exposure` in `federation/sums/`). Plans, reports and error
 messages print the same words. [protocols.md](protocols.md) says why they hold.
 
 A job names a sum by `secure_sum.kind`, and by `schedule.tuning_sum.kind` for phase 2. Everyone learns who takes part,
@@ -37,12 +35,12 @@ aggregator under `gaussian_central`. Noise that silos split needs a sum that sho
 NOISES = tuple(by for by in NoisedBy if by is not NoisedBy.NOBODY)
 
 
-def exposure_markdown() -> str:
-    """The page as Markdown."""
+def sums_page() -> str:
+    """The whole page."""
     found = exposures()
     parts = [
         INTRODUCTION,
-        _table(
+        table(
             ("`kind`", "the aggregator learns", "a silo learns", "this assumes"),
             [
                 (_kind(kind, one), one.aggregator_learns, one.silo_learns, one.assumes or "nothing")
@@ -50,7 +48,7 @@ def exposure_markdown() -> str:
             ],
         ),
         COLLUSION,
-        _table(
+        table(
             ("`kind`", "silos that may collude", "of 10", "if more collude"),
             [
                 (_kind(kind, one), one.colluders, str(one.may_collude(10)), one.if_more_collude)
@@ -58,22 +56,17 @@ def exposure_markdown() -> str:
             ],
         ),
         SILENCE,
-        _table(
+        table(
             ("`kind`", "what becomes of the sum"),
             [(_kind(kind, one), one.if_a_silo_is_silent) for kind, one in found.items()],
         ),
         NOISE.format(split=", ".join(f"`{kind}`" for kind, one in found.items() if one.hides_split_noise)),
-        _table(
+        table(
             ("noised by", "under a sum that hides", "under `plain`", "this assumes"),
             [_noised(by, found["secagg"], found["plain"]) for by in NOISES],
         ),
     ]
     return "\n".join(part.strip("\n") + "\n" for part in parts)
-
-
-def exposures() -> dict[str, Exposure]:
-    """The exposure of each sum, with the settings that a job has if it names none."""
-    return {kind: scheme.exposure for kind, scheme in schemes().items()}
 
 
 def _noised(by: NoisedBy, hiding: Exposure, plain: Exposure) -> tuple[str, ...]:
@@ -83,8 +76,3 @@ def _noised(by: NoisedBy, hiding: Exposure, plain: Exposure) -> tuple[str, ...]:
 
 def _kind(kind: str, exposure: Exposure) -> str:
     return f"`{kind}`, a baseline" if exposure.baseline else f"`{kind}`"
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = (columns, ["---"] * len(columns), *rows)
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

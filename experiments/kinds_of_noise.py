@@ -19,19 +19,22 @@ Kind = Literal["gaussian_central", "ddg", "skellam", "binomial", "pbm", "gaussia
 KINDS: tuple[Kind, ...] = ("gaussian_central", "ddg", "skellam", "binomial", "pbm", "gaussian_local")
 """Kinds of noise, from the one that trusts most to the one that trusts nobody."""
 
+CLIP_NORM = 1.0
+"""L2 norm of every vector."""
+
 
 def calibrated(kind: Kind, demand: Demand, *, bits: int) -> Mechanism | None:
     """Return the mechanism for vectors of norm 1; None where the bits are too few. The two Gaussians know no bits."""
     try:
         match kind:
             case "gaussian_central":
-                return GaussianAtAggregator(1.0, 1.0, gaussian_multiplier(demand))
+                return GaussianAtAggregator(CLIP_NORM, CLIP_NORM, gaussian_multiplier(demand))
             case "gaussian_local":
-                return GaussianAtSilo(1.0, gaussian_multiplier(demand), whole=True)
+                return GaussianAtSilo(CLIP_NORM, gaussian_multiplier(demand), whole=True)
             case "pbm":
-                return calibrated_pbm(demand, bits=bits, clip_norm=1.0)
+                return calibrated_pbm(demand, bits=bits, clip_norm=CLIP_NORM)
             case "ddg" | "skellam" | "binomial":
-                return calibrated_lattice(kind, demand, bits=bits, sensitivity=1.0)
+                return calibrated_lattice(kind, demand, bits=bits, sensitivity=CLIP_NORM)
             case _:
                 assert_never(kind)
     except ConfigError:
@@ -40,7 +43,7 @@ def calibrated(kind: Kind, demand: Demand, *, bits: int) -> Mechanism | None:
 
 def noised_sum(mechanism: Mechanism, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the silos' vectors (silos, entries) as released: noised and added, without masks around them."""
-    scheme, domain = NoisySum(mechanism, PlainSum()), RealDomain(vectors.shape[1], 1.0)
+    scheme, domain = NoisySum(mechanism, PlainSum()), RealDomain(vectors.shape[1], CLIP_NORM)
     return np.asarray(sum_in_process(scheme, vectors, domain=domain).total, dtype=np.float64)
 
 

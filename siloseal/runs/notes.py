@@ -9,7 +9,7 @@ from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.sections.evaluation import FewShotTasks
 from siloseal.federation.job.sections.few_shot import Episodic
 from siloseal.federation.job.sections.privacy import NoPrivacy
-from siloseal.runs.metrics import QualityMetric
+from siloseal.run_folder.metrics import QualityMetric
 from siloseal.runs.scoring import headline
 
 Scores = Mapping[tuple[str, str | None], QualityMetric]
@@ -19,7 +19,7 @@ PHASE_2_GAIN = 0.02
 
 _IMAGES = (
     "Accuracies are the experimenter's measurements in a simulation: tested on held-out real data that no silo trained "
-    "on; the real-data number and the Frechet yardstick come from classifiers trained on the pooled training data. All "
+    "on; the real-data number and the Fréchet distance come from classifiers trained on the pooled training data. All "
     "of that is outside the privacy guarantee, and nothing of it flows back into training."
 )
 _TASKS = (

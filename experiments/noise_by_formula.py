@@ -1,0 +1,42 @@
+"""The error of each kind of noise on one sum, by formula, against the Gaussian noise of one trusted party."""
+
+from siloseal.experiments.kinds_of_noise import CLIP_NORM, Kind, calibrated
+from siloseal.federation.privacy.mechanisms.calibration import Demand, calibrated_pbm, gaussian_multiplier
+from siloseal.federation.sums.session import RealDomain
+
+Row = dict[str, float | None]
+
+DELTA, SILOS = 1e-5, 100
+MECHANISMS: tuple[Kind, ...] = ("ddg", "skellam", "binomial", "pbm", "gaussian_local", "gaussian_central")
+TABLE_BITS = (10, 12, 14, 16, 18)
+
+
+def demand_of(epsilon: float, length: int) -> Demand:
+    """The demand of one release, with everyone honest and present."""
+    return Demand(epsilon=epsilon, delta=DELTA, releases=1, silos=SILOS, honest=SILOS, length=length)
+
+
+def reference(name: str, demand: Demand) -> float:
+    """The variance of the continuous Gaussian that a mechanism is compared with."""
+    # PBM hides the replacement of a silo's whole vector by any other, which moves the sum by up to twice the clip norm;
+    # the others hide whether a vector is there at all. So its Gaussian is the one of sensitivity 2c. Against that of
+    # sensitivity c, which promises less, its ratio is 4 times as large: `pbm_add_remove`.
+    moved = 2 * CLIP_NORM if name == "pbm" else CLIP_NORM
+    return (moved * gaussian_multiplier(demand)) ** 2
+
+
+def computed_rows(length: int, epsilon: float) -> list[Row]:
+    """One computed row for each width."""
+    return [computed_row(length, epsilon, bits) for bits in TABLE_BITS]
+
+
+def computed_row(length: int, epsilon: float, bits: int) -> Row:
+    """The ratios of every mechanism, by formula."""
+    demand, domain = demand_of(epsilon, length), RealDomain(length, CLIP_NORM)
+    row: Row = {"entries": length, "epsilon": epsilon, "bits": bits}
+    for name in MECHANISMS:
+        mechanism = calibrated(name, demand, bits=bits)
+        row[name] = None if mechanism is None else mechanism.deviation(domain, SILOS) ** 2 / reference(name, demand)
+    pbm = calibrated_pbm(demand, bits=bits, clip_norm=CLIP_NORM)
+    add_remove = pbm.deviation(domain, SILOS) ** 2 / reference("gaussian_central", demand)
+    return {**row, "pbm_add_remove": add_remove, "pbm_bits": (SILOS * pbm.trials).bit_length()}
