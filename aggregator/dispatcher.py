@@ -9,14 +9,13 @@ import numpy as np
 from siloseal.aggregator.journal import Journal
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.errors import MessageError, SiloRefused, WrongRound
-from siloseal.federation.job.releases import Release
+from siloseal.federation.job.releases import Release, Run
 from siloseal.federation.run_events.aggregator import (
     BytesCounted,
     NoteTaken,
     ReplayEnded,
     ReplyAccepted,
     ReplyKept,
-    RequestMissed,
     RequestRefused,
     RequestReplayed,
     RequestSent,
@@ -26,7 +25,6 @@ from siloseal.federation.run_events.aggregator import (
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.sums.driving import drive
 from siloseal.federation.sums.secure_sum import Sum
-from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.engine import Engine
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, printable, require_at_most
@@ -127,7 +125,6 @@ class Dispatcher:
                 self._journal.end(self.number)
                 self._publish(SilosSilent(self.number, tuple(silo for silo in requests if silo not in replies)))
         if silent := [silo for silo in requests if silo not in replies]:
-            self._publish(RequestMissed(self.asked, tuple(silent)))
             self.note(
                 f"{', '.join(silent)} stayed silent past the deadline of request {self.number} ({self.stage}, "
                 f"{self.asked}); the run went on with {', '.join(sorted(replies))}"
@@ -170,9 +167,13 @@ class Dispatcher:
         self.notes.append(text)
         self._publish(NoteTaken(text))
 
-    def sum(self, release: Release, session: Session, present: Collection[str]) -> Sum:
-        """One secure sum over what the last request prepared. Who is on the roster and not `present` is not asked."""
-        wire, scheme = session.to_wire(), release.scheme
+    def sum(self, release: Release, run: Run, present: Collection[str], start: bytes = b"") -> Sum:
+        """One secure sum over what the last request prepared. Who is on the roster and not `present` is not asked.
+
+        `start` names the public state that everyone started from.
+        """
+        session, scheme = release.session(run, start), release.scheme
+        wire = session.to_wire()
         scheme.admit(session.domain, len(session.roster))
         side = scheme.aggregator(session)
 

@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from siloseal.aggregator.dispatcher import Dispatcher, Patience
 from siloseal.aggregator.journal import Journal
 from siloseal.federation.errors import DomainError, MessageError, RunError, SiloRefused
 from siloseal.federation.job.job import Job
-from siloseal.federation.run_events.aggregator import BytesCounted, ReplyAccepted, ReplyKept, RequestMissed
+from siloseal.federation.run_events.aggregator import BytesCounted, ReplyAccepted, ReplyKept
 from siloseal.federation.run_events.stream import RunEvent, unheard
 from siloseal.federation.transport.engine import Accept, Engine
 from siloseal.federation.transport.wire import messages_pb2 as pb
@@ -54,23 +53,6 @@ def test_what_the_journal_had_last_is_published_once_when_a_run_goes_on(
         [(ReplyKept, 1), (ReplyAccepted, 2)],
         [(ReplyKept, 2), (ReplyAccepted, 3), (ReplyAccepted, 4)],
     ]
-
-
-def test_who_missed_a_request_is_published_again_when_a_run_is_played_again(
-    small_job: Callable[..., Job], tmp_path: Path
-) -> None:
-    class Without(Answering):
-        """An engine past its deadline: south has said nothing."""
-
-        def ask(self, requests: Mapping[str, bytes], **options: Any) -> None:
-            super().ask({silo: data for silo, data in requests.items() if silo != "south"}, **options)
-
-    job, missed = small_job(), list[RunEvent]()
-    for _ in range(2):  # the second time from the journal
-        journal = Journal(tmp_path / "journal.sqlite", job.digest)
-        Dispatcher(job, Without(enrolled), journal, Patience(), missed.append).ask(enrolment(), fewest=2)
-        journal.close()
-    assert [event for event in missed if isinstance(event, RequestMissed)] == [RequestMissed("enrol", ("south",))] * 2
 
 
 def test_a_refusal_is_shown_as_far_as_a_terminal_can_show_it(small_job: Callable[..., Job], tmp_path: Path) -> None:
