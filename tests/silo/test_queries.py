@@ -189,6 +189,17 @@ class TestWhatIsPrepared:
         with pytest.raises(WrongRound):
             self.ask(work, notes, 4, 1)
 
+    @pytest.mark.parametrize("number", [4, 5], ids=["the same request", "a later request"])
+    def test_one_release_is_never_counted_for_two_sets_of_totals(self, work: Queries, number: int) -> None:
+        """One charge would pay for both, and the prefixes that are counted follow from the totals."""
+        notes, length = Notes(), work._job.queries[0].length(progress_of(RUN, 0))
+        self.ask(work, notes, 4, 0, [[90.0] * length])
+        prepared = work.vector(notes.at)
+        with pytest.raises(WrongRound):
+            self.ask(work, notes, number, 0, [[91.0] * length])
+        np.testing.assert_array_equal(work.vector(notes.at), prepared)
+        self.ask(work, notes, 4, 0, [[90.0] * length])
+
     def test_a_query_that_the_job_has_not_and_a_release_too_many_are_refused(self, work: Queries) -> None:
         with pytest.raises(WrongRound):
             self.ask(work, Notes(), 4, 2)
