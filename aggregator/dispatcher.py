@@ -217,7 +217,9 @@ class Dispatcher:
             raise WrongRound(
                 f"{silo} answered request {reply.number}, which is over; it goes on with request {self.number}"
             )
-        if reply.silo != silo or reply.number != self.number or reply.request_digest != request_digest:
+        # A silo that could not read a request knows no number to refuse, only the digest of what came.
+        answered = self.number if reply.number == 0 and reply.HasField("refusal") else reply.number
+        if reply.silo != silo or answered != self.number or reply.request_digest != request_digest:
             raise MessageError(
                 f"{silo} was asked request {self.number}, but {reply.silo or 'nobody'} answered request {reply.number}"
                 f"{'' if reply.number != self.number else ', or another one of that number'}"

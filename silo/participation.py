@@ -20,7 +20,6 @@ from siloseal.federation.transport.wire import consortium_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
-from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.silo.config import SiloConfig
 from siloseal.silo.data.own import Records
 from siloseal.silo.joining import join
@@ -37,34 +36,30 @@ RUN_ID_BYTES = 32
 class Participation:
     """Answers the requests of one run: with the silo's work, or with the reason why it takes no part."""
 
-    def __init__(self, name: str, run: Path, silo: Silo | None, refused: pb.Refusal, words: str) -> None:
-        self._name, self._run, self._silo, self._refused = name, run, silo, refused
+    def __init__(self, name: str, run: Path, silo: Silo | None, refusal: pb.Refusal, words: str) -> None:
+        self._name, self._run, self._silo, self._refusal = name, run, silo, refusal
         self.refused = words
         """Reason why the silo takes no part, in full; empty if it does."""
         self.finished = silo is not None and has_finished(run)
 
     def answer(self, request: ReceivedRequest) -> GivenReply:
         """The reply to one request. Agreements of another run, which everyone may have signed, do not count in this."""
-        message = request.message
-        if self._silo is None or message.run_id.hex() != self._run.name:
-            other = pb.Refusal(
-                code=ErrorCode.SESSION_MISMATCH, message="the request belongs to another run than the offer"
-            )
-            refused = self._refused if self._silo is None else other
-            reply = pb.Reply(
-                silo=self._name,
-                number=message.number,
-                request_digest=request.digest,
-                protocol_version=PROTOCOL_VERSION,
-                refusal=refused,
-            )
-            return GivenReply.encode(reply)
+        if self._silo is None:
+            return self._refuse(request, self._refusal)
+        if request.unreadable is None and request.message.run_id.hex() != self._run.name:
+            words = "the request belongs to another run than the offer"
+            return self._refuse(request, pb.Refusal(code=ErrorCode.SESSION_MISMATCH, message=words))
         answer = self._silo.reply(request)
         if answer.kind == "begun":  # everyone is in this run now: no sum of an earlier one goes on
             for run in _others(self._run):
                 SiloState(run).abandon()
         self.finished = answer.kind == "finished"
         return answer
+
+    def _refuse(self, request: ReceivedRequest, why: pb.Refusal) -> GivenReply:
+        reply = request.reply_of(self._name)
+        reply.refusal.CopyFrom(why)
+        return GivenReply.encode(reply)
 
     @property
     def epsilon(self) -> float | None:

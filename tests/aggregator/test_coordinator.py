@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -146,6 +147,28 @@ def test_what_a_check_refuses_is_not_in_the_journal(small_job: Callable[..., Job
         dispatcher(job, Answering(enrolled), journal).ask(enrolment(), check=check)
     rows = journal._database.execute("SELECT silo FROM replies ORDER BY silo").fetchall()
     assert rows == [("east",), ("north",)]
+
+
+def test_a_silo_that_could_not_read_its_request_is_heard_by_the_digest(
+    small_job: Callable[..., Job], tmp_path: Path
+) -> None:
+    """It knows no number to refuse. Only a refusal may have none, and only of the bytes that were sent."""
+
+    def unread(request: pb.Request, silo: str, **body: Any) -> bytes:
+        reply = pb.Reply.FromString(reply_to(request, silo, **body))
+        reply.number = 0
+        return reply.SerializeToString()
+
+    refused, job = pb.Refusal(message="9 bytes do not decode"), small_job()
+    journal = Journal(tmp_path / "j", job.digest)
+    right = Answering(lambda silo, request: unread(request, silo, refusal=refused))
+    with pytest.raises(SiloRefused, match=r"north .*9 bytes"):
+        dispatcher(job, right, journal).ask(enrolment())
+    no_refusal = Answering(lambda silo, request: unread(request, silo, enrolled=pb.Enrolled()))
+    other = Answering(lambda silo, request: unread(pb.Request(number=9), silo, refusal=refused))
+    for engine in (no_refusal, other):
+        with pytest.raises(MessageError):
+            dispatcher(job, engine, journal).ask(enrolment())
 
 
 def test_an_answer_to_something_else_is_refused(small_job: Callable[..., Job], tmp_path: Path) -> None:
