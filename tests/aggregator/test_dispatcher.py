@@ -1,9 +1,11 @@
 """Numbered requests and journalled replies: each is asked once, counted once, and what cannot be right is refused."""
 
 import hashlib
+import re
 import resource
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +175,30 @@ def test_a_silo_that_could_not_read_its_request_is_heard_by_the_digest(
     for engine in (no_refusal, other):
         with pytest.raises(MessageError):
             dispatcher_for(job, engine, journal).ask(enrolment())
+
+
+@pytest.mark.parametrize(
+    "altering",
+    [
+        "UPDATE replies SET reply = x'0102'",
+        "UPDATE replies SET reply = x''",
+        "UPDATE replies SET reply = (SELECT reply FROM replies WHERE silo = 'east') WHERE silo = 'north'",
+        "DELETE FROM replies WHERE number = 1; UPDATE replies SET number = 1",
+    ],
+)
+def test_a_journalled_reply_that_was_altered_is_a_run_error_that_names_the_file(
+    small_job: Callable[..., Job], tmp_path: Path, altering: str
+) -> None:
+    job, path = small_job(), tmp_path / "journal.sqlite"
+    with closing(Journal(path, job.digest)) as journal:
+        dispatcher = dispatcher_for(job, Answering(enrolled), journal)
+        dispatcher.ask(enrolment())
+        dispatcher.ask(enrolment())
+    with closing(sqlite3.connect(path)) as other:
+        other.executescript(altering)
+    with closing(Journal(path, job.digest)) as journal, pytest.raises(RunError, match=re.escape(str(path))) as error:
+        dispatcher_for(job, Answering(enrolled), journal).ask(enrolment())
+    assert type(error.value) is RunError
 
 
 def test_an_answer_to_something_else_is_refused(small_job: Callable[..., Job], tmp_path: Path) -> None:
