@@ -10,7 +10,7 @@ from siloseal.federation.transport.config import Host, Metrics, Port, Tls
 
 
 class Deadlines(Section):
-    """After which a silent silo counts as gone, if the job can do without it; else the aggregator waits on."""
+    """Times after which a silent silo counts as gone, if the job can do without it; else the aggregator waits on."""
 
     training_minutes: float = Field(
         default=24 * 60, gt=0, le=60 * 24 * 365, description="for local training, the slowest thing a silo is asked for"

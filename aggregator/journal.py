@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from siloseal.federation.errors import CannotWrite, RunError
+from siloseal.federation.job.agreement import RUN_ID_BYTES
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION, require_version_of_file
 
 _SCHEMA = """
@@ -23,7 +24,6 @@ CREATE TABLE IF NOT EXISTS replies (
 CREATE TABLE IF NOT EXISTS closed (number INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS results (name TEXT PRIMARY KEY, content BLOB NOT NULL);
 """
-RUN_ID_BYTES = 32
 _RESTORE = "restore it from a backup, or begin another run in another folder"
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_SCHEMA)

@@ -9,11 +9,11 @@ from siloseal.federation.errors import BudgetExceeded, DataError
 from siloseal.federation.job.contributions import require_precision
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.planning import plan_silo
+from siloseal.federation.job.releases import Lengths
 from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.run_events.stream import Subscriber
-from siloseal.models.building import vector_lengths
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.tables import Table
 from siloseal.silo.data.units import units_of
@@ -29,17 +29,20 @@ def open_training_silo(
     data: LabelledImages,
     folder: Path,
     *,
+    lengths: Lengths,
     labels: Sequence[int],
     identity: Identity,
     roster: Mapping[str, bytes],
     randomness: Randomness,
     publish: Subscriber,
 ) -> Silo:
-    """A silo that trains on these data, in its folder, where it finds what an interrupted run left."""
+    """A silo that trains on these data, in its folder, where it finds what an interrupted run left.
+
+    `lengths` are those of the job's vectors for images of this shape (`models.building.vector_lengths`).
+    """
     if undeclared := data.label_set() - set(labels):
         raise DataError(f"{identity.name} holds classes {sorted(undeclared)} that it does not declare; declare them")
     units = units_of(job, data, randomness)
-    lengths = vector_lengths(job, data.image_shape, data.classes)
     plan = plan_silo(job, identity.name, len(units), lengths)
     require_precision(job, identity.name, len(units))
     ledger = open_ledger(job, identity.name, folder, worked_before=SiloState(folder).exists())

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from siloseal.federation.analytics.any_job import AnyJob, job_from_json, load_any_job
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import LedgerDamaged, MessageError, SessionMismatch, SiloSealError
+from siloseal.federation.job.agreement import RUN_ID_BYTES
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.storage import make_folder, write_atomically
@@ -29,8 +30,6 @@ from siloseal.silo.policy import JOB_FILE
 from siloseal.silo.refusals import refusal
 from siloseal.silo.runtime import Silo
 from siloseal.silo.state import SiloState
-
-RUN_ID_BYTES = 32
 
 
 class Participation:
@@ -109,12 +108,7 @@ def take_part(
             randomness=randomness,
             publish=publish,
         )
-        try:
-            silo.resume()
-            write_atomically(folder / JOB_FILE, to_yaml(job).encode(), mode=0o600)
-        except BaseException:
-            silo.close()
-            raise
+        _bind(silo, job, folder)
     except SiloSealError as error:
         words = f"{type(error).__name__}: {error}"
         return Participation(config.name, folder, None, refusal(error, _log_in(config)), words)
@@ -127,6 +121,16 @@ def take_part(
         refused = refusal(error, _log_in(config), "".join(traceback.format_exception(error)))
         return Participation(config.name, folder, None, refused, refused.message)
     return Participation(config.name, folder, silo, pb.Refusal(), "")
+
+
+def _bind(silo: Silo, job: AnyJob, folder: Path) -> None:
+    """Take up what an interrupted run left, and keep the job, which is the only one in this run from here on."""
+    try:
+        silo.resume()
+        write_atomically(folder / JOB_FILE, to_yaml(job).encode(), mode=0o600)
+    except BaseException:
+        silo.close()
+        raise
 
 
 def require_kept(state: Path, past_runs: Iterable[str]) -> None:

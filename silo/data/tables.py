@@ -57,7 +57,7 @@ class Table:
         return Table(self.source, columns, self.lines[indices])
 
     def first_of_each(self, name: str, records: int) -> "Table":
-        """At most `most` records of each value of a column, the first ones: nobody's depend on anybody else's."""
+        """The first `records` records, or fewer, of each value of a column: nobody's depend on anybody else's."""
         seen, kept = Counter[str](), list[int]()
         for place, value in enumerate(self.texts(name)):
             seen[value] += 1

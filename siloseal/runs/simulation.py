@@ -19,6 +19,7 @@ from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.engine import LocalEngine
+from siloseal.models.building import vector_lengths
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.partition import partition
 from siloseal.silo.opening import open_training_silo
@@ -83,12 +84,15 @@ def open_silos(
     job: Job, parts: Mapping[str, LabelledImages], folder: Path, randomness_of: RandomnessOf, publish: Subscriber
 ) -> Iterator[dict[str, Silo]]:
     """The silos of a training job."""
+    any_part = next(iter(parts.values()))
+    lengths = vector_lengths(job, any_part.image_shape, any_part.classes)
 
     def opened(home: Home) -> Silo:
         return open_training_silo(
             job,
             parts[home.name],
             home.folder,
+            lengths=lengths,
             labels=declared_labels(job, parts[home.name]),
             identity=home.identity,
             roster=home.roster,

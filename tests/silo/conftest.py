@@ -28,7 +28,7 @@ from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, to_array, wrap
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
-from siloseal.models.building import feature_map, initial_model
+from siloseal.models.building import feature_map, initial_model, vector_lengths
 from siloseal.models.kernel_mean import FeatureMap
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.loading import load
@@ -147,6 +147,7 @@ class Bench(Enrolled):
             self.job,
             self.data,
             self.folder,
+            lengths=vector_lengths(self.job, self.data.image_shape, self.data.classes),
             labels=range(10),
             identity=IDENTITIES["north"],
             roster=KEYS,

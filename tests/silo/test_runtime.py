@@ -20,6 +20,7 @@ from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, from_array, to_array, unwrap
 from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
+from siloseal.models.building import vector_lengths
 from siloseal.silo.opening import open_training_silo
 
 Bench = Any  # of conftest.py
@@ -268,6 +269,7 @@ def test_a_class_that_a_silo_holds_but_does_not_declare_is_refused(bench: Bench,
             bench.job,
             bench.data,
             tmp_path,
+            lengths=vector_lengths(bench.job, bench.data.image_shape, bench.data.classes),
             labels=range(5),
             identity=Identity.create("a"),
             roster=bench.keys,
