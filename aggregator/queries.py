@@ -15,7 +15,7 @@ from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.wire import messages_pb2 as pb
 
 
-class Queries:
+class AggregatorQueries:
     """The aggregator's work in a job of queries."""
 
     def __init__(self, job: AnalyticsJob, publish: Subscriber) -> None:

@@ -65,7 +65,7 @@ class TrainedModel:
         return load_model(self.job, self.image_shape, self.classes, self.model)
 
 
-class Training:
+class AggregatorTraining:
     """The aggregator's work in a job that trains a model."""
 
     def __init__(self, job: Job, public_sum: PublicSum, publish: Subscriber) -> None:

@@ -18,10 +18,10 @@ from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.tables import Table
 from siloseal.silo.data.units import units_of
 from siloseal.silo.ledger import Ledger, open_ledger
-from siloseal.silo.queries import Queries
+from siloseal.silo.queries import SiloQueries
 from siloseal.silo.runtime import Silo
 from siloseal.silo.state import SiloState
-from siloseal.silo.training.work import Training
+from siloseal.silo.training.work import SiloTraining
 
 
 def open_training_silo(
@@ -47,7 +47,7 @@ def open_training_silo(
     require_precision(job, identity.name, len(units))
     ledger = open_ledger(job, identity.name, folder, worked_before=SiloState(folder).exists())
     try:
-        work = Training(
+        work = SiloTraining(
             job,
             identity.name,
             data,
@@ -77,7 +77,7 @@ def open_query_silo(
 ) -> Silo:
     """A silo that answers queries about these records, in its folder, where it finds what an interrupted run left."""
     require_feasible(job)
-    work = Queries(job, identity.name, table)
+    work = SiloQueries(job, identity.name, table)
     ledger = open_ledger(job, identity.name, folder, worked_before=SiloState(folder).exists())
     if ledger is None:
         raise AssertionError("every job of queries has a budget")

@@ -25,7 +25,7 @@ from siloseal.silo.messages import GivenReply, ReceivedRequest
 from siloseal.silo.order import require_next
 from siloseal.silo.refusals import refusal
 from siloseal.silo.state import Checkpoint, SiloState
-from siloseal.silo.work import Work
+from siloseal.silo.work import SiloWork
 
 
 class Silo:
@@ -34,7 +34,7 @@ class Silo:
     def __init__(
         self,
         job: AnyJob,
-        work: Work,
+        work: SiloWork,
         folder: Path,
         *,
         identity: Identity,

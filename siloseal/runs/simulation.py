@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from siloseal.aggregator.coordinator import Coordinator, Outcome
 from siloseal.aggregator.journal import Journal
-from siloseal.aggregator.training import TrainedModel, Training
-from siloseal.aggregator.work import Work
+from siloseal.aggregator.training import AggregatorTraining, TrainedModel
+from siloseal.aggregator.work import AggregatorWork
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
@@ -124,12 +124,18 @@ def federate(
     job: Job, silos: Mapping[str, Silo], folder: Path, publish: Subscriber, *, workers: int
 ) -> Outcome[TrainedModel]:
     """Train the model of a job among these silos."""
-    training = Training(job, partial(public_sum, own=job.data), publish)
+    training = AggregatorTraining(job, partial(public_sum, own=job.data), publish)
     return coordinate(job, training, silos, folder, publish, workers=workers)
 
 
 def coordinate(
-    job: AnyJob, work: Work[Result], silos: Mapping[str, Silo], folder: Path, publish: Subscriber, *, workers: int
+    job: AnyJob,
+    work: AggregatorWork[Result],
+    silos: Mapping[str, Silo],
+    folder: Path,
+    publish: Subscriber,
+    *,
+    workers: int,
 ) -> Outcome[Result]:
     """Run the whole job among these silos. Run again after an interruption, it goes on where it stopped."""
     with open_journal(folder, job.digest) as journal:

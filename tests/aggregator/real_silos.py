@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from siloseal.aggregator.coordinator import Coordinator, Outcome
-from siloseal.aggregator.queries import Queries
-from siloseal.aggregator.training import TrainedModel, Training
+from siloseal.aggregator.queries import AggregatorQueries
+from siloseal.aggregator.training import AggregatorTraining, TrainedModel
 from siloseal.federation.analytics.answers import Answers
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.job.job import Job
@@ -98,13 +98,13 @@ def query_silos(job: AnalyticsJob, folder: Path) -> Iterator[dict[str, Silo]]:
 
 def train(job: Job, engine: LocalEngine, folder: Path, publish: Subscriber) -> Outcome[TrainedModel]:
     with open_journal(folder, job.digest) as journal:
-        training = Training(job, lambda *_: np.zeros(0), publish)
+        training = AggregatorTraining(job, lambda *_: np.zeros(0), publish)
         return Coordinator(job, training, engine, journal, publish).run()
 
 
 def answer(job: AnalyticsJob, engine: LocalEngine, folder: Path, publish: Subscriber) -> Outcome[Answers]:
     with open_journal(folder, job.digest) as journal:
-        return Coordinator(job, Queries(job, publish), engine, journal, publish).run()
+        return Coordinator(job, AggregatorQueries(job, publish), engine, journal, publish).run()
 
 
 def _seeded(names: tuple[str, ...]) -> Callable[[str], SeededRandomness]:
