@@ -80,7 +80,7 @@ class Run:
         self.north = reply.enrolled.commitment
 
     def everyone(self, *names: str, east: bytes = NONCE, **forgers: Identity) -> pb.Begin:
-        """Of these silos, what they really sign, and what others sign in the name of the rest."""
+        """What these silos really sign, and what others sign in the name of the rest."""
         committed = {name: commit(self.agreement, name, NONCE) for name in NAMES}
         committed |= {"north": self.north, "east": commit(self.agreement, "east", east)}
         mine = {name: Identity.read(name, self.consortium.kits / name / "identity.key") for name in names}

@@ -23,7 +23,8 @@ from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.models.building import vector_lengths
 from siloseal.silo.opening import open_training_silo
 
-Bench = Any  # of conftest.py
+from .conftest import Bench
+
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 8, "tuning_rounds": 2, "tuning_steps": 3}
 
 
