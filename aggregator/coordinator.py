@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from siloseal.aggregator.dispatcher import Dispatcher, Patience
 from siloseal.aggregator.enrolment import agree, enrol
 from siloseal.aggregator.journal import Journal
-from siloseal.aggregator.work import Work
+from siloseal.aggregator.work import AggregatorWork
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.run_events.aggregator import RunBegan
 from siloseal.federation.run_events.stream import Subscriber
@@ -38,7 +38,7 @@ class Coordinator(Generic[Result_co]):
     def __init__(
         self,
         job: AnyJob,
-        work: Work[Result_co],
+        work: AggregatorWork[Result_co],
         engine: Engine,
         journal: Journal,
         publish: Subscriber,

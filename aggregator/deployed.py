@@ -13,12 +13,12 @@ from siloseal.aggregator.coordinator import Coordinator, Outcome
 from siloseal.aggregator.dispatcher import Patience
 from siloseal.aggregator.journal import Journal
 from siloseal.aggregator.model_files import ModelFiles
-from siloseal.aggregator.queries import Queries
+from siloseal.aggregator.queries import AggregatorQueries
 from siloseal.aggregator.replay import ReplayFilter
 from siloseal.aggregator.request_queue import RequestQueue
 from siloseal.aggregator.service import ConsortiumService, serving
 from siloseal.aggregator.status import Status
-from siloseal.aggregator.training import PublicSum, TrainedModel, Training
+from siloseal.aggregator.training import AggregatorTraining, PublicSum, TrainedModel
 from siloseal.federation.analytics.answers import ANSWERS_FILE, Answers
 from siloseal.federation.analytics.any_job import AnyJob, load_any_job
 from siloseal.federation.analytics.config import AnalyticsJob
@@ -111,10 +111,10 @@ class DeployedAggregator:
             case Job() as job:
                 models = ModelFiles(job, self._config.state / "models", replay)
                 publish = EventStream(models.hear, replay).publish
-                training = Training(job, self._public_sum, publish)
+                training = AggregatorTraining(job, self._public_sum, publish)
                 return Coordinator(job, training, self._queue, self._journal, publish, patience).run()
             case AnalyticsJob() as job:
-                queries = Queries(job, replay)
+                queries = AggregatorQueries(job, replay)
                 return Coordinator(job, queries, self._queue, self._journal, replay, patience).run()
             case _:
                 assert_never(self.job)

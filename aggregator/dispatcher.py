@@ -1,22 +1,22 @@
-"""The aggregator's side of the talk with the silos: numbered requests, journalled replies, counted bytes."""
+"""How the aggregator asks the silos: numbered requests, journalled replies, counted bytes."""
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
 from siloseal.aggregator.journal import Journal
 from siloseal.federation.analytics.any_job import AnyJob
-from siloseal.federation.errors import MessageError, SiloRefused, WrongRound
-from siloseal.federation.job.releases import Release
+from siloseal.federation.errors import MessageError, ProtocolError, SiloRefused, WrongRound
+from siloseal.federation.job.releases import Release, Run
 from siloseal.federation.run_events.aggregator import (
     BytesCounted,
     NoteTaken,
     ReplayEnded,
     ReplyAccepted,
     ReplyKept,
-    RequestMissed,
     RequestRefused,
     RequestReplayed,
     RequestSent,
@@ -26,7 +26,6 @@ from siloseal.federation.run_events.aggregator import (
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.sums.driving import drive
 from siloseal.federation.sums.secure_sum import Sum
-from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.engine import Engine
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode, printable, require_at_most
@@ -49,6 +48,27 @@ class Patience:
 
     training_seconds: float = 24 * 3600.0
     message_seconds: float = 1800.0
+
+
+Check = Callable[[str, pb.Reply], None]
+"""Raises a typed error for a silo's reply that cannot be right."""
+
+
+@dataclass
+class _Asking:
+    """One request under way, to all silos of a step."""
+
+    requests: Mapping[str, bytes]
+    digests: Mapping[str, bytes]
+    largest: int
+    """Size of the largest reply that can be right, in bytes."""
+    check: Check
+    replies: dict[str, pb.Reply] = field(default_factory=dict)
+
+    @property
+    def missing(self) -> dict[str, bytes]:
+        """The requests that have no reply yet."""
+        return {silo: request for silo, request in self.requests.items() if silo not in self.replies}
 
 
 class Dispatcher:
@@ -77,7 +97,7 @@ class Dispatcher:
         *,
         fewest: int | None = None,
         largest_sum: int = 0,
-        check: Callable[[str, pb.Reply], None] = lambda *_: None,
+        check: Check = lambda *_: None,
     ) -> dict[str, pb.Reply]:
         """The silos' replies: all of them, or past the deadline `fewest` at least; silent silos are noted.
 
@@ -86,53 +106,73 @@ class Dispatcher:
         """
         self.number += 1
         self.asked = next(body.WhichOneof("body") or "" for body in bodies.values())
-        requests, largest = self._encode(bodies), largest_sum + SMALL_BYTES
-        digests = _digests(requests)
-        known = self._journal.replies(self.number, digests)
-        replies = {silo: self._read(silo, digests[silo], reply, largest) for silo, reply in known.items()}
-        for silo, reply in known.items():
-            self._count(silo, requests[silo], reply)
-        missing = {silo: request for silo, request in requests.items() if silo not in known}
-        ended = bool(missing) and self._journal.has_ended(self.number)
-        if self._replayed is not None and (known or ended):
-            self._replay(known, list(missing) if ended else [])
-
-        def accept(silo: str, data: bytes) -> None:
-            reply = self._read(silo, digests[silo], data, largest)
-            if reply.WhichOneof("body") == "refusal":
-                self._publish(RequestRefused(self.number, silo, error_of(reply.refusal.code).__name__))
-                raise SiloRefused(f"{silo} refused: {printable(reply.refusal.message[:LONGEST_REFUSAL])}")
-            try:
-                check(silo, reply)
-            except WrongRound as error:  # it answers this request, so it is not late, but wrong
-                raise MessageError(str(error)) from error
-            if silo not in replies:
-                self._journal.record(self.number, silo, digests[silo], data)
-                self._count(silo, requests[silo], data)
-                replies[silo] = reply
-            elif replies[silo] != reply:  # the first is in the journal, but its silo had no receipt: no room for a line
-                raise MessageError(f"{silo} answered request {self.number} a second time, and differently")
-            self._publish(ReplyAccepted(self.number, silo, hashlib.sha256(data).hexdigest(), len(data)))
-
-        if missing and not ended:
-            needed = len(requests) if fewest is None else fewest
-            self.go_on()
-            size = sum(len(request) for request in missing.values())
-            sent = tuple(digest.hex() for digest in sorted(set(digests.values())))
-            self._publish(RequestSent(self.number, self.asked, tuple(missing), sent, size))
-            seconds = self._patience.training_seconds if self.asked == "train" else self._patience.message_seconds
-            fewest = max(0, needed - len(known))
-            self._engine.ask(missing, deadline_seconds=seconds, fewest=fewest, largest=largest, accept=accept)
-            if len(replies) < len(requests):
-                self._journal.end(self.number)
-                self._publish(SilosSilent(self.number, tuple(silo for silo in requests if silo not in replies)))
-        if silent := [silo for silo in requests if silo not in replies]:
-            self._publish(RequestMissed(self.asked, tuple(silent)))
+        requests = self._encode(bodies)
+        asking = _Asking(requests, _digests(requests), largest_sum + SMALL_BYTES, check)
+        ended = self._recall(asking)
+        if asking.missing and not ended:
+            self._send(asking, fewest=len(requests) if fewest is None else fewest)
+        if asking.missing:
             self.note(
-                f"{', '.join(silent)} stayed silent past the deadline of request {self.number} ({self.stage}, "
-                f"{self.asked}); the run went on with {', '.join(sorted(replies))}"
+                f"{', '.join(asking.missing)} stayed silent past the deadline of request {self.number} ({self.stage}, "
+                f"{self.asked}); the run went on with {', '.join(sorted(asking.replies))}"
             )
-        return replies
+        return asking.replies
+
+    def _recall(self, asking: "_Asking") -> bool:
+        """Take the replies that the journal has; whether the run went on without the others before it stopped."""
+        known = self._journal.replies(self.number, asking.digests)
+        for silo, data in known.items():
+            try:
+                asking.replies[silo] = self._read(asking, silo, data)
+            except ProtocolError as error:
+                raise self._journal.damaged(
+                    f"the reply of {silo} to request {self.number} is not as it was written"
+                ) from error
+            self._count(silo, asking.requests[silo], data)
+        ended = bool(asking.missing) and self._journal.has_ended(self.number)
+        if self._replayed is not None and (known or ended):
+            self._replay(known, list(asking.missing) if ended else [])
+        return ended
+
+    def _send(self, asking: "_Asking", *, fewest: int) -> None:
+        """Ask those who have not answered yet. Who is silent past the deadline stays so, after a restart too."""
+        self.go_on()
+        missing = asking.missing
+        size = sum(len(request) for request in missing.values())
+        sent = tuple(digest.hex() for digest in sorted(set(asking.digests.values())))
+        self._publish(RequestSent(self.number, self.asked, tuple(missing), sent, size))
+        self._engine.ask(
+            missing,
+            deadline_seconds=self._patience.training_seconds
+            if self.asked == "train"
+            else self._patience.message_seconds,
+            fewest=max(0, fewest - len(asking.replies)),
+            largest=asking.largest,
+            accept=partial(self._accept, asking),
+        )
+        if asking.missing:
+            self._journal.end(self.number)
+            self._publish(SilosSilent(self.number, tuple(asking.missing)))
+
+    def _accept(self, asking: "_Asking", silo: str, data: bytes) -> None:
+        """Journal a reply that can be right; `SiloRefused` where the silo will not do what it was asked."""
+        reply = self._read(asking, silo, data)
+        if reply.WhichOneof("body") == "refusal":
+            self._publish(RequestRefused(self.number, silo, error_of(reply.refusal.code).__name__))
+            raise SiloRefused(f"{silo} refused: {printable(reply.refusal.message[:LONGEST_REFUSAL])}")
+        try:
+            asking.check(silo, reply)
+        except WrongRound as error:  # it answers this request, so it is not late, but wrong
+            raise MessageError(str(error)) from error
+        if silo not in asking.replies:
+            self._journal.record(self.number, silo, asking.digests[silo], data)
+            self._count(silo, asking.requests[silo], data)
+            asking.replies[silo] = reply
+        elif (
+            asking.replies[silo] != reply
+        ):  # the first is in the journal, but its silo had no receipt: no room for a line
+            raise MessageError(f"{silo} answered request {self.number} a second time, and differently")
+        self._publish(ReplyAccepted(self.number, silo, hashlib.sha256(data).hexdigest(), len(data)))
 
     def _replay(self, known: Mapping[str, bytes], silent: list[str]) -> None:
         """The journal has this request: all before it was published then, and its last events may have to be again."""
@@ -170,9 +210,13 @@ class Dispatcher:
         self.notes.append(text)
         self._publish(NoteTaken(text))
 
-    def sum(self, release: Release, session: Session, present: Collection[str]) -> Sum:
-        """One secure sum over what the last request prepared. Who is on the roster and not `present` is not asked."""
-        wire, scheme = session.to_wire(), release.scheme
+    def sum(self, release: Release, run: Run, present: Collection[str], start: bytes = b"") -> Sum:
+        """One secure sum over what the last request prepared. Who is on the roster and not `present` is not asked.
+
+        `start` names the public state that everyone started from.
+        """
+        session, scheme = release.session(run, start), release.scheme
+        wire = session.to_wire()
         scheme.admit(session.domain, len(session.roster))
         side = scheme.aggregator(session)
 
@@ -206,8 +250,9 @@ class Dispatcher:
                 encoded[id(body)] = body.SerializeToString(deterministic=True)
         return {silo: encoded[id(body)] for silo, body in bodies.items()}
 
-    def _read(self, silo: str, request_digest: bytes, data: bytes, largest: int) -> pb.Reply:
-        require_at_most(largest, silo, data)
+    def _read(self, asking: "_Asking", silo: str, data: bytes) -> pb.Reply:
+        """A reply to the request under way; `ProtocolError` for anything else."""
+        require_at_most(asking.largest, silo, data)
         reply = decode(pb.Reply, data)
         require_version(reply.protocol_version, here="the aggregator", there=f"silo {silo}")
         if len(data) > len(reply.sum) + SMALL_BYTES:
@@ -216,7 +261,9 @@ class Dispatcher:
             raise WrongRound(
                 f"{silo} answered request {reply.number}, which is over; it goes on with request {self.number}"
             )
-        if reply.silo != silo or reply.number != self.number or reply.request_digest != request_digest:
+        # A silo that could not read a request knows no number to refuse, only the digest of what came.
+        answered = self.number if reply.number == 0 and reply.HasField("refusal") else reply.number
+        if reply.silo != silo or answered != self.number or reply.request_digest != asking.digests[silo]:
             raise MessageError(
                 f"{silo} was asked request {self.number}, but {reply.silo or 'nobody'} answered request {reply.number}"
                 f"{'' if reply.number != self.number else ', or another one of that number'}"

@@ -1,8 +1,8 @@
 """How a run begins: everyone enrols, hears that everyone agreed to the same job, and hears everyone's nonce."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from siloseal.aggregator.dispatcher import Dispatcher
+from siloseal.aggregator.dispatcher import Check, Dispatcher
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.errors import MessageError, RunError, SignatureInvalid
 from siloseal.federation.job.agreement import Agreement
@@ -11,9 +11,6 @@ from siloseal.federation.job.releases import Run
 from siloseal.federation.records.identity import KEY_BYTES
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
-
-Check = Callable[[str, pb.Reply], None]
-"""Raises `MessageError` for an enrolment that cannot be right."""
 
 
 def enrol(job: AnyJob, dispatcher: Dispatcher, *, check: Check = lambda *_: None) -> dict[str, pb.Reply]:

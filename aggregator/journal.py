@@ -13,9 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from siloseal.federation.errors import CannotWrite, MessageError, RunError
-from siloseal.federation.transport.wire import messages_pb2 as pb
-from siloseal.federation.transport.wire.codec import decode
+from siloseal.federation.errors import CannotWrite, RunError
+from siloseal.federation.job.agreement import RUN_ID_BYTES
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION, require_version_of_file
 
 _SCHEMA = """
@@ -25,7 +24,6 @@ CREATE TABLE IF NOT EXISTS replies (
 CREATE TABLE IF NOT EXISTS closed (number INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS results (name TEXT PRIMARY KEY, content BLOB NOT NULL);
 """
-RUN_ID_BYTES = 32
 _RESTORE = "restore it from a backup, or begin another run in another folder"
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_SCHEMA)
@@ -72,14 +70,14 @@ class Journal:
         row = next(iter(self._execute("SELECT digest, run_id FROM job")), None)
         if row is None:
             if self._execute("SELECT 1 FROM replies LIMIT 1"):
-                raise self._damaged("it has replies, but not the job that they belong to")
+                raise self.damaged("it has replies, but not the job that they belong to")
             row = (job_digest, os.urandom(RUN_ID_BYTES))
             self._execute(f"PRAGMA user_version = {PROTOCOL_VERSION}")
             self._execute("INSERT INTO job VALUES (?, ?)", *row)
         ((version,),) = self._execute("PRAGMA user_version")
         require_version_of_file(version, self._path)
         if not all(isinstance(value, bytes) for value in row) or len(row[1]) != RUN_ID_BYTES:
-            raise self._damaged("its job or its run's id is not as it was written")
+            raise self.damaged("its job or its run's id is not as it was written")
         if row[0] != job_digest:
             raise RunError(
                 f"{self._path.parent} was begun with another job; run the same config again, or choose another folder"
@@ -87,7 +85,7 @@ class Journal:
         return bytes(row[1])
 
     def replies(self, number: int, requests: Mapping[str, bytes]) -> dict[str, bytes]:
-        """What the journal has of the replies to these requests, which are given by their digests."""
+        """The replies that the journal has to these requests, which are given by their digests."""
         rows = self._execute("SELECT silo, request_digest, reply FROM replies WHERE number = ?", number)
         for silo, request_digest, reply in rows:
             if requests.get(silo) != request_digest:
@@ -96,16 +94,16 @@ class Journal:
                     "version or on other public data, or the journal was altered; restore what has changed, or begin "
                     "another run in another folder"
                 )
-            if not _answers(reply, number, silo, request_digest):
-                raise self._damaged(f"the reply of {silo} to request {number} is not as it was written")
+            if not isinstance(reply, bytes):
+                raise self.damaged(f"the reply of {silo} to request {number} is not as it was written")
         return {silo: reply for silo, _, reply in rows}
 
     def record(self, number: int, silo: str, request_digest: bytes, reply: bytes) -> None:
-        """A reply is accepted, whatever happens next."""
+        """Keep a reply. From here on it is accepted, whatever happens next."""
         self._execute("INSERT INTO replies VALUES (?, ?, ?, ?)", number, silo, request_digest, reply)
 
     def end(self, number: int) -> None:
-        """A request is over: who has not answered it by now counts as silent, after a restart too."""
+        """Close a request. Who has not answered it by now counts as silent, after a restart too."""
         self._execute("INSERT INTO closed VALUES (?)", number)
 
     def has_ended(self, number: int) -> bool:
@@ -116,7 +114,7 @@ class Journal:
         """A result that is computed once in the run's life."""
         for (content,) in self._execute("SELECT content FROM results WHERE name = ?", name):
             if not isinstance(content, bytes):
-                raise self._damaged(f"the {name} is not as it was written")
+                raise self.damaged(f"the {name} is not as it was written")
             return content
         content = compute()
         self._execute("INSERT INTO results VALUES (?, ?)", name, content)
@@ -126,18 +124,10 @@ class Journal:
         with _explained(self._path), self._one_at_a_time:
             return self._database.execute(statement, values).fetchall()
 
-    def _damaged(self, found: str) -> RunError:
+    def damaged(self, found: str) -> RunError:
+        """The error that names this journal and says what was found in it."""
         return RunError(f"{self._path}, the run's journal, is damaged: {found}; {_RESTORE}")
 
     def close(self) -> None:
         """Release the file."""
         self._database.close()
-
-
-def _answers(reply: object, number: int, silo: str, request_digest: bytes) -> bool:
-    """Whether an entry is this silo's reply to this request."""
-    try:
-        said = decode(pb.Reply, reply) if isinstance(reply, bytes) else pb.Reply()
-    except MessageError:
-        return False
-    return (said.silo, said.number, said.request_digest) == (silo, number, request_digest)

@@ -3,32 +3,30 @@
 from collections.abc import Mapping
 
 from siloseal.aggregator.dispatcher import Dispatcher
+from siloseal.aggregator.spending import Spending
 from siloseal.federation.analytics.answers import Answers, answers_of
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.query import Answer, Progress
 from siloseal.federation.analytics.releases import progress_of, query_release, read_total, stage_of, start_of
 from siloseal.federation.analytics.wire import query_message
 from siloseal.federation.job.releases import Run
-from siloseal.federation.privacy.accounting import epsilon_of
-from siloseal.federation.privacy.events import Event
-from siloseal.federation.run_events.aggregator import BudgetSpent, QueryProgressed, RoundBegan
+from siloseal.federation.run_events.aggregator import QueryProgressed, RoundBegan
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.wire import messages_pb2 as pb
 
 
-class Queries:
+class AggregatorQueries:
     """The aggregator's work in a job of queries."""
 
     def __init__(self, job: AnalyticsJob, publish: Subscriber) -> None:
         self._job, self._publish = job, publish
-        self._charged = list[Event]()
-        """Costs of the releases so far. A silo that took part in all of them has charged itself with each."""
+        self._spending = Spending(job, publish)
 
     def check_enrolment(self, silo: str, reply: pb.Reply) -> None:
-        """A table has nothing to describe: the columns that it must have stand in the job."""
+        """Accept every enrolment: the columns that a table must have stand in the job."""
 
     def enrol(self, replies: Mapping[str, pb.Reply]) -> None:
-        """Tables need no common shape."""
+        """Compare nothing: tables need no common shape."""
 
     def run(self, run: Run, dispatcher: Dispatcher) -> Answers:
         found = (self._answer(run, dispatcher, number) for number in range(len(self._job.queries)))
@@ -53,10 +51,6 @@ class Queries:
         release = query_release(self._job, number, progress)
         request = pb.Request(query=query_message(number, progress))
         prepared = dispatcher.ask(dict.fromkeys(release.roster, request), fewest=release.quorum)
-        if release.event is not None:
-            self._charged.append(release.event)
-        epsilon = epsilon_of(self._charged, self._job.privacy.delta)
-        for silo in prepared:  # each pays when the sum begins
-            self._publish(BudgetSpent(silo, epsilon))
-        session = release.session(run, start_of(self._job, progress))
-        return progress.after(read_total(self._job, number, dispatcher.sum(release, session, prepared)))
+        self._spending.charge(release, prepared)
+        summed = dispatcher.sum(release, run, prepared, start_of(self._job, progress))
+        return progress.after(read_total(self._job, number, summed))

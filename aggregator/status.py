@@ -8,7 +8,7 @@ from siloseal.aggregator.request_queue import RequestQueue
 from siloseal.aggregator.traffic import Traffic
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob
-from siloseal.federation.job.sections.schedule import FedAvg
+from siloseal.federation.job.phases import Phase, rounds_of
 from siloseal.federation.run_events.aggregator import (
     BudgetSpent,
     NoteTaken,
@@ -48,7 +48,7 @@ class Status:
         self._began = time.monotonic()
         self._at, self._traffic = _Standing(), Traffic()
         self._epsilon = dict[str, float]()
-        """What each silo has said that it has spent, rounded up by the silo."""
+        """The most that each silo can have spent, by what was published last; nothing before its first work."""
         self._trouble = ""
         """Why the aggregator itself cannot go on at the moment."""
 
@@ -114,7 +114,7 @@ class Status:
 
 
 def _rounds(job: AnyJob) -> int:
-    """Number of rounds of tuning or averaging, or of queries."""
+    """Number of the last round of tuning or averaging, or of the last query; 0 where a job has none."""
     if isinstance(job, AnalyticsJob):
         return len(job.queries)
-    return job.schedule.rounds if isinstance(job.schedule, FedAvg) else job.schedule.tuning_rounds
+    return max(number for phase in Phase for number in (0, *rounds_of(job, phase)))

@@ -1,7 +1,7 @@
 """Training at the aggregator, read from top to bottom: warm start, train, sum once, tune R times; or FedAvg."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import assert_never
@@ -12,17 +12,16 @@ from numpy.typing import NDArray
 
 from siloseal.aggregator.clip_norm import ClipNorm
 from siloseal.aggregator.dispatcher import Dispatcher
+from siloseal.aggregator.spending import Spending
 from siloseal.federation.errors import MessageError, RunError
 from siloseal.federation.job.contributions import start_of, to_model
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.phases import Phase
-from siloseal.federation.job.releases import Run, release_of
+from siloseal.federation.job.phases import Phase, rounds_of
+from siloseal.federation.job.releases import Release, Run, release_of
 from siloseal.federation.job.sections.data import LARGEST_SIDE, MOST_CLASSES
-from siloseal.federation.job.sections.privacy import ExampleLevel
-from siloseal.federation.job.sections.schedule import FedAvg, TwoPhase
+from siloseal.federation.job.sections.schedule import TwoPhase
 from siloseal.federation.job.sections.warm_start import ColdStart, KernelMeanStart, LeaderStart, PublicStart
 from siloseal.federation.run_events.aggregator import (
-    BudgetSpent,
     FittingProgressed,
     Model,
     ModelReleased,
@@ -31,6 +30,7 @@ from siloseal.federation.run_events.aggregator import (
     SilosEnrolled,
 )
 from siloseal.federation.run_events.stream import Subscriber
+from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import to_array
 from siloseal.models.building import (
@@ -65,12 +65,12 @@ class TrainedModel:
         return load_model(self.job, self.image_shape, self.classes, self.model)
 
 
-class Training:
+class AggregatorTraining:
     """The aggregator's work in a job that trains a model."""
 
     def __init__(self, job: Job, public_sum: PublicSum, publish: Subscriber) -> None:
         self._job, self._public_sum, self._publish = job, public_sum, publish
-        self._clip_norm = ClipNorm(job)
+        self._clip_norm, self._spending = ClipNorm(job), Spending(job, publish)
 
     def check_enrolment(self, silo: str, reply: pb.Reply) -> None:
         shape, classes = list(reply.enrolled.image_shape), reply.enrolled.classes
@@ -97,13 +97,8 @@ class Training:
         dispatcher.enter(Phase.WARM_START)
         model = self._warm_start()
         self._publish(ModelReleased(Phase.WARM_START, model))
-        match self._job.schedule:
-            case TwoPhase() as schedule:
-                model = self._two_phases(schedule, model)
-            case FedAvg() as schedule:
-                model = self._fedavg(schedule, model)
-            case _:
-                assert_never(self._job.schedule)
+        for phase in (Phase.PHASE_1, Phase.PHASE_2, Phase.FEDAVG):
+            model = self._trained_phase(phase, model)
         self._final = model
         return TrainedModel(self._job, model, self._shape, self._classes)
 
@@ -124,10 +119,7 @@ class Training:
                 release = release_of(job, self._lengths, Phase.WARM_START, 0)
                 request = dict.fromkeys(release.roster, pb.Request(kernel_mean=pb.KernelMean()))
                 prepared = self._dispatcher.ask(request, fewest=release.quorum)
-                for silo in prepared:  # each pays when the sum begins
-                    spent = start.epsilon if isinstance(job.privacy, ExampleLevel) else 0.0
-                    self._publish(BudgetSpent(silo, spent))
-                noised = self._dispatcher.sum(release, release.session(self._run), prepared).total.astype(np.float64)
+                noised = self._sum(release, prepared).total.astype(np.float64)
                 return self._computed("fit", partial(self._fit, start, cold, noised))
             case _:
                 assert_never(job.warm_start)
@@ -154,49 +146,60 @@ class Training:
         if done % STEPS_BETWEEN_EVENTS == 0 or done == steps:
             self._publish(FittingProgressed(done, steps))
 
-    def _two_phases(self, schedule: TwoPhase, model: Model) -> Model:
-        self._dispatcher.enter(Phase.PHASE_1)
-        model = self._trained(Phase.PHASE_1, 0, model)
-        self._publish(ModelReleased(Phase.PHASE_1, model))
-        if schedule.tuning_rounds:
-            self._dispatcher.enter(Phase.PHASE_2)
-        for number in range(1, schedule.tuning_rounds + 1):
-            self._publish(RoundBegan(number))
-            tuned = self._trained(Phase.PHASE_2, number, model)
-            model = model + np.float32(schedule.tuning_rate) * (tuned - model)
-            self._publish(ModelReleased(f"round_{number}", model))
+    def _trained_phase(self, phase: Phase, model: Model) -> Model:
+        """The model after every round of a phase; the same model where the job has no such phase."""
+        rounds = rounds_of(self._job, phase)
+        if rounds:
+            self._dispatcher.enter(phase)
+        for number in rounds:
+            if number:
+                self._publish(RoundBegan(number))
+            model = self._moved(phase, model, self._trained(phase, number, model))
+            self._publish(ModelReleased(f"round_{number}" if number else phase, model))
         return model
 
-    def _fedavg(self, schedule: FedAvg, model: Model) -> Model:
-        self._dispatcher.enter(Phase.FEDAVG)
-        for number in range(1, schedule.rounds + 1):
-            self._publish(RoundBegan(number))
-            model = self._trained(Phase.FEDAVG, number, model)
-            self._publish(ModelReleased(f"round_{number}", model))
-        return model
+    def _moved(self, phase: Phase, model: Model, average: Model) -> Model:
+        """The model that a round ends with: the silos' average, or in phase 2 a part of the way to it."""
+        if phase is Phase.PHASE_2 and isinstance(self._job.schedule, TwoPhase):
+            return model + np.float32(self._job.schedule.tuning_rate) * (average - model)
+        return average
 
     def _trained(self, phase: Phase, number: int, model: Model) -> Model:
         """The average of what the round's silos make of the model. Silent silos are left out, if enough remain."""
         clip_norm = self._clip_norm.requested
-        train = pb.Request(train=pb.Train(phase=phase, round=number, model=to_array(model), clip_norm=clip_norm))
+        train = pb.Train(phase=phase, round=number, model=to_array(model), clip_norm=clip_norm)
         release = release_of(self._job, self._lengths, phase, number, clip_norm)
+        replies = self._train(release, train)
+        for silo, reply in replies.items():
+            if reply.prepared.stopped_by_budget:
+                where = f"{phase}, round {number}" if number else phase
+                self._dispatcher.note(f"{silo} spent its privacy budget and stopped in {where}, before its last step")
+        summed = self._sum(release, replies, start_of(train))
+        self._clip_norm.follow(release, summed)
+        return to_model(self._job, summed, model)
+
+    def _train(self, release: Release, train: pb.Train) -> dict[str, pb.Reply]:
+        """The replies of the silos that have trained. What they spent on it is published as soon as they say so."""
         reported = set[str]()
 
         def hear(silo: str, reply: pb.Reply) -> None:
             _require_epsilon(silo, reply)
-            self._publish(BudgetSpent(silo, reply.prepared.epsilon_spent))
-            reported.add(silo)
+            if release.event is None:  # else the steps cost nothing, and the sum does
+                self._spending.report(silo, reply.prepared.epsilon_spent)
+                reported.add(silo)
 
-        replies = self._dispatcher.ask(dict.fromkeys(release.roster, train), fewest=release.quorum, check=hear)
-        for silo, reply in replies.items():
-            if silo not in reported:
-                self._publish(BudgetSpent(silo, reply.prepared.epsilon_spent))
-            if reply.prepared.stopped_by_budget:
-                where = f"{phase}, round {number}" if number else phase
-                self._dispatcher.note(f"{silo} spent its privacy budget and stopped in {where}, before its last step")
-        summed = self._dispatcher.sum(release, release.session(self._run, start_of(train.train)), replies)
-        self._clip_norm.follow(release, summed)
-        return to_model(self._job, summed, model)
+        bodies = dict.fromkeys(release.roster, pb.Request(train=train))
+        replies = self._dispatcher.ask(bodies, fewest=release.quorum, check=hear)
+        if release.event is None:
+            for silo in [silo for silo in replies if silo not in reported]:  # those that the journal had
+                self._spending.report(silo, replies[silo].prepared.epsilon_spent)
+            self._spending.miss(silo for silo in release.roster if silo not in replies)
+        return replies
+
+    def _sum(self, release: Release, present: Collection[str], start: bytes = b"") -> Sum:
+        """The sum of one release. Each silo pays for it when it begins, if it costs anything."""
+        self._spending.charge(release, present)
+        return self._dispatcher.sum(release, self._run, present, start)
 
     def _computed(self, name: str, compute: Callable[[], Model]) -> Model:
         """A model that the aggregator computes once in the run's life."""

@@ -10,7 +10,7 @@ from siloseal.federation.transport.wire import messages_pb2 as pb
 Result_co = TypeVar("Result_co", covariant=True)
 
 
-class Work(Protocol[Result_co]):
+class AggregatorWork(Protocol[Result_co]):
     """The aggregator's work in one run of one job: training, or queries. It serves one run from its first request on.
 
     It must be deterministic given the replies, so that a journal of them is all that crash recovery needs.

@@ -8,7 +8,7 @@ from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob, CsvTables
 from siloseal.federation.errors import DataError, PolicyRefused, SessionMismatch
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.releases import NOTHING_TRAINED
+from siloseal.federation.job.releases import NOTHING_TRAINED, Lengths
 from siloseal.federation.job.sections.learners import require_single_copies
 from siloseal.federation.job.sections.privacy import UnitLevel
 from siloseal.federation.randomness import Randomness
@@ -16,6 +16,7 @@ from siloseal.federation.records.identity import Identity
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.models.building import vector_lengths
 from siloseal.silo.config import SiloConfig
+from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.own import Records
 from siloseal.silo.data.tables import Table, image_table
 from siloseal.silo.opening import open_query_silo, open_training_silo
@@ -44,27 +45,19 @@ def join(
     match job:
         case AnalyticsJob():
             _require_single_copies(job, config, private=True)
-            spent = spent_in(other_runs, config.name)
-            check_policy(config.policy, job, silo=config.name, lengths=NOTHING_TRAINED, spent=spent)
+            _require_allowed(job, config, other_runs, NOTHING_TRAINED)
             table = data if isinstance(data, Table) else image_table(data)
             return open_query_silo(job, table, folder, identity=identity, roster=roster, randomness=randomness)
         case Job():
-            if isinstance(data, Table):
-                raise DataError(
-                    f"{config.name} holds a table of records, but the job {job.name} trains on images; give the silo "
-                    "images under data in its silo.yaml, or ask it queries"
-                )
-            _require_single_copies(job, config, private=isinstance(job.privacy, UnitLevel))
-            if job.warm_start.kind == "public" and not isinstance(config.data, CsvTables):
-                require_not_own(job.warm_start, own=config.data)
-            lengths = vector_lengths(job, data.image_shape, data.classes)
-            spent = spent_in(other_runs, config.name)
-            check_policy(config.policy, job, silo=config.name, lengths=lengths, spent=spent)
+            images = _images(job, config, data)
+            lengths = vector_lengths(job, images.image_shape, images.classes)
+            _require_allowed(job, config, other_runs, lengths)
             return open_training_silo(
                 job,
-                data,
+                images,
                 folder,
-                labels=range(data.classes) if config.classes is None else config.classes,
+                lengths=lengths,
+                labels=range(images.classes) if config.classes is None else config.classes,
                 identity=identity,
                 roster=roster,
                 randomness=randomness,
@@ -72,6 +65,25 @@ def join(
             )
         case _:
             assert_never(job)
+
+
+def _require_allowed(job: AnyJob, config: SiloConfig, other_runs: list[Path], lengths: Lengths) -> None:
+    """`PolicyRefused` unless the silo's policy allows the job, on top of what the silo spent in other runs."""
+    spent = spent_in(other_runs, config.name)
+    check_policy(config.policy, job, silo=config.name, lengths=lengths, spent=spent)
+
+
+def _images(job: Job, config: SiloConfig, data: Records) -> LabelledImages:
+    """The silo's images, if the job may train on them."""
+    if isinstance(data, Table):
+        raise DataError(
+            f"{config.name} holds a table of records, but the job {job.name} trains on images; give the silo "
+            "images under data in its silo.yaml, or ask it queries"
+        )
+    _require_single_copies(job, config, private=isinstance(job.privacy, UnitLevel))
+    if job.warm_start.kind == "public" and not isinstance(config.data, CsvTables):
+        require_not_own(job.warm_start, own=config.data)
+    return data
 
 
 def _require_known(job: AnyJob, config: SiloConfig, roster: Mapping[str, bytes]) -> None:

@@ -34,6 +34,9 @@ from siloseal.federation.privacy.events import (
 from siloseal.federation.privacy.guarantee import NO_GUARANTEE, Guarantee
 from siloseal.federation.records.chained_file import ChainedFile, End, link, parse_line, read_line, whole_lines
 
+LEDGER_FILE = "ledger.jsonl"
+"""Name of the ledger's file in a silo's folder of a run."""
+
 _EVENTS: dict[str, Callable[..., Event]] = {
     "gaussian_release": GaussianRelease,
     "sampled_gaussian_steps": SampledGaussianSteps,
@@ -202,7 +205,7 @@ def open_ledger(job: AnyJob, silo: str, folder: Path, *, worked_before: bool) ->
     """The ledger of a silo in one run; none where privacy is off. A silo that has worked must have one already."""
     if isinstance(job.privacy, NoPrivacy):
         return None
-    path = folder / "ledger.jsonl"
+    path = folder / LEDGER_FILE
     if worked_before and not path.exists():
         raise LedgerDamaged(
             f"{path} is gone, but the silo has worked in this run: what it spent is not known; restore the file from a "

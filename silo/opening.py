@@ -9,20 +9,19 @@ from siloseal.federation.errors import BudgetExceeded, DataError
 from siloseal.federation.job.contributions import require_precision
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.planning import plan_silo
-from siloseal.federation.job.releases import events_of
+from siloseal.federation.job.releases import Lengths, events_of
 from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.run_events.stream import Subscriber
-from siloseal.models.building import vector_lengths
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.tables import Table
 from siloseal.silo.data.units import units_of
 from siloseal.silo.ledger import Ledger, open_ledger
-from siloseal.silo.queries import Queries
+from siloseal.silo.queries import SiloQueries
 from siloseal.silo.runtime import Silo
 from siloseal.silo.state import SiloState
-from siloseal.silo.training.work import Training
+from siloseal.silo.training.work import SiloTraining
 
 
 def open_training_silo(
@@ -30,22 +29,25 @@ def open_training_silo(
     data: LabelledImages,
     folder: Path,
     *,
+    lengths: Lengths,
     labels: Sequence[int],
     identity: Identity,
     roster: Mapping[str, bytes],
     randomness: Randomness,
     publish: Subscriber,
 ) -> Silo:
-    """A silo that trains on these data, in its folder, where it finds what an interrupted run left."""
+    """A silo that trains on these data, in its folder, where it finds what an interrupted run left.
+
+    `lengths` are those of the job's vectors for images of this shape (`models.building.vector_lengths`).
+    """
     if undeclared := data.label_set() - set(labels):
         raise DataError(f"{identity.name} holds classes {sorted(undeclared)} that it does not declare; declare them")
     units = units_of(job, data, randomness)
-    lengths = vector_lengths(job, data.image_shape, data.classes)
     plan = plan_silo(job, identity.name, len(units), lengths)
     require_precision(job, identity.name, len(units))
     ledger = open_ledger(job, identity.name, folder, worked_before=SiloState(folder).exists())
     try:
-        work = Training(
+        work = SiloTraining(
             job,
             identity.name,
             data,
@@ -75,7 +77,7 @@ def open_query_silo(
 ) -> Silo:
     """A silo that answers queries about these records, in its folder, where it finds what an interrupted run left."""
     require_feasible(job)
-    work = Queries(job, identity.name, table)
+    work = SiloQueries(job, identity.name, table)
     ledger = open_ledger(job, identity.name, folder, worked_before=SiloState(folder).exists())
     if ledger is None:
         raise AssertionError("every job of queries has a budget")

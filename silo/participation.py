@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from siloseal.federation.analytics.any_job import AnyJob, job_from_json, load_any_job
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import LedgerDamaged, MessageError, SessionMismatch, SiloSealError
+from siloseal.federation.job.agreement import RUN_ID_BYTES
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.storage import make_folder, write_atomically
@@ -20,7 +21,6 @@ from siloseal.federation.transport.wire import consortium_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
-from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.silo.config import SiloConfig
 from siloseal.silo.data.own import Records
 from siloseal.silo.joining import join
@@ -31,40 +31,34 @@ from siloseal.silo.refusals import refusal
 from siloseal.silo.runtime import Silo
 from siloseal.silo.state import SiloState
 
-RUN_ID_BYTES = 32
-
 
 class Participation:
     """Answers the requests of one run: with the silo's work, or with the reason why it takes no part."""
 
-    def __init__(self, name: str, run: Path, silo: Silo | None, refused: pb.Refusal, words: str) -> None:
-        self._name, self._run, self._silo, self._refused = name, run, silo, refused
+    def __init__(self, name: str, run: Path, silo: Silo | None, refusal: pb.Refusal, words: str) -> None:
+        self._name, self._run, self._silo, self._refusal = name, run, silo, refusal
         self.refused = words
         """Reason why the silo takes no part, in full; empty if it does."""
         self.finished = silo is not None and has_finished(run)
 
     def answer(self, request: ReceivedRequest) -> GivenReply:
         """The reply to one request. Agreements of another run, which everyone may have signed, do not count in this."""
-        message = request.message
-        if self._silo is None or message.run_id.hex() != self._run.name:
-            other = pb.Refusal(
-                code=ErrorCode.SESSION_MISMATCH, message="the request belongs to another run than the offer"
-            )
-            refused = self._refused if self._silo is None else other
-            reply = pb.Reply(
-                silo=self._name,
-                number=message.number,
-                request_digest=request.digest,
-                protocol_version=PROTOCOL_VERSION,
-                refusal=refused,
-            )
-            return GivenReply.encode(reply)
+        if self._silo is None:
+            return self._refuse(request, self._refusal)
+        if request.unreadable is None and request.message.run_id.hex() != self._run.name:
+            words = "the request belongs to another run than the offer"
+            return self._refuse(request, pb.Refusal(code=ErrorCode.SESSION_MISMATCH, message=words))
         answer = self._silo.reply(request)
         if answer.kind == "begun":  # everyone is in this run now: no sum of an earlier one goes on
             for run in _others(self._run):
                 SiloState(run).abandon()
         self.finished = answer.kind == "finished"
         return answer
+
+    def _refuse(self, request: ReceivedRequest, why: pb.Refusal) -> GivenReply:
+        reply = request.reply_of(self._name)
+        reply.refusal.CopyFrom(why)
+        return GivenReply.encode(reply)
 
     @property
     def epsilon(self) -> float | None:
@@ -114,12 +108,7 @@ def take_part(
             randomness=randomness,
             publish=publish,
         )
-        try:
-            silo.resume()
-            write_atomically(folder / JOB_FILE, to_yaml(job).encode(), mode=0o600)
-        except BaseException:
-            silo.close()
-            raise
+        _bind(silo, job, folder)
     except SiloSealError as error:
         words = f"{type(error).__name__}: {error}"
         return Participation(config.name, folder, None, refusal(error, _log_in(config)), words)
@@ -132,6 +121,16 @@ def take_part(
         refused = refusal(error, _log_in(config), "".join(traceback.format_exception(error)))
         return Participation(config.name, folder, None, refused, refused.message)
     return Participation(config.name, folder, silo, pb.Refusal(), "")
+
+
+def _bind(silo: Silo, job: AnyJob, folder: Path) -> None:
+    """Take up what an interrupted run left, and keep the job, which is the only one in this run from here on."""
+    try:
+        silo.resume()
+        write_atomically(folder / JOB_FILE, to_yaml(job).encode(), mode=0o600)
+    except BaseException:
+        silo.close()
+        raise
 
 
 def require_kept(state: Path, past_runs: Iterable[str]) -> None:

@@ -20,7 +20,7 @@ from siloseal.silo.work import Checkpoints
 _KEY = "key"
 
 
-class Queries:
+class SiloQueries:
     """One silo's part in a job of queries. What can be refused is refused when it is made: columns and sizes."""
 
     def __init__(self, job: AnalyticsJob, silo: str, table: Table) -> None:

@@ -4,7 +4,6 @@ Its state is on the disk before a reply leaves: a request that comes again gets 
 was killed goes on from its last checkpoint. Training that a crash threw away stays charged in the ledger.
 """
 
-import hashlib
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,7 +18,6 @@ from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.secure_sum import SiloSide
 from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.wire import messages_pb2 as pb
-from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.silo.agreed_session import require_agreed
 from siloseal.silo.enrolment import begin, enrol, hear_nonces
 from siloseal.silo.ledger import Ledger
@@ -27,7 +25,7 @@ from siloseal.silo.messages import GivenReply, ReceivedRequest
 from siloseal.silo.order import require_next
 from siloseal.silo.refusals import refusal
 from siloseal.silo.state import Checkpoint, SiloState
-from siloseal.silo.work import Work
+from siloseal.silo.work import SiloWork
 
 
 class Silo:
@@ -36,7 +34,7 @@ class Silo:
     def __init__(
         self,
         job: AnyJob,
-        work: Work,
+        work: SiloWork,
         folder: Path,
         *,
         identity: Identity,
@@ -61,11 +59,7 @@ class Silo:
 
     def answer(self, data: bytes) -> bytes:
         """The reply to one request, as bytes. What cannot be read is refused like what is not allowed."""
-        try:
-            request = ReceivedRequest.read(data, silo=self.name)
-        except SiloSealError as error:
-            return self._refuse(error, self._reply_to(0, hashlib.sha256(data).digest())).data
-        return self.reply(request).data
+        return self.reply(ReceivedRequest.read(data, silo=self.name)).data
 
     def reply(self, request: ReceivedRequest) -> GivenReply:
         """The reply to one request. What the silo refuses is a reply too, with the reason in words."""
@@ -80,8 +74,10 @@ class Silo:
 
     def _answer(self, request: ReceivedRequest) -> GivenReply:
         message, digest = request.message, request.digest
-        body = self._reply_to(message.number, digest)
+        body = request.reply_of(self.name)
         try:
+            if request.unreadable is not None:
+                raise request.unreadable
             last = self._state.load_reply()
             if (message.number, digest) == (last.number, last.request_digest):
                 self._state.mark_answered(last.number)
@@ -97,9 +93,6 @@ class Silo:
         kept.draw.CopyFrom(last.draw)
         self._state.save_reply(self._with_side(kept))
         return reply
-
-    def _reply_to(self, number: int, digest: bytes) -> pb.Reply:
-        return pb.Reply(silo=self.name, number=number, request_digest=digest, protocol_version=PROTOCOL_VERSION)
 
     def _refuse(self, error: SiloSealError, reply: pb.Reply) -> GivenReply:
         reply.refusal.CopyFrom(refusal(error, self._folder / "refusals.log"))

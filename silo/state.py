@@ -1,4 +1,4 @@
-"""What a silo must not lose in a crash: its networks, how far it has come, and the last reply it gave.
+"""What a silo must not lose in a crash: the state of its work, how far it has come, and the last reply it gave.
 
 Readable by the silo alone. A checkpoint is written whole or not at all, so a kill at any moment leaves a usable one.
 """
@@ -23,16 +23,18 @@ _START = "start_model"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The networks during or after the work of one request, and what the next sum will be over."""
+    """The state of a silo's work during or after one request, and what the next sum will be over."""
 
     number: int
     """Number of the request."""
     prepared: str
-    """Name of what the request prepares for a sum: a phase's model, or the kernel mean."""
+    """What the request prepares for a sum: the name of a phase of training, or the number of a query as text."""
     round: int = 0
+    """Round of the phase, or number of the query's release, from 0."""
     start: bytes = b""
-    """Digest of the model that a training started from."""
+    """Digest of the public state that the work started from: a model, or the totals of a query's earlier releases."""
     steps_done: int = 0
+    """Number of training steps done; 0 in a job of queries."""
     session: bytes = b""
     """Digest of the sum that took what was prepared; empty before that."""
     sum_number: int = 0
@@ -44,6 +46,7 @@ class Checkpoint:
     clip_norm: float = 0.0
     """Clip norm of the update, under silo-level privacy; 0 means the job's own."""
     tensors: dict[str, Tensor] = field(default_factory=dict)
+    """State of the work itself: networks and optimizers, or the totals of the query under way."""
     start_model: Tensor | None = None
     """Model that a training started from, where the update is what leaves."""
 

@@ -22,7 +22,7 @@ class Checkpoints(Protocol):
         """Write a checkpoint to the disk, with the work's own state and the number of charges so far."""
 
 
-class Work(Protocol):
+class SiloWork(Protocol):
     """One silo's work in one job: training, or queries."""
 
     def describe(self, enrolled: pb.Enrolled) -> None:

@@ -12,6 +12,9 @@ from siloseal.federation.errors import WrongContributors
 from siloseal.federation.records.identity import Identity, check_signature
 from siloseal.federation.transport.wire import sums_pb2 as pb
 
+RUN_ID_BYTES = 32
+"""Number of bytes of a run's id, which the aggregator draws."""
+
 
 @dataclass(frozen=True)
 class Agreement:

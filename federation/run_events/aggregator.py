@@ -113,7 +113,7 @@ class SilosSilent(Audited):
 
 @dataclass(frozen=True, slots=True)
 class BudgetSpent(Audited):
-    """A silo's ledger stands at this epsilon, which the silo has rounded up."""
+    """A silo's ledger stands at this epsilon at most, once the release under way is over."""
 
     NAME: ClassVar[str] = "spent"
     silo: str
@@ -244,14 +244,6 @@ class BytesCounted(Internal):
 
 
 @dataclass(frozen=True, slots=True)
-class RequestMissed(Internal):
-    """These silos have not answered a request of this kind; published again when a run is played again."""
-
-    what: str
-    silos: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class NoteTaken(Internal):
     """Something that a reader of the run's result has to know."""
 
@@ -270,5 +262,5 @@ AggregatorEvent = (
     Serving | SiloAttends | SiloLeft | CallerTurnedAway | StageBegan | RequestSent | ReplyAccepted | ReplyKept
     | RequestRefused | SilosSilent | BudgetSpent | ModelKept | RunFinished | GlobalModelWritten | AnswersWritten
     | ReportWritten | FittingProgressed | QueryProgressed | RepliesAwaited | WritingFailed | RunBegan | RequestReplayed
-    | ReplayEnded | SilosEnrolled | RoundBegan | BytesCounted | RequestMissed | NoteTaken | ModelReleased
+    | ReplayEnded | SilosEnrolled | RoundBegan | BytesCounted | NoteTaken | ModelReleased
 )  # fmt: skip

@@ -51,7 +51,6 @@ class Privacy:
 class TrainingProgress:
     """How far a call of `train` has come. No loss, norm or clipped fraction: those would be unpaid releases."""
 
-    phase: str
     steps_done: int
     steps: int
     metrics: Mapping[str, float]
@@ -114,7 +113,7 @@ class PrivateTrainer:
             self._require_finite()
             done += granted
             if granted and on_chunk is not None:
-                on_chunk(TrainingProgress(phase, done, steps, self._learner.public_metrics()))
+                on_chunk(TrainingProgress(done, steps, self._learner.public_metrics()))
         return TrainingOutcome(done, stopped)
 
     def _charge(self, steps: int, phase: str) -> int:

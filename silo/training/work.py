@@ -36,7 +36,7 @@ from siloseal.silo.training.trainer import Privacy, PrivateTrainer, TrainingProg
 from siloseal.silo.work import Checkpoints
 
 
-class Training:
+class SiloTraining:
     """One silo's training in one job."""
 
     def __init__(

@@ -17,14 +17,13 @@ from siloseal.federation.analytics.answers import Answers
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.guarantee import guarantee_in
-from siloseal.federation.analytics.releases import planned_epsilon
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
-from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
+from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.federation.privacy.guarantee import NO_GUARANTEE
 from siloseal.federation.records.storage import make_folder, write_atomically
-from siloseal.federation.run_events.aggregator import BudgetSpent, ReplayEnded, RequestMissed, RequestReplayed
+from siloseal.federation.run_events.aggregator import BudgetSpent, ReplayEnded, RequestReplayed
 from siloseal.federation.run_events.stream import PublishedBefore, RunEvent
 from siloseal.models.building import SharedModel, read_model
 from siloseal.models.gan.generators import Generator
@@ -52,8 +51,8 @@ class AggregatorRecorder:
     def __init__(self, job: AnyJob, state: Path) -> None:
         self._job, self._state = job, state
         self._began, self._stopwatch, self._traffic = time.monotonic(), Stopwatch(), Traffic()
-        self._reported = dict[str, float]()
-        """Epsilon that each silo last reported. A silo that was asked to train since and stayed silent has no entry."""
+        self._spent = dict[str, float]()
+        """The most that each silo can have spent, by what was published last; nothing before its first work."""
         self._new, self._restarted = False, False
 
     def hear(self, event: RunEvent) -> None:
@@ -62,10 +61,7 @@ class AggregatorRecorder:
         self._traffic.hear(event)
         match event:
             case BudgetSpent(silo, epsilon) | PublishedBefore(BudgetSpent(silo, epsilon)):
-                self._reported[silo] = epsilon
-            case RequestMissed("train", silos):  # who trained, and did not answer in time, has spent more by then
-                for silo in silos:
-                    self._reported.pop(silo, None)
+                self._spent[silo] = epsilon
             case ReplayEnded():
                 self._new = True
             case RequestReplayed() if not self._new:  # by another process; this one replays its own after a full disk
@@ -110,14 +106,8 @@ class AggregatorRecorder:
         )
 
     def _epsilon(self, silo: str) -> float | None:
-        """The most that the silo can have spent on what it released, as far as it is known here."""
-        if isinstance(self._job.privacy, NoPrivacy):
-            return None
-        if isinstance(self._job, AnalyticsJob):
-            return planned_epsilon(self._job)
-        # A silo reports before it joins a sum. Where sums cost something, its last report lacks the last of them.
-        complete = not isinstance(self._job.privacy, SiloLevel)
-        return self._reported.get(silo, self._job.privacy.epsilon) if complete else self._job.privacy.epsilon
+        """The most that the silo can have spent; None where privacy is off."""
+        return None if isinstance(self._job.privacy, NoPrivacy) else self._spent.get(silo, 0.0)
 
     def _privacy(self) -> list[PrivacyMetric]:
         delta = None if isinstance(self._job.privacy, NoPrivacy) else self._job.privacy.delta

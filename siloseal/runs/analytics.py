@@ -9,7 +9,7 @@ import torch
 from pydantic import ValidationError
 
 from siloseal.aggregator.coordinator import Outcome
-from siloseal.aggregator.queries import Queries
+from siloseal.aggregator.queries import AggregatorQueries
 from siloseal.aggregator.traffic import Traffic
 from siloseal.federation.analytics.answers import ANSWERS_FILE, Answers
 from siloseal.federation.analytics.config import AnalyticsJob, CsvTables
@@ -93,7 +93,7 @@ def answer_queries(
         )
 
     with open_each(job.silos.names, folder, opened) as silos:
-        return coordinate(job, Queries(job, publish), silos, folder, publish, workers=1)
+        return coordinate(job, AggregatorQueries(job, publish), silos, folder, publish, workers=1)
 
 
 def read_tables(job: AnalyticsJob) -> dict[str, Table]:

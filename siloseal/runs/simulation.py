@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from siloseal.aggregator.coordinator import Coordinator, Outcome
 from siloseal.aggregator.journal import Journal
-from siloseal.aggregator.training import TrainedModel, Training
-from siloseal.aggregator.work import Work
+from siloseal.aggregator.training import AggregatorTraining, TrainedModel
+from siloseal.aggregator.work import AggregatorWork
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
@@ -19,6 +19,7 @@ from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.engine import LocalEngine
+from siloseal.models.building import vector_lengths
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.partition import partition
 from siloseal.silo.opening import open_training_silo
@@ -83,12 +84,15 @@ def open_silos(
     job: Job, parts: Mapping[str, LabelledImages], folder: Path, randomness_of: RandomnessOf, publish: Subscriber
 ) -> Iterator[dict[str, Silo]]:
     """The silos of a training job."""
+    any_part = next(iter(parts.values()))
+    lengths = vector_lengths(job, any_part.image_shape, any_part.classes)
 
     def opened(home: Home) -> Silo:
         return open_training_silo(
             job,
             parts[home.name],
             home.folder,
+            lengths=lengths,
             labels=declared_labels(job, parts[home.name]),
             identity=home.identity,
             roster=home.roster,
@@ -120,12 +124,18 @@ def federate(
     job: Job, silos: Mapping[str, Silo], folder: Path, publish: Subscriber, *, workers: int
 ) -> Outcome[TrainedModel]:
     """Train the model of a job among these silos."""
-    training = Training(job, partial(public_sum, own=job.data), publish)
+    training = AggregatorTraining(job, partial(public_sum, own=job.data), publish)
     return coordinate(job, training, silos, folder, publish, workers=workers)
 
 
 def coordinate(
-    job: AnyJob, work: Work[Result], silos: Mapping[str, Silo], folder: Path, publish: Subscriber, *, workers: int
+    job: AnyJob,
+    work: AggregatorWork[Result],
+    silos: Mapping[str, Silo],
+    folder: Path,
+    publish: Subscriber,
+    *,
+    workers: int,
 ) -> Outcome[Result]:
     """Run the whole job among these silos. Run again after an interruption, it goes on where it stopped."""
     with open_journal(folder, job.digest) as journal:

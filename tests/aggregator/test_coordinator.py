@@ -1,223 +1,111 @@
-"""The aggregator's side: the journal, the dispatcher, and what ends a run."""
+"""One run of one job, from its first request to its last, among real silos."""
 
-import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
-from siloseal.aggregator.dispatcher import Dispatcher, Patience
-from siloseal.aggregator.journal import Journal
-from siloseal.federation.errors import DomainError, MessageError, RunError, SiloRefused
-from siloseal.federation.job.job import Job
-from siloseal.federation.run_events.aggregator import BytesCounted, ReplyAccepted, ReplyKept, RequestMissed
+from siloseal.aggregator.coordinator import Coordinator, Outcome
+from siloseal.aggregator.dispatcher import Dispatcher
+from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.errors import MessageError, RunError
+from siloseal.federation.job.releases import Run
+from siloseal.federation.run_events.aggregator import ReplayEnded, RequestReplayed, RequestSent, RunBegan
 from siloseal.federation.run_events.stream import RunEvent, unheard
-from siloseal.federation.transport.engine import Accept, Engine
 from siloseal.federation.transport.wire import messages_pb2 as pb
-from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
+from siloseal.runs.simulation import open_journal
 
-from .answering import Answering, reply_to
+from .real_silos import QUERIES, LossyEngine, answer, query_silos
 
-JOB = bytes(32)
-
-
-def enrolled(silo: str, request: pb.Request) -> bytes:
-    return reply_to(request, silo, enrolled=pb.Enrolled(classes=10))
-
-
-def dispatcher(job: Job, engine: Engine, journal: Journal) -> Dispatcher:
-    return Dispatcher(job, engine, journal, Patience(), unheard)
+JOB = AnalyticsJob.model_validate(QUERIES)
+NAMES = JOB.silos.names
+ENTERING = [(silo, kind) for kind in ("enrol", "begin", "nonces") for silo in NAMES]
+LEAVING = [(silo, "finish") for silo in NAMES]
 
 
-def enrolment() -> dict[str, pb.Request]:
-    return {silo: pb.Request(enrol=pb.Enrol()) for silo in ("north", "east", "south")}
+class Work:
+    """A kind of work that keeps what it is given, asks for nothing, and may fail at one step."""
+
+    def __init__(self, fails_in: str = "") -> None:
+        self.fails_in, self.steps = fails_in, list[str]()
+
+    def _step(self, name: str) -> None:
+        self.steps.append(name)
+        if name == self.fails_in:
+            raise RunError(f"this work fails in {name}")
+
+    def check_enrolment(self, silo: str, reply: pb.Reply) -> None:
+        if self.fails_in == "check_enrolment":
+            raise MessageError(f"{silo} describes no data that there can be")
+
+    def enrol(self, replies: Mapping[str, pb.Reply]) -> None:
+        assert set(replies) == set(NAMES)
+        self._step("enrol")
+
+    def run(self, run: Run, dispatcher: Dispatcher) -> str:
+        self.given = run
+        self._step("run")
+        dispatcher.note("something to know")
+        return "done"
+
+    def finish(self) -> pb.Finish:
+        self._step("finish")
+        return pb.Finish()
 
 
-def test_what_the_journal_had_last_is_published_once_when_a_run_goes_on(
-    small_job: Callable[..., Job], tmp_path: Path
-) -> None:
-    """A kill may have come between the journal's entry and its event, at the last request only."""
-    job = small_job()
-    published = []
-    for requests in (1, 2, 4):  # each time as after a kill
-        journal, events = Journal(tmp_path / "journal.sqlite", job.digest), list[RunEvent]()
-        talk = Dispatcher(job, Answering(enrolled), journal, Patience(), events.append)
-        for _ in range(requests):
-            talk.ask(enrolment())
-        journal.close()
-        replies = [event for event in events if isinstance(event, ReplyAccepted | ReplyKept)]
-        published.append([(type(event), event.number) for event in replies if event.silo == "north"])
-    assert published == [
-        [(ReplyAccepted, 1)],
-        [(ReplyKept, 1), (ReplyAccepted, 2)],
-        [(ReplyKept, 2), (ReplyAccepted, 3), (ReplyAccepted, 4)],
-    ]
+def coordinated(work: Work, folder: Path, publish: list[RunEvent]) -> tuple[Outcome[str], LossyEngine]:
+    with query_silos(JOB, folder) as silos, open_journal(folder, JOB.digest) as journal:
+        engine = LossyEngine(silos)
+        return Coordinator(JOB, work, engine, journal, publish.append).run(), engine
 
 
-def test_who_missed_a_request_is_published_again_when_a_run_is_played_again(
-    small_job: Callable[..., Job], tmp_path: Path
-) -> None:
-    class Without(Answering):
-        """An engine past its deadline: south has said nothing."""
-
-        def ask(self, requests: Mapping[str, bytes], **options: Any) -> None:
-            super().ask({silo: data for silo, data in requests.items() if silo != "south"}, **options)
-
-    job, missed = small_job(), list[RunEvent]()
-    for _ in range(2):  # the second time from the journal
-        journal = Journal(tmp_path / "journal.sqlite", job.digest)
-        Dispatcher(job, Without(enrolled), journal, Patience(), missed.append).ask(enrolment(), fewest=2)
-        journal.close()
-    assert [event for event in missed if isinstance(event, RequestMissed)] == [RequestMissed("enrol", ("south",))] * 2
-
-
-def test_a_refusal_is_shown_as_far_as_a_terminal_can_show_it(small_job: Callable[..., Job], tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "journal.sqlite", (job := small_job()).digest)
-    words = "\x1b[2Jno " + "x" * 5000
-    engine = Answering(lambda silo, request: reply_to(request, silo, refusal=pb.Refusal(message=words)))
-    with pytest.raises(SiloRefused) as error:
-        dispatcher(job, engine, journal).ask(enrolment())
-    journal.close()
-    assert str(error.value).startswith("north refused:  [2Jno xxx")
-    assert len(str(error.value)) < 3 * 2100
-
-
-def test_a_request_is_asked_once_in_the_life_of_a_run(small_job: Callable[..., Job], tmp_path: Path) -> None:
-    job, engine = small_job(), Answering(enrolled)
-    for _ in range(2):  # the second time as after a crash
-        journal = Journal(tmp_path / "journal.sqlite", job.digest)
-        replies = dispatcher(job, engine, journal).ask(enrolment())
-        assert {silo: reply.enrolled.classes for silo, reply in replies.items()} == dict.fromkeys(enrolment(), 10)
-        journal.close()
-    assert sorted(engine.asked) == ["east", "north", "south"]
-
-
-def test_a_refusal_ends_the_run_in_the_silos_own_words_and_is_asked_again(
-    small_job: Callable[..., Job], tmp_path: Path
-) -> None:
-    def refuse(silo: str, request: pb.Request) -> bytes:
-        if silo != "east":
-            return enrolled(silo, request)
-        return reply_to(request, silo, refusal=pb.Refusal(message="not today"))
-
-    job, engine = small_job(), Answering(refuse)
-    for _ in range(2):
-        journal = Journal(tmp_path / "journal.sqlite", job.digest)
-        with pytest.raises(RunError, match=r"east .*not today"):
-            dispatcher(job, engine, journal).ask(enrolment())
-        journal.close()
-    assert sorted(engine.asked) == ["east", "east", "north", "south"]
+def test_everyone_enters_the_work_is_done_and_everyone_leaves(tmp_path: Path) -> None:
+    work, events = Work(), list[RunEvent]()
+    outcome, engine = coordinated(work, tmp_path, events)
+    assert engine.asked == ENTERING + LEAVING
+    assert work.steps == ["enrol", "run", "finish"]
+    assert outcome == Outcome("done", requests=4, notes=["something to know"])
+    assert isinstance(events[0], RunBegan)
+    assert set(work.given.identities) == set(NAMES)
 
 
 @pytest.mark.parametrize(
-    "reply",
+    ("fails_in", "asked", "error"),
     [
-        pb.Reply(number=1, silo="south", protocol_version=PROTOCOL_VERSION),
-        pb.Reply(number=2, silo="north", protocol_version=PROTOCOL_VERSION),
-        pb.Reply(protocol_version=PROTOCOL_VERSION),
+        ("check_enrolment", ENTERING[:4], MessageError),
+        ("enrol", ENTERING[:4], RunError),
+        ("run", ENTERING, RunError),
+        ("finish", ENTERING, RunError),
     ],
-    ids=str,
 )
-def test_a_reply_of_another_silo_or_to_another_request_is_refused(
-    small_job: Callable[..., Job], tmp_path: Path, reply: pb.Reply
+def test_a_work_that_fails_ends_the_run_there_and_another_goes_on_from_the_journal(
+    tmp_path: Path, fails_in: str, asked: list[tuple[str, str]], error: type[Exception]
 ) -> None:
-    job, engine = small_job(), Answering(lambda *_: reply.SerializeToString())
-    with pytest.raises(MessageError, match=r"north .* request 1, "):
-        dispatcher(job, engine, Journal(tmp_path / "j", job.digest)).ask({"north": pb.Request(enrol=pb.Enrol())})
+    with query_silos(JOB, tmp_path) as silos, open_journal(tmp_path, JOB.digest) as journal:
+        engine = LossyEngine(silos)
+        with pytest.raises(error):
+            Coordinator(JOB, Work(fails_in), engine, journal, unheard).run()
+    assert engine.asked == asked
+    outcome, again = coordinated(Work(), tmp_path, [])
+    assert outcome.result == "done"
+    journalled = [] if fails_in == "check_enrolment" else asked
+    assert again.asked == [one for one in ENTERING + LEAVING if one not in journalled]
 
 
-class AllBut:
-    """An engine whose deadline passes while some silos are silent."""
-
-    def __init__(self, *silent: str) -> None:
-        self.silent = silent
-
-    def ask(
-        self, requests: Mapping[str, bytes], *, deadline_seconds: float, fewest: int, largest: int, accept: Accept
-    ) -> None:
-        heard = {silo: request for silo, request in requests.items() if silo not in self.silent}
-        assert len(heard) >= fewest
-        Answering(enrolled).ask(heard, deadline_seconds=deadline_seconds, fewest=fewest, largest=largest, accept=accept)
+def test_a_finished_run_is_replayed_with_the_same_outcome_and_nobody_is_asked(tmp_path: Path) -> None:
+    work, again, events = Work(), Work(), list[RunEvent]()
+    first, _ = coordinated(work, tmp_path, [])
+    second, engine = coordinated(again, tmp_path, events)
+    assert (second, engine.asked) == (first, [])
+    assert again.given == work.given, "the nonces that the journal has make the same run"
+    replayed = [event.number for event in events if isinstance(event, RequestReplayed)]
+    assert (replayed, events.count(ReplayEnded())) == ([1, 2, 3, 4], 1)
+    assert not any(isinstance(event, RequestSent) for event in events)
 
 
-def test_a_silent_silo_is_noted_and_not_asked_again(small_job: Callable[..., Job], tmp_path: Path) -> None:
-    """After a restart it stays silent in that request: who rests on a reply must not see another one come."""
-    job, late = small_job(), Answering(enrolled)
-    for engine in (AllBut("north"), late):
-        journal = Journal(tmp_path / "journal.sqlite", job.digest)
-        talk = dispatcher(job, engine, journal)
-        assert set(talk.ask(enrolment(), fewest=2)) == {"east", "south"}
-        assert "north stayed silent" in talk.notes[0]
-        journal.close()
-    assert late.asked == []
-
-
-def test_what_a_check_refuses_is_not_in_the_journal(small_job: Callable[..., Job], tmp_path: Path) -> None:
-    def check(silo: str, reply: pb.Reply) -> None:
-        if silo == "south":
-            raise DomainError("not a number")
-
-    job, journal = small_job(), Journal(tmp_path / "journal.sqlite", small_job().digest)
-    with pytest.raises(DomainError):
-        dispatcher(job, Answering(enrolled), journal).ask(enrolment(), check=check)
-    rows = journal._database.execute("SELECT silo FROM replies ORDER BY silo").fetchall()
-    assert rows == [("east",), ("north",)]
-
-
-def test_an_answer_to_something_else_is_refused(small_job: Callable[..., Job], tmp_path: Path) -> None:
-    def finished(silo: str, request: pb.Request) -> bytes:
-        return reply_to(request, silo, finished=pb.Finished())
-
-    job = small_job()
-    with pytest.raises(MessageError, match=r"north .*finished, .*enrolled"):
-        dispatcher(job, Answering(finished), Journal(tmp_path / "j", job.digest)).ask(enrolment())
-
-
-def test_bytes_are_counted_by_stage_and_silo(small_job: Callable[..., Job], tmp_path: Path) -> None:
-    job, events = small_job(), list[RunEvent]()
-    talk = Dispatcher(job, Answering(enrolled), Journal(tmp_path / "j", job.digest), Patience(), events.append)
-    talk.ask(enrolment())
-    counted = [event for event in events if isinstance(event, BytesCounted)]
-    assert sorted(event.silo for event in counted) == ["east", "north", "south"]
-    for event in counted:
-        assert event.stage == "enrolment"
-        assert event.sent_bytes == len(enrolled(event.silo, pb.Request(number=1)))
-        assert event.received_bytes > 32  # the job's digest and the request
-
-
-def test_a_journal_belongs_to_one_job(tmp_path: Path) -> None:
-    Journal(tmp_path / "journal.sqlite", JOB).close()
-    with pytest.raises(RunError, match=str(tmp_path)):
-        Journal(tmp_path / "journal.sqlite", b"\1" * 32)
-
-
-def test_a_result_is_computed_once(tmp_path: Path) -> None:
-    calls: list[int] = []
-
-    def compute() -> bytes:
-        calls.append(1)
-        return np.arange(3, dtype="<f4").tobytes()
-
-    for _ in range(2):
-        journal = Journal(tmp_path / "journal.sqlite", JOB)
-        assert np.frombuffer(journal.result("fit", compute), dtype="<f4").tolist() == [0, 1, 2]
-        journal.close()
-    assert calls == [1]
-
-
-def test_a_damaged_journal_is_named(tmp_path: Path) -> None:
-    (tmp_path / "journal.sqlite").write_bytes(b"this is no database, whatever its name says" * 100)
-    with pytest.raises(RunError, match=r"journal\.sqlite"):
-        Journal(tmp_path / "journal.sqlite", JOB)
-
-
-def test_every_entry_is_flushed_before_anything_rests_on_it(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "journal.sqlite", JOB)
-    journal.record(1, "north", b"request", b"reply")
-    other = sqlite3.connect(tmp_path / "journal.sqlite")
-    assert other.execute("SELECT COUNT(*) FROM replies").fetchone() == (1,)
-    assert journal._database.execute("PRAGMA synchronous").fetchone() == (2,)
-    assert journal._database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    other.close()
+def test_a_silo_that_is_gone_at_the_end_keeps_nobody_from_it(tmp_path: Path) -> None:
+    with query_silos(JOB, tmp_path) as silos:
+        engine = LossyEngine(silos, lambda silo, request: silo == "north" and request.WhichOneof("body") == "finish")
+        outcome = answer(JOB, engine, tmp_path, unheard)
+    assert len(outcome.result.answers) == len(JOB.queries)
+    assert [note.split()[0] for note in outcome.notes] == ["north"]

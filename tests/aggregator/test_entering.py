@@ -10,7 +10,7 @@ import pytest
 
 from siloseal.aggregator.coordinator import Coordinator
 from siloseal.aggregator.journal import Journal
-from siloseal.aggregator.training import Training
+from siloseal.aggregator.training import AggregatorTraining
 from siloseal.federation.errors import CommitmentBroken, MessageError, RunError, SiloRefused
 from siloseal.federation.job.agreement import Agreement
 from siloseal.federation.job.beacon import commit
@@ -55,7 +55,7 @@ class Entering:
 def entered(silos: Entering, folder: Path) -> None:
     journal = Journal(folder / "journal.sqlite", silos.job.digest)
     try:
-        training = Training(silos.job, lambda *_: np.zeros(0), unheard)
+        training = AggregatorTraining(silos.job, lambda *_: np.zeros(0), unheard)
         Coordinator(silos.job, training, Answering(silos.answer), journal, unheard).run()
     finally:
         journal.close()

@@ -1,4 +1,4 @@
-"""The journal's file when something is wrong with it: what SQLite says decides, by its codes."""
+"""The journal of a run: what it keeps, and its file when something is wrong with it, by the codes of SQLite."""
 
 import re
 import sqlite3
@@ -87,12 +87,9 @@ def entry(number: int, silo: str) -> tuple[int, str, bytes, bytes]:
         "DROP TABLE replies; CREATE TABLE replies (something INTEGER)",
         "UPDATE replies SET request_digest = x'00'",
         "UPDATE replies SET silo = 'nobody'",
-        "UPDATE replies SET reply = x'0102'",
-        "UPDATE replies SET reply = x''",
         "UPDATE replies SET reply = 'text'",
         "UPDATE replies SET reply = CAST(x'ff' AS TEXT)",
         "UPDATE replies SET reply = 7",
-        "UPDATE replies SET number = 1 WHERE number = 2; UPDATE replies SET number = 2 WHERE silo = 'north'",
         "UPDATE results SET content = 'text'",
     ],
 )
@@ -134,3 +131,33 @@ def test_a_journal_refuses_to_replay_another_request(path: Path) -> None:
         journal.record(*entry(1, "north"))
         with pytest.raises(RunError, match=r"request 1 .*north"):
             journal.replies(1, {"north": b"another"})
+
+
+def test_a_journal_belongs_to_one_job(path: Path) -> None:
+    Journal(path, JOB).close()
+    with pytest.raises(RunError, match=str(path.parent)):
+        Journal(path, b"\1" * 32)
+
+
+def test_a_result_is_computed_once(path: Path) -> None:
+    calls: list[int] = []
+
+    def compute() -> bytes:
+        calls.append(1)
+        return b"computed"
+
+    for _ in range(2):
+        with closing(Journal(path, JOB)) as journal:
+            assert journal.result("fit", compute) == b"computed"
+    assert calls == [1]
+
+
+def test_every_entry_is_flushed_before_anything_rests_on_it(path: Path) -> None:
+    journal = Journal(path, JOB)
+    journal.record(1, "north", b"request", b"reply")
+    other = sqlite3.connect(path)
+    assert other.execute("SELECT COUNT(*) FROM replies").fetchone() == (1,)
+    assert journal._database.execute("PRAGMA synchronous").fetchone() == (2,)
+    assert journal._database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    other.close()
+    journal.close()

@@ -93,7 +93,7 @@ def test_a_request_outside_a_sum_is_answered_by_little(talk: Dispatcher, silos: 
 
 
 def test_a_round_of_a_sum_is_answered_by_its_largest_message_and_a_little(talk: Dispatcher, silos: Silos) -> None:
-    talk.sum(RELEASE, RELEASE.session(RUN), NAMES)
+    talk.sum(RELEASE, RUN, NAMES)
     (limit,) = silos.limits
     assert 4 * DOMAIN.length < limit < 4 * DOMAIN.length + 2 * SMALL_BYTES
 
@@ -104,4 +104,4 @@ def test_a_longer_reply_is_refused_whatever_carried_it(talk: Dispatcher, silos: 
         begin(talk)
     silos.padding = 4 * DOMAIN.length
     with pytest.raises(MessageTooLarge):
-        talk.sum(RELEASE, RELEASE.session(RUN), NAMES)
+        talk.sum(RELEASE, RUN, NAMES)

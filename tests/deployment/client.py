@@ -55,7 +55,7 @@ class Caller:
     """One connection to an aggregator."""
 
     version = PROTOCOL_VERSION
-    """That it says it speaks."""
+    """Version of the protocol that the caller says it speaks."""
 
     def __init__(self, consortium: Consortium, pair: Pair) -> None:
         authority = (consortium.kits / "authority" / "ca.crt").read_bytes()

@@ -93,7 +93,7 @@ class Truth:
         return np.average([self.models[round][silo] for silo in silos], axis=0, weights=weights)
 
     def error_bound(self, mean: np.ndarray, silos: set[str]) -> float:
-        """Of the mean: each contribution, and each weight in it, is rounded to the scheme's grid."""
+        """A bound of the mean's error: each contribution, and each weight in it, is rounded to the scheme's grid."""
         job = self._consortium.job
         release = release_of(job, Lengths(0, mean.size), Phase.PHASE_1, 0)
         grid = release.scheme.grid(release.domain)

@@ -106,7 +106,11 @@ class Liar(pb_grpc.ConsortiumServicer):
         """A request, and the silo's reply."""
         digest = (job or self.consortium.job).digest
         request = pb.Request(number=number, job_digest=digest, run_id=run_id, protocol_version=PROTOCOL_VERSION, **body)
-        self.say(request.SerializeToString())
+        return self.bring(request.SerializeToString())
+
+    def bring(self, request: bytes) -> pb.Reply:
+        """The silo's reply to these bytes."""
+        self.say(request)
         return self._replies.get(timeout=PATIENCE_SECONDS)
 
     def __enter__(self) -> Self:

@@ -117,6 +117,22 @@ class Party:
         self.kill()
         self.start()
 
+    def restart_at(self, *moments: Callable[[Event], bool]) -> list[Event]:
+        """Kill it, and start it again, at the first event that each moment fits, before it does anything more.
+
+        The list that is returned fills with these events.
+        """
+        left, disturbed = list(moments), list[Event]()
+
+        def on_event(event: Event) -> None:
+            if moment := next((moment for moment in left if moment(event)), None):
+                left.remove(moment)
+                disturbed.append(event)
+                self.restart()
+
+        self.paced, self.on_event = True, on_event
+        return disturbed
+
     def wait(self) -> int:
         """Its exit code."""
         self._process.join(PATIENCE_SECONDS)

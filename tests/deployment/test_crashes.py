@@ -36,12 +36,12 @@ class Disturbed:
     kind: str
     requests: int
     model: np.ndarray
-    """Of the undisturbed run."""
+    """Model of the undisturbed run."""
     killed_at: list[str] = field(default_factory=list)
     ledgers: list[tuple[str, bytes]] = field(default_factory=list)
-    """Of the killed silo, as it was at each kill."""
+    """Name and ledger of the killed silo, as it was at each kill."""
     keys: dict[str, set[bytes]] = field(default_factory=lambda: {name: set() for name in NAMES})
-    """Of the silos, as they were found on their disks during the sums."""
+    """Keys of each silo, as they were found on its disk during the sums."""
 
     def kill_once_at(self, name: str, party: Party, moment: Moment) -> None:
         """At each moment that has a name: kill the party just there, and start it with the same command."""

@@ -61,12 +61,14 @@ def test_queries_are_answered_and_everyone_who_is_killed_goes_on_and_pays_once(w
     north = wards.silos["north"]
     for party in wards.parties:
         party.impatient = True
+    # The silo has paid when it answers the first message of a sum, and its reply has not left.
+    killed = north.restart_at(lambda event: event["event"] == "answers" and event["what"] == "sum")
+    killed_there = wards.aggregator.restart_at(lambda event: event["event"] == "query" and event["done"] == 1)
     wards.start()
-    north.wait_for("answers", what="sum", count=2)
-    north.restart()
-    wards.aggregator.wait_for("query", stage="1. histogram of sex", done=1)
-    wards.aggregator.restart()
+    wards.aggregator.wait_for("finished")
+    north.wait_for("leaves")
     found = finish(wards)
+    assert (len(killed), len(killed_there)) == (1, 1)
     counts = {each["name"]: each["value"] for each in found["answers"][0]["estimates"]}
     assert counts["f"] == pytest.approx(RECORDS * len(NAMES) / 2, abs=60)
     releases = ["1. histogram of sex", *(f"2. frequent values of ward, release {n}" for n in (1, 2))]

@@ -13,6 +13,7 @@ from siloseal.federation.transport.wire import consortium_pb2
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import version as version_module
 from siloseal.federation.transport.wire.codec import decode
+from siloseal.federation.transport.wire.error_codes import error_of
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.runs import status as status_module
 from siloseal.runs.status import ask_status
@@ -117,14 +118,12 @@ def test_a_silo_waits_out_an_aggregator_of_another_version_that_does_not_check_a
     assert liar.ask(1, enrol=pb.Enrol()).WhichOneof("body") == "enrolled"
 
 
-def test_a_silo_answers_no_request_of_another_version(liar: Liar) -> None:
-    north = liar.consortium.silos["north"]
-    north.impatient = True
-    north.start()
+@pytest.mark.parametrize("version", OTHERS)
+def test_a_silo_refuses_a_request_of_another_version_and_stays(liar: Liar, version: int) -> None:
+    liar.consortium.silos["north"].start()
     digest = liar.consortium.job.digest
-    liar.say(pb.Request(number=1, job_digest=digest, run_id=RUN, enrol=pb.Enrol()).SerializeToString())
-    assert north.wait_for("waiting")["reason"].startswith("VersionMismatch: ")
-    liar.wait_for_attendance(2)
+    request = pb.Request(number=1, job_digest=digest, run_id=RUN, protocol_version=version, enrol=pb.Enrol())
+    assert error_of(liar.bring(request.SerializeToString()).refusal.code) is VersionMismatch
     assert liar.ask(1, enrol=pb.Enrol()).WhichOneof("body") == "enrolled"
 
 

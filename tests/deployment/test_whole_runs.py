@@ -133,7 +133,7 @@ def test_the_status_knows_the_round_and_what_every_silo_has_spent_as_soon_as_it_
     consortium.start().finish()
     assert [(what, number) for what, number, _ in statuses] == [("train", 0), ("train", 1), ("finish", 1)]
     first, second, last = (epsilons for *_, epsilons in statuses)
-    assert first == [KERNEL_MEAN["epsilon"]] * 3
+    assert all(0.98 * KERNEL_MEAN["epsilon"] < shown <= KERNEL_MEAN["epsilon"] for shown in first)
     assert all(before < after <= 10 for before, after in zip(first, second, strict=True))
     ledgers = [audit_lines(consortium, name, "answers")[-1]["epsilon"] for name in NAMES]
     assert all(exact <= shown <= exact + 0.5 for exact, shown in zip(ledgers, last, strict=True)), "rounded up"

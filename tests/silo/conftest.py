@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 import torch
 
+from siloseal.federation.analytics.any_job import AnyJob
+from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.errors import SiloSealError
 from siloseal.federation.job.agreement import Agreement
 from siloseal.federation.job.beacon import commit, join_nonces
 from siloseal.federation.job.contributions import start_of
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
-from siloseal.federation.job.releases import Lengths, Run, release_of, sum_id
+from siloseal.federation.job.releases import Lengths, Release, Run, release_of, sum_id
 from siloseal.federation.job.sections.data import Digits
 from siloseal.federation.job.sections.warm_start import KernelMeanStart
 from siloseal.federation.job.weighting import weighted_domain
@@ -27,18 +29,20 @@ from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, to_array
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
-from siloseal.models.building import feature_map, initial_model
+from siloseal.models.building import feature_map, initial_model, vector_lengths
 from siloseal.models.kernel_mean import FeatureMap
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.loading import load
-from siloseal.silo.opening import open_training_silo
+from siloseal.silo.data.tables import Table
+from siloseal.silo.ledger import Charge
+from siloseal.silo.opening import open_query_silo, open_training_silo
 from siloseal.silo.runtime import Silo
 
 ROSTER = ("north", "east", "south")
 IDENTITIES = {silo: Identity.create(silo) for silo in ROSTER}
 KEYS = {silo: identity.public for silo, identity in IDENTITIES.items()}
 NONCES = {silo: hashlib.sha256(silo.encode()).digest() for silo in ROSTER[1:]}
-"""Of the others; `north` draws its own."""
+"""Nonces of the other silos; `north` draws its own."""
 RUN = b"run".ljust(32)
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 8, "tuning_rounds": 2, "tuning_steps": 3}
 
@@ -47,12 +51,11 @@ class Killed(BaseException):
     """No error that anything handles."""
 
 
-class Bench:
-    """One silo, `north`, enrolled. It is restarted as after a crash, and closed by the fixture."""
+class Enrolled:
+    """One silo, `north`, enrolled in a job. It is restarted as after a crash, and closed by the fixture."""
 
-    def __init__(self, job: Job, data: LabelledImages, folder: Path) -> None:
-        self.job, self.data, self.folder, self.keys, self.identities = job, data, folder, KEYS, IDENTITIES
-        self.model = initial_model(job, data.image_shape, data.classes)
+    def __init__(self, job: AnyJob, folder: Path) -> None:
+        self.folder, self.keys, self.identities = folder, KEYS, IDENTITIES
         self.agreement = Agreement(RUN, job.digest, KEYS)
         self.silo = self.start()
         self.enrol()
@@ -74,23 +77,23 @@ class Bench:
         """What everyone reveals, with some replaced."""
         return pb.Nonces(nonces=pieces({"north": self.nonce, **NONCES, **replaced}))
 
+    @property
+    def run(self) -> Run:
+        committed = {piece.silo: piece.data for piece in self.everyone().commitments}
+        return Run(join_nonces(self.agreement, committed, self.nonces().nonces), KEYS)
+
     def start(self, seed: int = 1) -> Silo:
-        silo = open_training_silo(
-            self.job,
-            self.data,
-            self.folder,
-            labels=range(10),
-            identity=IDENTITIES["north"],
-            roster=KEYS,
-            randomness=SeededRandomness(seed),
-            publish=lambda _: None,
-        )
+        """The silo, with what an earlier process left on its disk."""
+        silo = self.open(SeededRandomness(seed))
         try:
             silo.resume()
         except SiloSealError:
             silo.close()
             raise
         return silo
+
+    def open(self, randomness: SeededRandomness) -> Silo:
+        raise NotImplementedError
 
     def restart(self) -> None:
         self.silo.close()
@@ -113,8 +116,45 @@ class Bench:
     def request(self, number: int, **body: Any) -> bytes:
         """Tests number what follows enrolment, beginning and nonces, which have numbers 1 to 3 on the wire."""
         return pb.Request(
-            number=number + 3, job_digest=self.job.digest, run_id=RUN, protocol_version=PROTOCOL_VERSION, **body
+            number=number + 3,
+            job_digest=self.agreement.job_digest,
+            run_id=RUN,
+            protocol_version=PROTOCOL_VERSION,
+            **body,
         ).SerializeToString()
+
+    def sum_request(self, number: int, release: Release, start: bytes = b"") -> bytes:
+        """The request that opens the sum of a release."""
+        session = release.session(self.run, start)
+        message = release.scheme.aggregator(session).open()["north"]
+        return self.request(number, sum=pb.Sum(session=session.to_wire(), message=message))
+
+    def charges(self) -> list[Charge]:
+        """The lines of the silo's ledger."""
+        assert self.silo.ledger is not None
+        return self.silo.ledger.charges
+
+
+class Bench(Enrolled):
+    """A silo that trains."""
+
+    def __init__(self, job: Job, data: LabelledImages, folder: Path) -> None:
+        self.job, self.data = job, data
+        self.model = initial_model(job, data.image_shape, data.classes)
+        super().__init__(job, folder)
+
+    def open(self, randomness: SeededRandomness) -> Silo:
+        return open_training_silo(
+            self.job,
+            self.data,
+            self.folder,
+            lengths=vector_lengths(self.job, self.data.image_shape, self.data.classes),
+            labels=range(10),
+            identity=IDENTITIES["north"],
+            roster=KEYS,
+            randomness=randomness,
+            publish=lambda _: None,
+        )
 
     def train(self, number: int, phase: str = "phase_1", round: int = 0) -> pb.Reply:
         return decode(pb.Reply, self.silo.answer(self.train_request(number, phase, round)))
@@ -128,13 +168,8 @@ class Bench:
         return replace(agreed, **changes)
 
     def sum_id(self, phase: str, round: int = 0) -> bytes:
-        """Of the sum over what this round of a phase prepared."""
+        """The id of the sum over what this round of a phase prepared."""
         return sum_id(self.run.beacon, phase, round)
-
-    @property
-    def run(self) -> Run:
-        committed = {piece.silo: piece.data for piece in self.everyone().commitments}
-        return Run(join_nonces(self.agreement, committed, self.nonces().nonces), KEYS)
 
     @property
     def started_from(self) -> bytes:
@@ -161,6 +196,19 @@ class Bench:
         """The request that opens the sum of kernel means."""
         session, inner = self.kernel_mean_session(id)
         return self.request(number, sum=pb.Sum(session=session.to_wire(), message=wrap(inner, round=0, body=b"")))
+
+
+class QueryBench(Enrolled):
+    """A silo that answers queries."""
+
+    def __init__(self, job: AnalyticsJob, table: Table, folder: Path) -> None:
+        self.job, self.table = job, table
+        super().__init__(job, folder)
+
+    def open(self, randomness: SeededRandomness) -> Silo:
+        return open_query_silo(
+            self.job, self.table, self.folder, identity=IDENTITIES["north"], roster=KEYS, randomness=randomness
+        )
 
 
 def pieces(said: dict[str, bytes]) -> list[sums_pb2.Piece]:

@@ -12,7 +12,7 @@ PATIENCE_SECONDS = 30
 
 
 class Line:
-    """To an aggregator that is never there. It counts the calls."""
+    """A line to an aggregator that is never there. It counts the calls, and knows the thread that makes them."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -20,6 +20,7 @@ class Line:
 
     def offer(self) -> None:
         self.calls += 1
+        self.thread = threading.current_thread()
         if self.calls == 3:
             self.often.set()
         raise Unreachable("nobody is there")
@@ -28,7 +29,7 @@ class Line:
 def test_a_silo_at_work_calls_again_and_again_and_stops_with_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deployed, "IN_TOUCH_SECONDS", 0.001)
     line: Any = Line()
-    threads = threading.active_count()
     with deployed._in_touch(line):
         assert line.often.wait(PATIENCE_SECONDS)
-    assert threading.active_count() == threads
+        assert line.thread is not threading.current_thread()
+    assert not line.thread.is_alive()

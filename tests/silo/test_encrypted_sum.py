@@ -2,7 +2,6 @@
 
 import errno
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,8 @@ from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 
-Bench = Any  # of conftest.py
+from .conftest import Bench
+
 ASKED = {"ckks": range(5), "ckks_joint_key": range(5), "secagg": range(5), "additive": range(3), "ring": (0, 1, 4)}
 """The rounds that ask `north`, which is the first on the ring."""
 KEYS_GONE = {"ckks": 2, "ckks_joint_key": 4, "secagg": 2, "additive": 2, "ring": 4}

@@ -11,7 +11,8 @@ from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 from siloseal.silo.state import Checkpoint
 
-Bench = Any  # of conftest.py
+from .conftest import Bench
+
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 8, "tuning_rounds": 2, "tuning_steps": 3}
 
 

@@ -1,7 +1,6 @@
 """The kernel mean leaves a silo once, noised, and paid for before that."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,8 @@ from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, from_array
 from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 
-Bench = Any  # of conftest.py
+from .conftest import Bench
+
 KERNEL_MEAN = {"kind": "kernel_mean", "epsilon": 3, "frequencies": 50, "length_scale": 1.0}
 
 

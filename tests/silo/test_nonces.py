@@ -13,7 +13,8 @@ from siloseal.federation.transport.wire.codec import decode
 from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 from siloseal.silo.state import SiloState
 
-Bench = Any  # of conftest.py
+from .conftest import Bench
+
 OTHER = b"\1" * 32
 
 
@@ -39,7 +40,7 @@ def without(pieces: Any, silo: str) -> list[sums_pb2.Piece]:
 
 
 def id_under(bench: Bench, **replaced: bytes) -> bytes:
-    """Of the sum of phase 1, if some had committed to other nonces and revealed them."""
+    """The id of the sum of phase 1, if some had committed to other nonces and revealed them."""
     said = bench.nonces(**replaced).nonces
     committed = {piece.silo: commit(bench.agreement, piece.silo, piece.data) for piece in said}
     return sum_id(join_nonces(bench.agreement, committed, said), "phase_1", 0)

@@ -48,7 +48,7 @@ TASKS: dict[str, Any] = {
 TASKS_ALLOWED: dict[str, Any] = {"learners": ["protonet"], "privacy": ["task_level"]}
 RUN, SECOND_RUN = b"1" * 32, b"2" * 32
 NONCE = b"n" * 32
-"""Of the others; north draws its own."""
+"""Nonce of every silo but north, which draws its own."""
 
 
 class Desk:

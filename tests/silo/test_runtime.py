@@ -21,9 +21,11 @@ from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, from_array, to_array
 from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
+from siloseal.models.building import vector_lengths
 from siloseal.silo.opening import open_training_silo
 
-Bench = Any  # of conftest.py
+from .conftest import Bench
+
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 8, "tuning_rounds": 2, "tuning_steps": 3}
 
 
@@ -269,6 +271,7 @@ def test_a_class_that_a_silo_holds_but_does_not_declare_is_refused(bench: Bench,
             bench.job,
             bench.data,
             tmp_path,
+            lengths=vector_lengths(bench.job, bench.data.image_shape, bench.data.classes),
             labels=range(5),
             identity=Identity.create("a"),
             roster=bench.keys,

@@ -8,12 +8,13 @@ import pytest
 
 from siloseal.federation.job.job import Job
 from siloseal.federation.randomness import SecureRandomness
-from siloseal.federation.run_events.aggregator import BudgetSpent, ReplayEnded, RequestMissed, RequestReplayed
+from siloseal.federation.run_events.aggregator import BudgetSpent, ReplayEnded, RequestReplayed
 from siloseal.federation.run_events.stream import EventStream, PublishedBefore, unheard
 from siloseal.run_folder.summary import Run, RunSummary, read_run
 from siloseal.runs.aggregator_report import RESTARTED, AggregatorRecorder
 from siloseal.runs.simulation import deal, federate, open_silos
 from siloseal.silo.data.loading import load
+from siloseal.silo.ledger_reading import read_ledger
 from tests.siloseal.runs.test_few_shot_runs import FEW_SHOT
 
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 3, "tuning_rounds": 1, "tuning_steps": 2}
@@ -41,19 +42,15 @@ def test_without_privacy_there_is_no_guarantee(small_job: Callable[..., Job], tm
     assert run.summary.parameters["privacy"] == "off"
 
 
-def test_where_sums_cost_something_the_whole_budget_stands_for_what_is_paid_after_the_last_report(
-    small_job: Callable[..., Job], tmp_path: Path
-) -> None:
+def test_where_sums_cost_something_they_are_all_counted(small_job: Callable[..., Job], tmp_path: Path) -> None:
     masked = {"kind": "secagg"}
-    run = report(
-        small_job(
-            schedule={**SHORT, "tuning_sum": masked}, secure_sum=masked, mechanism={"kind": "skellam"},
-            privacy={"kind": "silo_level", "epsilon": 8, "delta": 1e-4},
-        ),
-        tmp_path,
+    job = small_job(
+        schedule={**SHORT, "tuning_sum": masked}, secure_sum=masked, mechanism={"kind": "skellam"},
+        privacy={"kind": "silo_level", "epsilon": 8, "delta": 1e-4},
     )  # fmt: skip
-    assert spent(run.summary) == {8.0}
-    assert all("which the silo's ledger does not exceed" in silo.statement for silo in run.summary.silos)
+    run = report(job, tmp_path)
+    ledgers = [read_ledger(tmp_path / "silos" / name / "ledger.jsonl") for name in job.silos.names]
+    assert [silo.epsilon for silo in run.summary.silos] == [pytest.approx(ledger.epsilon) for ledger in ledgers]
 
 
 def test_a_few_shot_job_has_a_report_without_pictures(tmp_path: Path) -> None:
@@ -65,25 +62,13 @@ def test_a_few_shot_job_has_a_report_without_pictures(tmp_path: Path) -> None:
     assert "not measured" not in text
 
 
-def test_a_silo_that_never_reported_counts_with_its_whole_budget(small_job: Callable[..., Job], tmp_path: Path) -> None:
+def test_the_figure_of_a_silo_is_the_one_that_was_published_last(small_job: Callable[..., Job], tmp_path: Path) -> None:
+    """A silo of which nothing was published was asked for nothing that costs."""
     job = small_job(schedule=SHORT)
     recorder = AggregatorRecorder(job, tmp_path)
-    recorder.hear(PublishedBefore(BudgetSpent("north", 1.5)))
-    recorder.hear(BudgetSpent("east", 2.0))
-    assert [recorder._epsilon(name) for name in job.silos.names] == [1.5, 2.0, 10.0]
-
-
-def test_a_silo_that_was_silent_when_asked_to_train_counts_with_its_whole_budget_until_it_reports_again(
-    small_job: Callable[..., Job], tmp_path: Path
-) -> None:
-    """It may have trained, and paid, though its reply came too late."""
-    recorder = AggregatorRecorder(small_job(schedule=SHORT), tmp_path)
-    for silo in ("north", "east", "south"):
-        recorder.hear(BudgetSpent(silo, 2.0))
-    recorder.hear(RequestMissed("train", ("north", "east")))
-    recorder.hear(RequestMissed("sum", ("south",)))
-    recorder.hear(BudgetSpent("east", 3.0))
-    assert [recorder._epsilon(silo) for silo in ("north", "east", "south")] == [10.0, 3.0, 2.0]
+    for event in (PublishedBefore(BudgetSpent("north", 1.5)), BudgetSpent("east", 2.0), BudgetSpent("east", 3.0)):
+        recorder.hear(event)
+    assert [recorder._epsilon(name) for name in job.silos.names] == [1.5, 3.0, 0.0]
 
 
 @pytest.mark.parametrize("replays", [0, 1, 2])

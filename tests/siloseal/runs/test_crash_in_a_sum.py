@@ -20,7 +20,7 @@ from siloseal.federation.transport.engine import Accept, LocalEngine
 from siloseal.runs.simulation import deal, federate, open_silos
 from siloseal.silo.data.loading import load
 from siloseal.silo.state import Checkpoint, SiloState
-from siloseal.silo.training.work import Training
+from siloseal.silo.training.work import SiloTraining
 
 # Requests of the job below: enrol, begin, nonces, kernel mean, the rounds of a sum, train, the rounds of a sum, finish.
 FIRST_SUM = 5
@@ -68,9 +68,9 @@ class DyingEngine(LocalEngine):
 def sums(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Sum, dict[str, np.ndarray]]]:
     """Every sum that a run ends with, and what the silos put into it last."""
     given, ended = dict[str, np.ndarray](), list[tuple[Sum, dict[str, np.ndarray]]]()
-    vector = Training.vector
+    vector = SiloTraining.vector
 
-    def remember(self: Training, at: Checkpoint) -> np.ndarray:
+    def remember(self: SiloTraining, at: Checkpoint) -> np.ndarray:
         given[self.silo] = vector(self, at)
         return given[self.silo]
 
@@ -82,7 +82,7 @@ def sums(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Sum, dict[str, np.ndarra
         ended.append((result, dict(given)))
         return result
 
-    monkeypatch.setattr(Training, "vector", remember)
+    monkeypatch.setattr(SiloTraining, "vector", remember)
     monkeypatch.setattr(GaussianAtSilo, "encode", without_noise)
     monkeypatch.setattr(dispatcher, "drive", watch)
     monkeypatch.setattr("siloseal.runs.simulation.LocalEngine", DyingEngine)

@@ -25,7 +25,7 @@ from siloseal.runs.simulation import deal, federate, open_silos
 from siloseal.silo.data.loading import load
 from siloseal.silo.ledger import Ledger, open_ledger
 from siloseal.silo.state import Checkpoint
-from siloseal.silo.training.work import Training
+from siloseal.silo.training.work import SiloTraining
 
 SECAGG = {"kind": "secagg"}
 SHORT = {
@@ -54,9 +54,9 @@ Ended = list[tuple[Sum, dict[str, np.ndarray], Release, Checkpoint]]
 @pytest.fixture
 def ended(monkeypatch: pytest.MonkeyPatch) -> Ended:
     """Every sum of a run: the total, what the silos put into it before noise, what it should be, where a silo stood."""
-    given, sums, vector = dict[str, tuple[Release, Checkpoint, np.ndarray]](), list[Any](), Training.vector
+    given, sums, vector = dict[str, tuple[Release, Checkpoint, np.ndarray]](), list[Any](), SiloTraining.vector
 
-    def remember(self: Training, at: Checkpoint) -> np.ndarray:
+    def remember(self: SiloTraining, at: Checkpoint) -> np.ndarray:
         given[self.silo] = self.release(at), at, vector(self, at)
         return given[self.silo][2]
 
@@ -66,7 +66,7 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> Ended:
         sums.append((result, {silo: values for silo, (_, _, values) in given.items()}, release, at))
         return result
 
-    monkeypatch.setattr(Training, "vector", remember)
+    monkeypatch.setattr(SiloTraining, "vector", remember)
     monkeypatch.setattr(dispatcher, "drive", watch)
     return sums
 

@@ -28,7 +28,7 @@ from siloseal.runs.result import RunResult
 from siloseal.runs.simulation import deal, federate, open_silos
 from siloseal.silo.data.loading import load
 from siloseal.silo.state import Checkpoint
-from siloseal.silo.training.work import Training
+from siloseal.silo.training.work import SiloTraining
 
 REASONS = {"paillier": PaillierSum.exposure.assumes, "ckks_one_key": StockCkksSum.exposure.aggregator_learns}
 """What the two expose that noise which is split over the silos does not protect from."""
@@ -127,9 +127,9 @@ def test_a_job_runs_under_one_key_with_every_silo_counted(
 ) -> None:
     """The sum is that of what the silos prepared. Paillier takes seven seconds for these 17,792 weights."""
     job = small_job(secure_sum={"kind": kind}, schedule=SHORT)
-    given, sums, vector_of = dict[str, np.ndarray](), list[Sum](), Training.vector
+    given, sums, vector_of = dict[str, np.ndarray](), list[Sum](), SiloTraining.vector
 
-    def prepare(self: Training, at: Checkpoint) -> np.ndarray:
+    def prepare(self: SiloTraining, at: Checkpoint) -> np.ndarray:
         given[self.silo] = vector_of(self, at)
         return given[self.silo]
 
@@ -137,7 +137,7 @@ def test_a_job_runs_under_one_key_with_every_silo_counted(
         sums.append(drive(*arguments))
         return sums[-1]
 
-    monkeypatch.setattr(Training, "vector", prepare)
+    monkeypatch.setattr(SiloTraining, "vector", prepare)
     monkeypatch.setattr(dispatcher, "drive", watch)
     with open_silos(
         job, deal(job, load(Digits())[0]), tmp_path, lambda _: SecureRandomness(), lambda *_: None

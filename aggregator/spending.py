@@ -1,0 +1,43 @@
+"""The most that each silo can have spent, as far as the aggregator can tell. Audit log, status and report show it.
+
+A release that costs something by itself is charged in a silo's ledger when its sum begins, and everyone can compute
+that cost from the job. Steps of a training are charged while the silo trains, and only the silo knows how many there
+were.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from siloseal.federation.analytics.any_job import AnyJob
+from siloseal.federation.job.releases import Release
+from siloseal.federation.job.sections.privacy import NoPrivacy
+from siloseal.federation.privacy.accounting import Accountant
+from siloseal.federation.run_events.aggregator import BudgetSpent
+from siloseal.federation.run_events.stream import Subscriber
+
+
+class Spending:
+    """The spending of all silos in one run. Each figure is published before the sum that it covers begins."""
+
+    def __init__(self, job: AnyJob, publish: Subscriber) -> None:
+        self._privacy, self._publish = job.privacy, publish
+        self._charged = defaultdict[str, Accountant](Accountant)
+        """Costs of the releases that each silo was asked into, in the order in which its ledger is charged."""
+
+    def report(self, silo: str, epsilon: float) -> None:
+        """Believe what a silo says that its ledger stands at after a training. It has rounded up."""
+        self._publish(BudgetSpent(silo, epsilon))
+
+    def miss(self, silos: Iterable[str]) -> None:
+        """Count the whole budget of silos that were silent when asked to train: they may have trained, and paid."""
+        if not isinstance(self._privacy, NoPrivacy):
+            for silo in silos:
+                self._publish(BudgetSpent(silo, self._privacy.epsilon))
+
+    def charge(self, release: Release, silos: Iterable[str]) -> None:
+        """Count what a release costs the silos that are about to be asked into its sum, as their ledgers do."""
+        if release.event is None or isinstance(self._privacy, NoPrivacy):
+            return
+        for silo in silos:
+            self._charged[silo].add(release.event)
+            self._publish(BudgetSpent(silo, self._charged[silo].epsilon(self._privacy.delta)))
