@@ -6,8 +6,15 @@ from dataclasses import replace
 import pytest
 
 from siloseal.federation.errors import MessageError, SignatureInvalid, WrongContributors
+from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.identity import Identity
-from siloseal.federation.sums.masked.advertisement import ADVERTISEMENT_BYTES, advertise, check_advertisements
+from siloseal.federation.sums.masked.advertisement import (
+    ADVERTISEMENT_BYTES,
+    FIELD_PRIME,
+    advertise,
+    check_advertisements,
+)
+from siloseal.federation.sums.sealing import AgreementKey
 from siloseal.federation.sums.session import IntegerDomain, Session
 from siloseal.federation.transport.wire import masked_pb2 as pb
 
@@ -108,6 +115,29 @@ def test_a_key_that_two_silos_advertise_is_refused(which: int) -> None:
     said["north"] = advertised("north", KEYS["east"][which], KEYS["north"][1])
     with pytest.raises(WrongContributors):
         check_advertisements(SESSION, said, keys=2)
+
+
+def twin(key: bytes) -> bytes:
+    """The other encoding of a point: X25519 ignores the top bit."""
+    return key[:31] + bytes([key[31] | 0x80])
+
+
+def test_a_copied_key_is_refused_in_its_other_encoding_too() -> None:
+    mine, drawn = (AgreementKey.draw(SecureRandomness()) for _ in range(2))
+    assert mine.agree(drawn.public, b"purpose") == mine.agree(twin(drawn.public), b"purpose"), "one point"
+    said = {"east": advertised("east", drawn.public), "north": advertised("north", twin(drawn.public))}
+    check_advertisements(SESSION, {"east": said["east"]}, keys=1)
+    with pytest.raises(MessageError, match="north"):
+        check_advertisements(SESSION, said, keys=1)
+
+
+@pytest.mark.parametrize("above", [0, 1, 18])
+def test_a_key_that_is_not_below_the_fields_prime_is_refused(above: int) -> None:
+    """The largest below it passes: whether a key is usable is seen when it meets another."""
+    largest, wrapped = (number.to_bytes(32, "little") for number in (FIELD_PRIME - 1, FIELD_PRIME + above))
+    check_advertisements(SESSION, {"north": advertised("north", largest)}, keys=1)
+    with pytest.raises(MessageError, match="north"):
+        check_advertisements(SESSION, {"north": advertised("north", wrapped)}, keys=1)
 
 
 def test_one_key_for_both_purposes_is_refused() -> None:
