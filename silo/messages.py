@@ -9,6 +9,9 @@ from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION, require_version
 
+LARGEST_NUMBER = 2**53
+"""Largest number of a request. Audit log and events hold it, and all readers of JSON, as a whole number."""
+
 
 @dataclass(frozen=True)
 class ReceivedRequest:
@@ -30,6 +33,8 @@ class ReceivedRequest:
         try:
             message = decode(pb.Request, data)
             require_version(message.protocol_version, here=f"silo {silo}", there="the aggregator")
+            if message.number > LARGEST_NUMBER:
+                raise MessageError(f"a request has number {message.number}, expected at most {LARGEST_NUMBER}")
         except (MessageError, VersionMismatch) as error:
             return cls(pb.Request(), digest, size, error)
         return cls(message, digest, size)
