@@ -73,7 +73,7 @@ def decode(line: str) -> AggregatorEvent | SiloEvent | None:
                 grouped = _grouped(name, {str(field): value for field, value in facts.items()})
                 event: AggregatorEvent | SiloEvent = _adapters()[name].validate_python(grouped)
                 return event
-    except (ValueError, ValidationError):
+    except (ValueError, ValidationError, RecursionError):  # the last: brackets within brackets, thousands deep
         return None
     return None
 

@@ -92,7 +92,8 @@ def test_metrics_of_a_training_are_fields_of_its_line() -> None:
 @pytest.mark.parametrize(
     "line",
     ['{"event": "stage", "sta', "a library prints this", "[]", '{"event": "rumour"}', '{"event": "stage"}', "7",
-     '{"event": "stage", "stage": ["phase_1"]}'],
+     '{"event": "stage", "stage": ["phase_1"]}', "[" * 100_000],
+    ids=lambda line: line[:30],
 )  # fmt: skip
 def test_what_is_no_event_is_none(line: str) -> None:
     assert decode(line) is None
