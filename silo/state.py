@@ -167,28 +167,36 @@ class SiloState:
         sync_folder(self._folder)
 
     def abandon(self) -> None:
-        """Forget the side of a sum that never ended, and with it every key: nobody goes on with this run."""
+        """Forget the side of a sum that never ended, and with it every key: nobody goes on with this run.
+
+        A reply of another version of the protocol stays as it is, for the siloseal that began its run and can end it.
+        """
         try:
-            last = self.load_reply()
-            if last.side:
-                last.side = b""
-                self.save_reply(last)
+            last = self._read_reply()
         except (RunError, MessageError):
             self._reply.unlink()  # it cannot be read, and may hold a key all the same
+        else:
+            if last.side and last.protocol_version == PROTOCOL_VERSION:
+                last.side = b""
+                self.save_reply(last)
         self.leave()
 
     def load_reply(self) -> pb.LastReply:
-        """The last reply; number 0 before the first."""
+        """The last reply; number 0 before the first. `RunError` for one of another version of the protocol."""
+        last = self._read_reply()
+        require_version_of_file(last.protocol_version, self._reply)
+        return last
+
+    def _read_reply(self) -> pb.LastReply:
+        """The last reply, of whichever version; number 0 before the first."""
         if not self._reply.exists():
-            return pb.LastReply()
+            return pb.LastReply(protocol_version=PROTOCOL_VERSION)
         digest, content = (whole := self._reply.read_bytes())[:32], whole[32:]
         if hashlib.sha256(content).digest() != digest:
             raise RunError(
                 f"{self._reply} is damaged; begin another run (an older copy of it would make the silo answer twice)"
             )
-        last = decode(pb.LastReply, content)
-        require_version_of_file(last.protocol_version, self._reply)
-        return last
+        return decode(pb.LastReply, content)
 
 
 def _digest(tensors: dict[str, Tensor]) -> str:

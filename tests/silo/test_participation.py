@@ -1,5 +1,6 @@
 """A silo's part in one run: the job as it was offered, checked, agreed to, and kept."""
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -410,6 +411,18 @@ class TestTheEndOfARun:
         if name == "reply.bin":  # without its job nobody knows what a run has spent
             desk.train(desk.offered(job, SECOND_RUN, policy=policy), job, SECOND_RUN)
             assert not path.exists(), "it may have held a key"
+
+    def test_of_a_run_of_another_version_stays_possible_for_the_siloseal_that_began_it(self, desk: Desk) -> None:
+        policy = {"largest_epsilon": 20}
+        desk.train(desk.offered(job := desk.job(), policy=policy), job)
+        path = desk.folder() / "reply.bin"
+        last = SiloState(desk.folder()).load_reply()
+        last.protocol_version, last.side = PROTOCOL_VERSION - 1, b"a side of that version"
+        content = last.SerializeToString(deterministic=True)
+        path.write_bytes(kept := hashlib.sha256(content).digest() + content)
+        assert desk.offered(job, policy=policy).refused.startswith("RunError: ")
+        desk.train(desk.offered(job, SECOND_RUN, policy=policy), job, SECOND_RUN)
+        assert path.read_bytes() == kept
 
     def test_takes_the_keys_of_a_run_that_was_given_up_with_it(self, desk: Desk) -> None:
         """They go when everyone is in the next run, and not when somebody merely offers one."""
