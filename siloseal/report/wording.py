@@ -1,5 +1,6 @@
 """How numbers are written for people: sizes, times, shares and privacy, in the terminal and in every report."""
 
+import math
 from collections.abc import Sequence
 
 from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON, delta_text, epsilon_text, protects
@@ -23,7 +24,7 @@ def percent(value: float | None, margin: float | None = None) -> str:
 
 def plain(value: float) -> str:
     """A number as people write it: 0.02, 5, 20,000; with a power of ten beyond a million and below a thousandth."""
-    if value and not 1e-3 <= abs(value) < 1e6:
+    if math.isfinite(value) and value and not 1e-3 <= abs(value) < 1e6:
         digits, power = f"{value:.1e}".split("e")
         return f"{digits.removesuffix('.0')}e{int(power)}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:g}"
@@ -70,7 +71,7 @@ def duration(seconds: float) -> str:
     """A time with three digits: milliseconds, seconds, or minutes and hours."""
     if 0 < seconds < 0.9995:
         return f"{1000 * seconds:.3g} ms"
-    if seconds < 59.95:
+    if seconds < 59.95 or not math.isfinite(seconds):
         return f"{seconds:.3g} s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

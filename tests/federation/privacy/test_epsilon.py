@@ -1,5 +1,7 @@
 """How epsilon and delta are written."""
 
+import math
+
 import pytest
 
 from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON, delta_text, epsilon_text, protects, weakness
@@ -12,6 +14,19 @@ from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON, delta_text,
 def test_epsilon_is_never_shown_smaller_than_it_is(epsilon: float, text: str) -> None:
     assert epsilon_text(epsilon) == text
     assert float(text) >= epsilon
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-308, 1e-13, 2e-12, 1e15 + 0.125, 2.0**52 - 0.5, 1e17, 1e308])
+def test_no_epsilon_is_too_small_or_too_large_to_be_shown(epsilon: float) -> None:
+    """The slack of the rounding is a billionth of the last digit."""
+    assert float(epsilon_text(epsilon)) >= epsilon
+    assert float(delta_text(epsilon)) == pytest.approx(epsilon, rel=1e-5)
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, -1e308, -0.0])
+def test_what_is_no_epsilon_is_shown_as_what_it_is(value: float) -> None:
+    assert float(epsilon_text(value)) == pytest.approx(value, nan_ok=True)
+    assert float(delta_text(value)) == pytest.approx(value, nan_ok=True)
 
 
 @pytest.mark.parametrize(

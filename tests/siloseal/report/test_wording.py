@@ -1,9 +1,14 @@
 """Sizes and times as people write them, the same in the terminal and in every report."""
 
+import math
+from collections.abc import Callable
+
 import pytest
 
 from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON
 from siloseal.report import wording
+
+WRITERS = [wording.plain, wording.duration, wording.size, wording.epsilon, wording.delta, wording.share]
 
 
 @pytest.mark.parametrize(
@@ -35,6 +40,14 @@ def test_a_number_has_a_power_of_ten_only_where_it_is_very_large_or_small(value:
 )
 def test_a_list_ends_with_and(words: list[str], written: str) -> None:
     assert wording.listed(words) == written
+
+
+@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize("value", [5e-324, 1e308, math.inf, -math.inf, math.nan])
+def test_every_number_can_be_written(write: Callable[[float], str], value: float) -> None:
+    """Some come from other parties, which may send anything."""
+    assert write(value)
+    assert wording.guarantee(value, value)
 
 
 def test_all_words_agree_on_what_epsilon_is_a_guarantee_and_how_delta_is_written() -> None:
