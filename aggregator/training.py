@@ -1,6 +1,5 @@
 """Training at the aggregator, read from top to bottom: warm start, train, sum once, tune R times; or FedAvg."""
 
-import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -183,7 +182,7 @@ class AggregatorTraining:
         reported = set[str]()
 
         def hear(silo: str, reply: pb.Reply) -> None:
-            _require_epsilon(silo, reply)
+            self._spending.check(silo, reply.prepared.epsilon_spent)
             if release.event is None:  # else the steps cost nothing, and the sum does
                 self._spending.report(silo, reply.prepared.epsilon_spent)
                 reported.add(silo)
@@ -204,8 +203,3 @@ class AggregatorTraining:
     def _computed(self, name: str, compute: Callable[[], Model]) -> Model:
         """A model that the aggregator computes once in the run's life."""
         return np.frombuffer(self._dispatcher.computed(name, lambda: compute().tobytes()), dtype="<f4")
-
-
-def _require_epsilon(silo: str, reply: pb.Reply) -> None:
-    if not 0 <= reply.prepared.epsilon_spent < math.inf:  # NaN neither
-        raise MessageError(f"{silo} says that it has spent epsilon {reply.prepared.epsilon_spent}, which is no number")

@@ -108,7 +108,8 @@ class Ledger:
 
         That is what others may know: the exact number tells the sampling rate, and with it how many examples there are.
         """
-        return math.ceil(20 * self.epsilon / self.budget.epsilon) / 20 * self.budget.epsilon
+        twentieths = min(20, math.ceil(20 * self.epsilon / self.budget.epsilon))  # 20 * 0.49 / 0.49 is above 20
+        return twentieths / 20 * self.budget.epsilon
 
     def epsilon_of_phase(self, phase: str) -> float:
         """Epsilon that one phase alone would cost. Composition is cheaper than a sum of the phases' epsilons."""

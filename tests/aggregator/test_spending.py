@@ -1,15 +1,21 @@
 """What the aggregator publishes of the silos' budgets is never below their ledgers, once a release is over."""
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from siloseal.aggregator.spending import Spending
 from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.errors import MessageError
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.phases import Phase
+from siloseal.federation.job.releases import Lengths, release_of
 from siloseal.federation.run_events.aggregator import BudgetSpent, ModelReleased, QueryProgressed
 from siloseal.federation.run_events.stream import RunEvent
+from siloseal.federation.transport.engine import Accept
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.silo.runtime import Silo
 
@@ -87,6 +93,76 @@ def test_a_silo_that_was_silent_in_training_may_have_spent_all(small_job: JobOf,
     assert len(seen.releases) == 4
     assert [figures["north"][0] == job.privacy.epsilon for figures in seen.releases[:3]] == [False, False, True]
     assert seen.releases[3]["north"][0] == seen.releases[3]["east"][0], "all plan the same steps"
+
+
+class TestWhatASiloStates:
+    def spending(self, job: Job) -> tuple[Spending, Callable[[], list[float]]]:
+        """Spending in this job, and the figures that it has published."""
+        published = list[RunEvent]()
+        return Spending(job, published.append), lambda: [
+            event.epsilon_at_most for event in published if isinstance(event, BudgetSpent)
+        ]
+
+    @pytest.mark.parametrize("share", [-1e-9, 1.001, 1e307, math.inf, -math.inf, math.nan])
+    def test_is_refused_where_no_ledger_can_stand_at_it(self, small_job: JobOf, share: float) -> None:
+        job = small_job(schedule=SCHEDULE)
+        with pytest.raises(MessageError, match="north"):
+            self.spending(job)[0].check("north", share * job.privacy.epsilon)
+
+    @pytest.mark.parametrize("share", [0.0, 5e-324, 0.05, 1.0, 1 + 1e-10])
+    def test_may_be_anything_up_to_the_budget(self, small_job: JobOf, share: float) -> None:
+        job = small_job(schedule=SCHEDULE)
+        self.spending(job)[0].check("north", share * job.privacy.epsilon)
+
+    def test_is_nothing_where_privacy_is_off(self, small_job: JobOf) -> None:
+        spending, _ = self.spending(small_job(schedule=SCHEDULE, privacy={"kind": "none"}))
+        spending.check("north", 0.0)
+        with pytest.raises(MessageError, match="north"):
+            spending.check("north", 0.1)
+
+    def test_does_not_fall(self, small_job: JobOf) -> None:
+        """No ledger does. What was assumed of a silent silo gives way to what it says, but not to less than before."""
+        job = small_job(schedule=SCHEDULE)
+        spending, figures = self.spending(job)
+        for epsilon in (2.0, 1.0, 2.5):
+            spending.report("north", epsilon)
+        spending.miss(["north"])
+        spending.report("north", 0.0)
+        assert figures() == [2.0, 2.0, 2.5, job.privacy.epsilon, 2.5]
+
+    def test_does_not_fall_below_what_sums_have_cost(self, small_job: JobOf) -> None:
+        job = small_job(schedule=SCHEDULE, warm_start=KERNEL_MEAN)
+        spending, figures = self.spending(job)
+        spending.charge(release_of(job, Lengths(20, 20), Phase.WARM_START, 0), ["north"])
+        spending.report("north", 0.0)
+        assert figures()[0] == figures()[1] > 2.9
+
+    @pytest.mark.parametrize("stated", [1e308, 5e-324], ids=str)
+    def test_ends_no_run_but_its_own_silos_part(self, small_job: JobOf, tmp_path: Path, stated: float) -> None:
+        """What is refused is not in the journal, so that a restart does not meet it again."""
+        job = small_job(schedule=SCHEDULE)
+
+        class Liar(LossyEngine):
+            def ask(self, requests: Mapping[str, bytes], *, accept: Accept, **others: Any) -> None:
+                def heard(silo: str, data: bytes) -> None:
+                    reply = pb.Reply.FromString(data)
+                    if silo == "north" and reply.HasField("prepared"):
+                        reply.prepared.epsilon_spent = stated
+                    accept(silo, reply.SerializeToString(deterministic=True))
+
+                super().ask(requests, accept=heard, **others)
+
+        published = list[RunEvent]()
+        with training_silos(job, tmp_path) as silos:
+            if stated < 1:
+                train(job, Liar(silos), tmp_path, published.append)
+            else:
+                with pytest.raises(MessageError, match="north"):
+                    train(job, Liar(silos), tmp_path, published.append)
+                train(job, LossyEngine(silos), tmp_path, published.append)
+        assert all(
+            event.epsilon_at_most <= job.privacy.epsilon for event in published if isinstance(event, BudgetSpent)
+        )
 
 
 def test_the_kernel_mean_costs_what_its_release_says(small_job: JobOf, tmp_path: Path) -> None:

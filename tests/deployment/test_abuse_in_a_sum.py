@@ -82,8 +82,8 @@ def in_the_sum(story: Story) -> Story:
     return story
 
 
-@pytest.mark.parametrize("epsilon", [float("nan"), float("inf"), -1.0])
-def test_an_epsilon_that_is_no_number_is_refused(story: Story, epsilon: float) -> None:
+@pytest.mark.parametrize("epsilon", [float("nan"), float("inf"), -1.0, 1e308, 1e3])
+def test_an_epsilon_that_no_ledger_can_stand_at_is_refused(story: Story, epsilon: float) -> None:
     reply = decode(pb.Reply, story.north.reply(story.request))
     assert reply.WhichOneof("body") == "prepared"
     reply.prepared.epsilon_spent = epsilon

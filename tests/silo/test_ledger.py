@@ -145,6 +145,17 @@ def test_a_ledger_is_open_once_at_a_time(tmp_path: Path) -> None:
         opened(tmp_path)
 
 
+@pytest.mark.parametrize("noise", [2.1875, 2.6, 4.8, 15.0])
+def test_a_budget_that_is_spent_to_the_last_digit_is_reported_as_spent_and_not_more(
+    tmp_path: Path, noise: float
+) -> None:
+    """An aggregator refuses figures above the budget, and 20 * epsilon / epsilon is above 20 for these."""
+    budget = Budget(epsilon_of([GaussianRelease(noise)], 1e-5), 1e-5)
+    with opened(tmp_path, budget) as ledger:
+        ledger.charge(GaussianRelease(noise), phase="phase_1")
+        assert ledger.spent_roughly() == ledger.epsilon == budget.epsilon
+
+
 def test_only_the_silo_may_read_it(tmp_path: Path) -> None:
     opened(tmp_path).close()
     assert (tmp_path / "ledger.jsonl").stat().st_mode & 0o077 == 0
