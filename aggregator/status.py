@@ -25,6 +25,7 @@ from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 
 MOST_NOTES = 100
+REPLAYS = "The run is played again from its journal: until that is over, figures may be those of an earlier moment."
 
 
 @dataclass
@@ -37,6 +38,8 @@ class _Standing:
     round: int = 0
     """Number of the round of tuning or averaging, or of the query; 0 outside them."""
     notes: list[str] = field(default_factory=list)
+    replays: bool = False
+    """Whether requests are replayed that the journal has, so that figures may be those of an earlier moment."""
 
 
 class Status:
@@ -56,6 +59,8 @@ class Status:
         """Follow the run."""
         self._traffic.hear(event)
         match event:
+            case PublishedBefore(BudgetSpent(silo, epsilon)):  # an earlier figure: what is shown may be of later
+                self._epsilon[silo] = max(self._epsilon.get(silo, 0.0), epsilon)
             case PublishedBefore(before):
                 self.hear(before)
             case RunBegan():
@@ -64,8 +69,10 @@ class Status:
                 self._at.stage = stage
             case RoundBegan(number):
                 self._at.round = number
-            case RequestSent(number=number, what=what) | RequestReplayed(number, what):
+            case RequestSent(number=number, what=what):
                 self._at.request, self._at.asked = number, what
+            case RequestReplayed(number, what):
+                self._at.request, self._at.asked, self._at.replays = number, what, True
             case NoteTaken(text):
                 self._at.notes.append(text)
             case BudgetSpent(silo, epsilon):
@@ -73,11 +80,12 @@ class Status:
             case WritingFailed(reason=reason):
                 self._trouble = reason
             case ReplayEnded():
-                self._trouble = ""
+                self._trouble, self._at.replays = "", False
 
     def report(self) -> pb.StatusReport:
         """The status as of now."""
         at = self._at
+        notes = (self._warning, *at.notes[-MOST_NOTES:], self._trouble or (REPLAYS if at.replays else ""))
         return pb.StatusReport(
             protocol_version=PROTOCOL_VERSION,
             job=self._job.name,
@@ -90,7 +98,7 @@ class Status:
             rounds=_rounds(self._job),
             seconds=time.monotonic() - self._began,
             silos=self._silos(),
-            notes=[note for note in (self._warning, *at.notes[-MOST_NOTES:], self._trouble) if note],
+            notes=[note for note in notes if note],
         )
 
     def _silos(self) -> list[pb.SiloStatus]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from siloseal.aggregator.request_queue import RequestQueue
-from siloseal.aggregator.status import MOST_NOTES, Status
+from siloseal.aggregator.status import MOST_NOTES, REPLAYS, Status
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.errors import MessageError
@@ -86,6 +86,27 @@ def test_a_run_that_is_played_again_stands_at_its_beginning_but_nothing_is_unspe
     report = watched.status.report()
     assert (report.phase, report.round, list(report.notes)) == ("enrolment", 0, [])
     assert watched.silo("north").epsilon_spent == 1.5
+
+
+def test_no_figure_falls_while_a_run_is_played_again(job: Job) -> None:
+    """The process has heard of later figures than those that come by once more."""
+    watched = Watched(job, BudgetSpent("north", 1.5), BudgetSpent("north", 2.5), RunBegan())
+    for figure in (1.5, 2.5):
+        watched.status.hear(PublishedBefore(BudgetSpent("north", figure)))
+        assert watched.silo("north").epsilon_spent == 2.5
+
+
+def test_what_a_silo_says_replaces_what_was_assumed_of_it_while_it_was_silent(job: Job) -> None:
+    watched = Watched(job, BudgetSpent("north", 10.0), BudgetSpent("north", 2.5))
+    assert watched.silo("north").epsilon_spent == 2.5
+
+
+def test_a_note_says_that_figures_of_a_replay_may_be_old(job: Job) -> None:
+    """A new process does not know the last figures before it has replayed all."""
+    watched = Watched(job, RunBegan(), RequestReplayed(4, "train"), PublishedBefore(BudgetSpent("north", 1.5)))
+    assert list(watched.status.report().notes) == [REPLAYS]
+    watched.status.hear(ReplayEnded())
+    assert list(watched.status.report().notes) == []
 
 
 def test_notes_stand_between_the_rosters_warning_and_what_keeps_the_aggregator(job: Job) -> None:
