@@ -11,6 +11,7 @@ from siloseal.aggregator.journal import Journal
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.errors import MessageError, ProtocolError, SiloRefused, WrongRound
 from siloseal.federation.job.releases import Release, Run
+from siloseal.federation.printable import printable
 from siloseal.federation.run_events.aggregator import (
     BytesCounted,
     NoteTaken,
@@ -28,7 +29,7 @@ from siloseal.federation.sums.driving import drive
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.transport.engine import Engine
 from siloseal.federation.transport.wire import messages_pb2 as pb
-from siloseal.federation.transport.wire.codec import decode, printable, require_at_most
+from siloseal.federation.transport.wire.codec import decode, require_at_most
 from siloseal.federation.transport.wire.error_codes import error_of
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION, require_version
 

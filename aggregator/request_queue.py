@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from siloseal.federation.errors import MessageError, RunError, SiloRefused, SiloSealError, WrongRound
+from siloseal.federation.printable import printable
 from siloseal.federation.records.audit import LONGEST_TEXT
 from siloseal.federation.run_events.aggregator import RepliesAwaited
 from siloseal.federation.run_events.stream import Subscriber
@@ -164,7 +165,8 @@ class RequestQueue:
 
     def note_trouble(self, silo: str, error: Exception) -> None:
         """Keep what was refused from the silo last, for the status, until a good reply comes."""
-        self.silos[silo].trouble = f"{type(error).__name__}: {error}"[:LONGEST_TEXT]  # it may quote the silo
+        words = f"{type(error).__name__}: {error}"[:LONGEST_TEXT]
+        self.silos[silo].trouble = printable(words)  # it may quote the silo
 
     def wake(self) -> None:
         """Wake up whoever waits: something that `alive` looks at has changed."""

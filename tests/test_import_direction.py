@@ -34,6 +34,7 @@ ALLOWED = {
 
 ROOMS = {
     "errors": set[str](),
+    "printable": set[str](),
     "randomness": set[str](),
     "secret": set[str](),
     "whole_numbers": set[str](),
@@ -41,7 +42,7 @@ ROOMS = {
     "config": {"errors"},
     "records": {"config", "errors", "secret"},
     "run_events": {"records"},
-    "transport": {"config", "errors", "records", "secret"},
+    "transport": {"config", "errors", "printable", "records", "secret"},
     "sums": {"config", "errors", "randomness", "records", "sampling", "secret", "transport", "whole_numbers"},
     "privacy": {"errors", "randomness", "sampling", "sums"},
     "job": {"config", "errors", "privacy", "records", "sums", "transport"},

@@ -8,9 +8,9 @@ from typing import NoReturn
 import grpc
 
 from siloseal.federation.errors import CertificateError, ProtocolError, RunError, SiloSealError, WrongRound
+from siloseal.federation.printable import printable
 from siloseal.federation.transport.config import Tls
 from siloseal.federation.transport.diagnosis import diagnose
-from siloseal.federation.transport.wire.codec import printable
 from siloseal.federation.transport.wire.error_codes import code_of, error_of
 
 ERROR_CODE = "siloseal-error-code"

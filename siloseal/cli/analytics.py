@@ -41,17 +41,15 @@ def analytics(config: Config, out: RunFolder = None, as_json: Json = False, quie
 
 def show(found: "Answers", folder: Path, terminal: "Terminal") -> None:
     """Show a table a query, then the guarantee and what the intervals are about."""
-    from rich.text import Text
-
     from siloseal.federation.analytics.answers import ANSWERS_FILE
     from siloseal.report.answer_table import answer_table
-    from siloseal.report.terminal import print_table
+    from siloseal.report.terminal import print_line, print_table
 
     for answer in found.answers:
         print_table(terminal, answer_table(answer))
         if answer.remark:
-            terminal.print(Text(answer.remark, style="yellow"), soft_wrap=True)
-    terminal.print(Text(found.guarantee), soft_wrap=True)
-    terminal.print(Text(found.intervals, style="dim"), soft_wrap=True)
-    files = f"answers: {folder / ANSWERS_FILE}\nreport: {folder / 'report.html'}"
-    terminal.print(Text(files, style="dim"), soft_wrap=True)
+            print_line(terminal, answer.remark, "yellow")
+    print_line(terminal, found.guarantee)
+    print_line(terminal, found.intervals, "dim")
+    print_line(terminal, f"answers: {folder / ANSWERS_FILE}", "dim")
+    print_line(terminal, f"report: {folder / 'report.html'}", "dim")

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable
 
 from rich.console import Console as Terminal
-from rich.text import Text
 
 from siloseal.federation.errors import SiloSealError
 from siloseal.report.result_table import print_result
+from siloseal.report.terminal import print_line
 from siloseal.run_folder.summary import Run
 from siloseal.runs.progress import ProgressView
 
@@ -27,9 +27,9 @@ class Console(ProgressView):
         """Show a red line for each thing that is wrong, and what to do about it: the part behind the semicolon."""
         for line in str(error).splitlines():
             found, _, advice = line.partition("; ")
-            self._err.print(Text(f"error: {found}", style="bold red"), soft_wrap=True)
+            print_line(self._err, f"error: {found}", "bold red")
             if advice:
-                self._err.print(Text(f"  hint: {advice}", style="dim"), soft_wrap=True)
+                print_line(self._err, f"  hint: {advice}", "dim")
 
     def final(self, run: Run) -> None:
         """Show the result: its summary as one JSON document, or tables."""
@@ -41,4 +41,4 @@ class Console(ProgressView):
         elif not self._quiet:
             print_result(self._out, run)
         for warning in () if self._quiet else summary.warnings:
-            self._err.print(Text(f"note: {warning}", style="yellow"), soft_wrap=True)
+            print_line(self._err, f"note: {warning}", "yellow")

@@ -12,6 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from siloseal.cli.options import Json, Quiet
+from siloseal.federation.printable import printable
 
 Config = Annotated[Path, typer.Option("--config", help="The party's own YAML file, from its kit.")]
 JsonLines = Annotated[bool, typer.Option("--json", help="Print what happens as JSON lines to standard output.")]
@@ -26,7 +27,7 @@ def aggregator(config: Config, json_lines: JsonLines = False, quiet: Quiet = Fal
     outcome = run_aggregator(config, EventLines(json_lines=json_lines, quiet=quiet).show)
     with suppress(OSError):  # the run is over, whether or not anybody reads this
         for note in outcome.notes:
-            print(f"note: {note}", file=sys.stderr)
+            print(printable(f"note: {note}"), file=sys.stderr)
 
 
 def silo(config: Config, json_lines: JsonLines = False, quiet: Quiet = False) -> None:
@@ -38,7 +39,7 @@ def silo(config: Config, json_lines: JsonLines = False, quiet: Quiet = False) ->
     participation = run_silo(config, EventLines(json_lines=json_lines, quiet=quiet).show)
     if not quiet:
         with suppress(OSError):  # the run is over, whether or not anybody reads this
-            print(participation.statement, file=sys.stderr)
+            print(printable(participation.statement), file=sys.stderr)
 
 
 def status(config: Config, as_json: Json = False) -> None:

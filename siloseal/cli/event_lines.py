@@ -5,12 +5,12 @@ import threading
 from contextlib import suppress
 from datetime import datetime
 
+from siloseal.federation.printable import printable
 from siloseal.federation.records.audit import Value
 from siloseal.federation.run_events.aggregator import WritingFailed
 from siloseal.federation.run_events.kinds import Audited, Shown
 from siloseal.federation.run_events.lines import Facts, encode, facts_of, shown
 from siloseal.federation.run_events.stream import RunEvent
-from siloseal.federation.transport.wire.codec import printable
 
 
 class EventLines:

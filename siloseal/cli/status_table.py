@@ -3,12 +3,11 @@
 import time
 
 from rich.console import Console
-from rich.text import Text
 
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.report import wording
 from siloseal.report.document import Table
-from siloseal.report.terminal import print_table
+from siloseal.report.terminal import print_line, print_table
 from siloseal.run_folder.metrics import phase_title
 
 
@@ -16,14 +15,14 @@ def print_status(report: pb.StatusReport) -> None:
     """Print the report for a person."""
     console = Console(highlight=False)
     rounds = f", round {report.round} of {report.rounds}" if report.round else ""
-    console.print(
-        Text(f"{report.job}: {phase_title(report.phase)}{rounds}; request {report.request} ({report.asked}); ")
-        + Text(f"serving for {wording.duration(report.seconds)}"),
-        soft_wrap=True,
+    print_line(
+        console,
+        f"{report.job}: {phase_title(report.phase)}{rounds}; request {report.request} ({report.asked}); "
+        f"serving for {wording.duration(report.seconds)}",
     )
     print_table(console, _silos(report))
     for note in report.notes:
-        console.print(Text(f"note: {note}"), soft_wrap=True)
+        print_line(console, f"note: {note}")
 
 
 def _silos(report: pb.StatusReport) -> Table:
@@ -35,7 +34,7 @@ def _silos(report: pb.StatusReport) -> Table:
             "no" if silo.answered else "yes",
             wording.size(silo.sent_bytes),
             wording.size(silo.received_bytes),
-            f"{silo.epsilon_spent:.4g}",
+            wording.epsilon(silo.epsilon_spent),
             silo.trouble,
         )
         for silo in report.silos

@@ -1,14 +1,13 @@
 """The result of a run in the terminal: accuracies, silos, the guarantee, open uploads, and where the report is."""
 
 from rich.console import Console as Terminal
-from rich.text import Text
 
 from siloseal.report import wording
 from siloseal.report.document import Table
 from siloseal.report.score_table import TITLE, score_table
 from siloseal.report.sentences import uploads_line
 from siloseal.report.silo_table import silo_table
-from siloseal.report.terminal import print_table
+from siloseal.report.terminal import print_line, print_table
 from siloseal.run_folder.metrics import stage_title
 from siloseal.run_folder.summary import Run, RunSummary
 
@@ -20,7 +19,8 @@ def print_result(terminal: Terminal, run: Run) -> None:
     summary = run.summary
     print_table(terminal, task_table(summary) if summary.few_shot else stage_table(summary))
     print_table(terminal, silo_table(summary, accuracies=not summary.few_shot))
-    terminal.print(footer(run), soft_wrap=True)  # a path that is cut in two can be opened by nobody
+    for line in footer(run):
+        print_line(terminal, line)
 
 
 def stage_table(summary: RunSummary) -> Table:
@@ -40,7 +40,7 @@ def task_table(summary: RunSummary) -> Table:
     return score_table(summary, title=title, most_rounds=MOST_ROUNDS)
 
 
-def footer(run: Run) -> Text:
+def footer(run: Run) -> tuple[str, ...]:
     """The guarantee, the cost, what the aggregator could read, and where the report is."""
     summary = run.summary
     guarantee = f"epsilon {wording.epsilon(summary.epsilon)}"
@@ -48,4 +48,4 @@ def footer(run: Run) -> Text:
         unit = summary.parameters.get("unit of privacy", "one example")
         guarantee += f", delta {wording.delta(summary.delta)} for {unit}"
     cost = f"{guarantee} · {wording.size(summary.bytes)} · {wording.duration(summary.seconds)}"
-    return Text("\n".join((cost, uploads_line(run.protection), f"report: {summary.run_dir}/report.html")))
+    return cost, uploads_line(run.protection), f"report: {summary.run_dir}/report.html"

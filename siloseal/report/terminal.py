@@ -1,13 +1,18 @@
-"""Tables in a terminal. No cell is ever cut: words fold, and where even that leaves no room, a row becomes a list."""
+"""Tables and lines in a terminal, which obeys no text that is shown in it.
+
+No cell is ever cut: words fold, and where even that leaves no room, a row becomes a list.
+"""
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 
 from rich.cells import cell_len
 from rich.console import Console as Terminal
 from rich.table import Table as Grid
 from rich.text import Text
 
+from siloseal.federation.printable import printable
 from siloseal.report.document import Table, text_of
 
 FRAME = 3
@@ -25,8 +30,14 @@ def as_text(show: Callable[[Terminal], None]) -> str:
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
 
+def print_line(terminal: Terminal, text: str, style: str = "") -> None:
+    """Print text that may come from another party. It ends where it ends: words that fold cannot be copied."""
+    terminal.print(Text(printable(text), style=style), soft_wrap=True)
+
+
 def print_table(terminal: Terminal, table: Table) -> None:
     """Print a grid that fits the terminal's width, or a list where none does."""
+    table = _printable(table)
     widths = _fitted(table, terminal.width)
     if widths is None:
         _print_list(terminal, table)
@@ -34,6 +45,17 @@ def print_table(terminal: Terminal, table: Table) -> None:
         terminal.print(_grid(table, widths))
     if table.note:
         terminal.print(Text(table.note, style="dim italic"))
+
+
+def _printable(table: Table) -> Table:
+    """The table as plain text, whoever chose it."""
+    return replace(
+        table,
+        caption=printable(table.caption),
+        columns=tuple(map(printable, table.columns)),
+        rows=tuple(tuple(printable(text_of(cell)) for cell in row) for row in table.rows),
+        note=printable(table.note),
+    )
 
 
 def _fitted(table: Table, room: int) -> list[int] | None:
@@ -69,9 +91,9 @@ def _grid(table: Table, widths: list[int]) -> Grid:
 def _print_list(terminal: Terminal, table: Table) -> None:
     """Print a line for each cell, under the name of its row."""
     if table.caption:
-        terminal.print(Text(table.caption, style="bold"), soft_wrap=True)
+        print_line(terminal, table.caption, "bold")
     for row in table.rows:
-        terminal.print(Text(text_of(row[0])), soft_wrap=True)
+        print_line(terminal, text_of(row[0]))
         for title, cell in zip(table.columns[1:], row[1:], strict=True):
             if text := text_of(cell):
-                terminal.print(Text(f"  {title}: {text}"), soft_wrap=True)
+                print_line(terminal, f"  {title}: {text}")

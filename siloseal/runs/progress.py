@@ -21,6 +21,7 @@ from rich.progress import (
 )
 
 from siloseal.federation.job.phases import Phase
+from siloseal.federation.printable import printable
 from siloseal.federation.run_events.aggregator import (
     FittingProgressed,
     QueryProgressed,
@@ -39,6 +40,7 @@ from siloseal.federation.run_events.experimenter import (
 from siloseal.federation.run_events.silo import DialDelayed, JobAccepted, RequestAnswered, TrainingProgressed
 from siloseal.federation.run_events.stream import PartySaid, RunEvent
 from siloseal.report import wording
+from siloseal.report.terminal import print_line
 from siloseal.run_folder.metrics import phase_title
 from siloseal.runs.progress_lines import LINE_SECONDS, ProgressLines
 
@@ -139,7 +141,7 @@ class ProgressView:
             task = self._tasks.get((name, silo))
             if task is None:
                 task = self._open(name, silo, total)
-            self._bars.update(task, completed=done, total=total, note=note)
+            self._bars.update(task, completed=done, total=total, note=printable(note))
             who = phase_title(name) if silo is None else f"{phase_title(name)}, {silo}"
             self._lines.progress(f"{who}: {done} of {total} {note}".rstrip())
 
@@ -148,16 +150,16 @@ class ProgressView:
         with self._lock:
             task = self._tasks.get(("", name))
             if task is None:
-                task = self._tasks["", name] = self._bars.add_task(f"  [magenta]{escape(name)}", total=None, note="")
-            self._bars.update(task, note=doing, total=1 if over else None, completed=int(over), visible=True)
+                task = self._tasks["", name] = self._bars.add_task(f"  [magenta]{_label(name)}", total=None, note="")
+            self._bars.update(task, note=printable(doing), total=1 if over else None, completed=int(over), visible=True)
             self._lines.progress(f"{name}: {doing}")
 
     def say(self, text: str) -> None:
         if not self._quiet:
-            self._err.print(text, markup=False)
+            self._err.print(printable(text), markup=False)
 
     def _open(self, name: str, silo: str | None, total: int) -> TaskID:
-        label = escape(phase_title(name)) if silo is None else f"  [cyan]{escape(silo)}"
+        label = _label(phase_title(name)) if silo is None else f"  [cyan]{_label(silo)}"
         task = self._bars.add_task(label, total=total, note="")
         self._tasks[name, silo] = task
         return task
@@ -170,7 +172,12 @@ class ProgressView:
 
     def _line(self, text: str) -> None:
         if self._has_lines:
-            self._err.print(text, markup=False, soft_wrap=True)
+            print_line(self._err, text)
+
+
+def _label(name: str) -> str:
+    """A name as the label of a bar, of which neither the terminal nor rich obeys anything."""
+    return escape(printable(name))
 
 
 def _in_words(event: RunEvent) -> str:

@@ -77,4 +77,8 @@ def as_document(report: pb.StatusReport) -> dict[str, Any]:
 
 
 def _instant(seconds: float) -> str | None:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None
+    """The time as text; None for never, and for what no calendar has."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None
+    except (OverflowError, ValueError, OSError):
+        return None

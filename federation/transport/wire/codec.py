@@ -40,11 +40,6 @@ def require_at_most(largest: int, silo: str, reply: bytes) -> None:
         )
 
 
-def printable(text: str) -> str:
-    """Text that another side chose, without what a terminal would obey."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
-
-
 def to_array(values: NDArray[np.generic]) -> pb.Array:
     """The array as a little-endian message, with dtype and shape."""
     dtype = values.dtype.newbyteorder("<").str

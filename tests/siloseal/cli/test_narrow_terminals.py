@@ -78,5 +78,5 @@ def test_a_status_is_whole(
     print_status(pb.StatusReport(job="digits", phase="phase_1", silos=[silo], seconds=5))
     out = capsys.readouterr().out
     assert "…" not in out
-    for text in ("university_hospital_north", "12.3 MB", "98.8 MB", "4.321", "refused:", "budget", "spent"):
+    for text in ("university_hospital_north", "12.3 MB", "98.8 MB", "4.33", "refused:", "budget", "spent"):
         assert text in out, text

@@ -32,6 +32,16 @@ def words_of(table: Table) -> list[str]:
     return [word for text in (table.caption, *table.columns, *cells, table.note) for word in text.split()]
 
 
+@pytest.mark.parametrize("width", [200, 20])
+def test_a_terminal_obeys_no_text_of_a_table(width: int) -> None:
+    """A grid and a list; rich lets control characters of the second block, and marks of direction, pass."""
+    hostile = "\x1b]0;pwned\x07\x1b[2J\u202e\x9b"
+    table = Table(hostile, ("silo", hostile), ((hostile, Cell(hostile)), ("north", "word " * 9)), note=hostile)
+    lines = shown(table, width)
+    assert lines
+    assert all(line.isprintable() for line in lines)
+
+
 @pytest.mark.parametrize("width", [200, 120, 100, 80, 60, 40, 20])
 def test_no_word_is_cut_however_narrow_the_terminal(width: int) -> None:
     lines = shown(WIDE, width)
