@@ -72,6 +72,11 @@ class DeployedAggregator:
         self.status = Status(self.job, self._journal.run_id, self._queue, warning=self._roster.warning)
         events.subscribe(self.status.hear)
 
+    @property
+    def run_id(self) -> bytes:
+        """The id of the run, the same for its whole life."""
+        return self._journal.run_id
+
     def run(self, report: Report) -> Ended:
         """Serve the silos until the job is done and reported."""
         with self._serving():
@@ -140,7 +145,7 @@ class DeployedAggregator:
 
     @contextmanager
     def _serving(self) -> Iterator[None]:
-        config, run_id = self._config, self._journal.run_id
+        config, run_id = self._config, self.run_id
         offer = pb.JobOffer(run_id=run_id, job=self.job.model_dump_json(), protocol_version=PROTOCOL_VERSION)
         service = ConsortiumService(offer, self._queue, self._admission, self.status.report, self._publish)
         host = f"[{config.host}]" if ":" in config.host else config.host

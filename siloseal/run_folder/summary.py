@@ -111,6 +111,8 @@ class RunSummary(Record):
     """Answers of a job of queries; None for a job that trains a model."""
     written_by: Literal["experimenter", "aggregator"] = "experimenter"
     """Who writes it: an experimenter has all data and all ledgers on one machine, a deployed aggregator has neither."""
+    run_id: str | None = None
+    """Id of the run, in hexadecimal, where a deployed aggregator writes it; audit logs have it, too."""
 
     @property
     def at_aggregator(self) -> bool:

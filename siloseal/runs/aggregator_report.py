@@ -18,6 +18,7 @@ from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.guarantee import guarantee_in
 from siloseal.federation.config.loading import to_yaml
+from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.sections.privacy import NoPrivacy
@@ -29,10 +30,9 @@ from siloseal.models.building import SharedModel, read_model
 from siloseal.models.gan.generators import Generator
 from siloseal.models.gan.sampling import generate
 from siloseal.run_folder.images import quantise, write_npz
-from siloseal.run_folder.location import is_finished
 from siloseal.run_folder.metrics import PrivacyMetric
-from siloseal.run_folder.summary import RunSummary, SiloSummary, sample_path
-from siloseal.runs.closing import Known, close_run, finish_folder
+from siloseal.run_folder.summary import RunSummary, SiloSummary, find_samples, read_run, sample_path
+from siloseal.runs.closing import Known, close_run, finish_folder, write_page_of
 from siloseal.runs.closing_queries import close_queries
 from siloseal.runs.guarantees import baseline_warnings, parameters, query_parameters
 from siloseal.runs.notes import aggregator_notes
@@ -48,8 +48,8 @@ PRIVATE = 0o600
 class AggregatorRecorder:
     """A subscriber that keeps what a deployed aggregator's report needs, and writes it."""
 
-    def __init__(self, job: AnyJob, state: Path) -> None:
-        self._job, self._state = job, state
+    def __init__(self, job: AnyJob, state: Path, run_id: bytes) -> None:
+        self._job, self._state, self._run_id = job, state, run_id.hex()
         self._began, self._stopwatch, self._traffic = time.monotonic(), Stopwatch(), Traffic()
         self._spent = dict[str, float]()
         """The most that each silo can have spent, by what was published last; nothing before its first work."""
@@ -68,9 +68,14 @@ class AggregatorRecorder:
                 self._restarted = True
 
     def write(self, outcome: Outcome[TrainedModel | Answers]) -> Path:
-        """Write the files of a finished run, and return the path of its report. What is there already stays."""
-        if is_finished(self._state):
-            return self._state / "report.html"
+        """Write the files of a finished run, and return the path of its report.
+
+        What a process before this one measured and wrote of the same run stays: it has seen more of it.
+        """
+        if self._is_summed_up():
+            return write_page_of(self._state)
+        for path in find_samples(self._state / "samples").values():  # those of another run
+            path.unlink()
         write_atomically(self._state / "config.yaml", to_yaml(self._job).encode(), mode=PRIVATE)
         match self._job, outcome.result:
             case Job(), TrainedModel() as trained:
@@ -80,6 +85,14 @@ class AggregatorRecorder:
             case _:
                 raise AssertionError("a job that trains ends with a model, and a job of queries with answers")
         return finish_folder(self._state, summary, mode=PRIVATE)
+
+    def _is_summed_up(self) -> bool:
+        """Whether the folder has the summary and the metrics of this run, and not of one before it."""
+        try:
+            run = read_run(self._state)
+        except RunError:
+            return False
+        return run.summary.run_id == self._run_id and bool(run.metrics)
 
     def _trained(self, trained: TrainedModel, notes: list[str]) -> RunSummary:
         finished = from_trained(trained, notes, self._traffic.counted())
@@ -103,6 +116,7 @@ class AggregatorRecorder:
             notes=aggregator_notes(self._job),
             seconds=time.monotonic() - self._began,
             written_by="aggregator",
+            run_id=self._run_id,
         )
 
     def _epsilon(self, silo: str) -> float | None:

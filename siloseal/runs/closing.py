@@ -53,6 +53,8 @@ class Known:
     notes: list[str]
     seconds: float
     written_by: Literal["experimenter", "aggregator"]
+    run_id: str | None = None
+    """Id of a deployed run, in hexadecimal."""
 
 
 def sum_up(
@@ -109,6 +111,7 @@ def close_run(job: Job, run_dir: Path, finished: RunResult, known: Known, *, mod
             parameters=finished.parameters, image_shape=(channels, height, width), classes=finished.classes
         ),
         written_by=known.written_by,
+        run_id=known.run_id,
     )
 
 
@@ -129,6 +132,11 @@ def write_closing(
 def finish_folder(run_dir: Path, summary: RunSummary, *, mode: int = 0o644) -> Path:
     """Write the summary and then the report, with which a run has finished; return the path of the report."""
     write_summary(run_dir, summary, mode=mode)
+    return write_page_of(run_dir)
+
+
+def write_page_of(run_dir: Path) -> Path:
+    """Write the report of a run that is summed up, and return its path."""
     from siloseal.report.run_report import write_report  # here: it draws, and only a finished run has to
 
     return write_report(run_dir)

@@ -77,6 +77,7 @@ def close_queries(
         warnings=known.warnings,
         answers=found.answers,
         written_by=known.written_by,
+        run_id=known.run_id,
     )
 
 

@@ -36,7 +36,7 @@ def run_aggregator(path: Path, show: Subscriber = unheard) -> Ended:
         torch.set_num_threads(1)
         events = EventStream(record_in(log))
         aggregator = DeployedAggregator(config, public_sum=partial(public_sum, own=AtSilos()), events=events)
-        recorder = AggregatorRecorder(aggregator.job, config.state)
+        recorder = AggregatorRecorder(aggregator.job, config.state, aggregator.run_id)
         events.subscribe(recorder.hear)
         events.subscribe(show)
         try:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from siloseal.aggregator.coordinator import Outcome
+from siloseal.aggregator.training import TrainedModel
 from siloseal.federation.job.job import Job
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.run_events.aggregator import BudgetSpent, ReplayEnded, RequestReplayed
@@ -19,20 +21,74 @@ from tests.siloseal.runs.test_few_shot_runs import FEW_SHOT
 
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 3, "tuning_rounds": 1, "tuning_steps": 2}
 
+RUN, OTHER_RUN = (number.to_bytes(32) for number in (1, 2))
+
 
 def report(job: Job, folder: Path) -> Run:
     """Of the job among silos of this process. The state folder is the aggregator's."""
-    train, _ = load(job.data)
     (state := folder / "state").mkdir(parents=True)
-    recorder = AggregatorRecorder(job, state)
-    with open_silos(job, deal(job, train), folder, lambda _: SecureRandomness(), unheard) as silos:
-        outcome = federate(job, silos, folder, EventStream(recorder.hear).publish, workers=1)
-    assert recorder.write(outcome) == state / "report.html"
+    recorder = AggregatorRecorder(job, state, RUN)
+    assert recorder.write(ended(job, folder, recorder)) == state / "report.html"
     return read_run(state)
+
+
+def ended(job: Job, folder: Path, recorder: AggregatorRecorder) -> Outcome[TrainedModel]:
+    """What the job ends with, of which the recorder hears."""
+    train, _ = load(job.data)
+    with open_silos(job, deal(job, train), folder, lambda _: SecureRandomness(), unheard) as silos:
+        return federate(job, silos, folder, EventStream(recorder.hear).publish, workers=1)
 
 
 def spent(summary: RunSummary) -> set[float | None]:
     return {silo.epsilon for silo in summary.silos}
+
+
+class TestAStateFolderThatHasAReport:
+    @pytest.fixture
+    def job(self, small_job: Callable[..., Job]) -> Job:
+        return small_job(schedule=SHORT)
+
+    @pytest.fixture
+    def outcome(self, job: Job, tmp_path: Path) -> Outcome[TrainedModel]:
+        """That of a run whose report is in the folder."""
+        recorder = AggregatorRecorder(job, tmp_path, RUN)
+        recorder.hear(BudgetSpent("north", 1.5))
+        recorder.write(outcome := ended(job, tmp_path / "silos", recorder))
+        return outcome
+
+    def test_keeps_what_the_process_before_has_measured_of_the_same_run(
+        self, job: Job, outcome: Outcome[TrainedModel], tmp_path: Path
+    ) -> None:
+        before = {name: (tmp_path / name).read_bytes() for name in ("summary.json", "metrics.jsonl")}
+        assert read_run(tmp_path).summary.run_id == RUN.hex()
+        AggregatorRecorder(job, tmp_path, RUN).write(outcome)
+        assert {name: (tmp_path / name).read_bytes() for name in before} == before
+
+    def test_gets_the_report_of_another_run(self, job: Job, outcome: Outcome[TrainedModel], tmp_path: Path) -> None:
+        """The journal was lost, and the aggregator began anew."""
+        (stale := tmp_path / "samples" / "round_9.npz").write_bytes(b"of the run before")
+        recorder = AggregatorRecorder(job, tmp_path, OTHER_RUN)
+        recorder.hear(BudgetSpent("north", 7.25))
+        before = (page := tmp_path / "report.html").read_bytes()
+        assert recorder.write(outcome) == page
+        summary = read_run(tmp_path).summary
+        assert (summary.run_id, summary.silos[0].epsilon) == (OTHER_RUN.hex(), 7.25)
+        assert page.read_bytes() != before
+        assert not stale.exists()
+
+    @pytest.mark.parametrize("name", ["report.html", "summary.json", "metrics.jsonl"])
+    @pytest.mark.parametrize("content", [b"", b"{", None], ids=["empty", "torn", "gone"])
+    def test_has_a_whole_one_in_the_end_whatever_was_lost(
+        self, job: Job, outcome: Outcome[TrainedModel], tmp_path: Path, name: str, content: bytes | None
+    ) -> None:
+        (tmp_path / name).unlink()
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        page = AggregatorRecorder(job, tmp_path, RUN).write(outcome)
+        assert page.read_text().endswith("</html>\n")
+        run = read_run(tmp_path)
+        assert run.summary.run_id == RUN.hex()
+        assert run.privacy
 
 
 def test_without_privacy_there_is_no_guarantee(small_job: Callable[..., Job], tmp_path: Path) -> None:
@@ -65,7 +121,7 @@ def test_a_few_shot_job_has_a_report_without_pictures(tmp_path: Path) -> None:
 def test_the_figure_of_a_silo_is_the_one_that_was_published_last(small_job: Callable[..., Job], tmp_path: Path) -> None:
     """A silo of which nothing was published was asked for nothing that costs."""
     job = small_job(schedule=SHORT)
-    recorder = AggregatorRecorder(job, tmp_path)
+    recorder = AggregatorRecorder(job, tmp_path, RUN)
     for event in (PublishedBefore(BudgetSpent("north", 1.5)), BudgetSpent("east", 2.0), BudgetSpent("east", 3.0)):
         recorder.hear(event)
     assert [recorder._epsilon(name) for name in job.silos.names] == [1.5, 3.0, 0.0]
@@ -75,7 +131,7 @@ def test_the_figure_of_a_silo_is_the_one_that_was_published_last(small_job: Call
 def test_a_run_that_another_process_began_says_so(small_job: Callable[..., Job], tmp_path: Path, replays: int) -> None:
     """A full disk makes one process play its own run again, which is no interruption."""
     job = small_job(schedule=SHORT)
-    recorder = AggregatorRecorder(job, tmp_path)
+    recorder = AggregatorRecorder(job, tmp_path, RUN)
     replayed = RequestReplayed(1, "enrol")
     events: dict[int, list[Any]] = {0: [ReplayEnded()], 1: [replayed, ReplayEnded()], 2: [ReplayEnded(), replayed]}
     for event in events[replays]:
