@@ -37,6 +37,16 @@ class DoesNotApply(Exception):
     """There is nothing to try in this scheme: the aggregator has nothing to send, or nothing to compute from."""
 
 
+class NotTaught(Exception):
+    """A cheat does not know a scheme. Nothing was tried, which must not pass for an attack that was withstood."""
+
+    def __init__(self, scheme: SecureSum, where: str) -> None:
+        super().__init__(
+            f"{where} does not know {scheme.name}; add a case that plays the cheat against its messages, or one that "
+            "raises DoesNotApply and says why there is nothing to try"
+        )
+
+
 class AttackedSum:
     """One session, its silos with vectors that nobody else knows, and all that the aggregator has heard of them."""
 

@@ -6,7 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siloseal.experiments.attacks import joint_key_recovery, key_recovery
-from siloseal.experiments.attacks.attacked_sum import ROSTER, VICTIM, AttackedSum, DoesNotApply, Messages, Way
+from siloseal.experiments.attacks.attacked_sum import (
+    ROSTER,
+    VICTIM,
+    AttackedSum,
+    DoesNotApply,
+    Messages,
+    NotTaught,
+    Way,
+)
 from siloseal.federation.sums.ckks.aggregator_side import CkksAggregator
 from siloseal.federation.sums.ckks.ckks_sum import CkksSum
 from siloseal.federation.sums.ckks.wire import rows
@@ -14,10 +22,12 @@ from siloseal.federation.sums.joint_key.aggregator_side import JointKeyAggregato
 from siloseal.federation.sums.joint_key.joint_key_sum import JointKeySum
 from siloseal.federation.sums.joint_key.moduli import ring_of
 from siloseal.federation.sums.joint_key.wire import from_bytes
+from siloseal.federation.sums.masked.masked_sum import MaskedSum
 from siloseal.federation.sums.one_key.aggregator_side import OneKeyAggregator
 from siloseal.federation.sums.one_key.one_key_sum import PaillierSum, StockCkksSum
 from siloseal.federation.sums.one_key.statements import Round as OneKeyRound
 from siloseal.federation.sums.one_key.stock_parameters import SLOTS
+from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.rlwe.values import largest_value, to_total
 from siloseal.federation.sums.rounds import Bodies
 from siloseal.federation.sums.secagg.plan import Round as SecAggRound
@@ -50,8 +60,10 @@ def solves_for_key(attacked: AttackedSum) -> Iterator[Way]:
             yield lambda: [_under_the_key_of_the_sum(attacked, scheme)]
         case PaillierSum():
             raise DoesNotApply("decryption is exact: what is told is the sum, and carries no noise")
-        case _:
+        case PlainSum() | MaskedSum():
             raise DoesNotApply("nothing is encrypted under a key that the opening could show")
+        case _:
+            raise NotTaught(scheme, "key_cheats.solves_for_key")
 
 
 class OneKeyWatching(OneKeyAggregator):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TypedDict
 
-from siloseal.experiments.attacks.attacked_sum import ROSTER, VICTIM, AttackedSum, Carry, DoesNotApply, Way
+from siloseal.experiments.attacks.attacked_sum import ROSTER, VICTIM, AttackedSum, Carry, DoesNotApply, NotTaught, Way
 from siloseal.experiments.attacks.lying_aggregators import (
     AdditiveTwoLists,
     CkksMixedLists,
@@ -28,6 +28,7 @@ from siloseal.federation.sums.envelope import unwrap, wrap
 from siloseal.federation.sums.joint_key.joint_key_sum import JointKeySum
 from siloseal.federation.sums.joint_key.parameters import Parameters
 from siloseal.federation.sums.one_key.one_key_sum import OneKeySum
+from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.ring.ring_sum import RingSum
 from siloseal.federation.sums.ring.sides import FIRST
 from siloseal.federation.sums.rounds import pieces
@@ -102,8 +103,10 @@ def forked(attacked: AttackedSum) -> TwoLists:
             return OneKeyTwoLists(session, scheme.cipher(attacked.domain, len(ROSTER)))
         case AdditiveSum():
             return AdditiveTwoLists(session)
-        case _:
+        case PlainSum():
             raise DoesNotApply("a silo is asked for its vector, and told nothing")
+        case _:
+            raise NotTaught(scheme, "opening_cheats.forked")
 
 
 def two_sums(attacked: AttackedSum, side: TwoLists, carry: Carry | None = None) -> list[Vector]:

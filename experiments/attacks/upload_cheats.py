@@ -12,7 +12,7 @@ import numpy as np
 
 from siloseal.experiments.attacks import joint_key_cheats
 from siloseal.experiments.attacks.accomplices import ACCOMPLICE, bodies, enlist, memory_of, read_with_its_key, saying
-from siloseal.experiments.attacks.attacked_sum import OTHERS, ROSTER, VICTIM, AttackedSum, DoesNotApply, Way
+from siloseal.experiments.attacks.attacked_sum import OTHERS, ROSTER, VICTIM, AttackedSum, DoesNotApply, NotTaught, Way
 from siloseal.experiments.attacks.joint_key_cheats import JointKeyReading
 from siloseal.experiments.attacks.key_cheats import CkksWatching
 from siloseal.experiments.attacks.lying_aggregators import unchecked
@@ -171,8 +171,10 @@ def format_of(attacked: AttackedSum, scheme: SecureSum) -> UploadFormat:
             return CkksFormat(scheme.setting(attacked.session), attacked.identities[ACCOMPLICE])
         case JointKeySum():
             return JointKeyFormat(scheme.parameters(attacked.domain, silos))
-        case _:
+        case OneKeySum() | RingSum():
             raise DoesNotApply(f"uploads of {scheme.name} are not read as numbers")
+        case _:
+            raise NotTaught(scheme, "upload_cheats.format_of")
 
 
 def _in_the_ring(attacked: AttackedSum, constant: int | None) -> list[Vector]:

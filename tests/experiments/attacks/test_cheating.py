@@ -4,18 +4,22 @@ What it gets together with a silo is in `test_accomplices`.
 """
 
 from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from siloseal.experiments.attacks.attacked_sum import VICTIM, AttackedSum
+from siloseal.experiments.attacks.attacked_sum import VICTIM, AttackedSum, NotTaught
 from siloseal.experiments.attacks.cheat_names import CHEATS, Cheat
 from siloseal.experiments.attacks.cheating import SUMS
+from siloseal.experiments.attacks.key_cheats import solves_for_key
+from siloseal.experiments.attacks.opening_cheats import forked
+from siloseal.experiments.attacks.upload_cheats import format_of
 from siloseal.federation.sums.config import SumKind
 from siloseal.federation.sums.envelope import wrap
 from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.secagg.config import SecAggConfig
-from siloseal.federation.sums.secure_sum import Sum
+from siloseal.federation.sums.secure_sum import SecureSum, Sum
 from siloseal.federation.transport.wire.codec import to_array
 
 from .conftest import Played, require
@@ -29,6 +33,26 @@ ENCRYPTED_OR_MASKED = tuple(kind for kind in SUMS if kind != "plain")
 def test_every_cheat_is_played_against_every_sum(played: Played) -> None:
     assert set(played) == {(kind, cheat) for kind in SUMS for cheat in CHEATS}
     assert all(attempt.words for attempt in played.values())
+
+
+class NewSum:
+    """A scheme that no cheat knows, though it can do whatever a plain sum can."""
+
+    name = "new"
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(PlainSum(), attribute)
+
+
+@pytest.mark.parametrize(
+    "cheat", [forked, lambda attacked: format_of(attacked, attacked.integers), lambda attacked: [*solves_for_key(attacked)]],
+    ids=["two lists", "uploads", "key"],
+)  # fmt: skip
+def test_a_scheme_that_no_cheat_knows_does_not_pass_for_one_that_withstood_it(
+    cheat: Callable[[AttackedSum], object],
+) -> None:
+    with pytest.raises(NotTaught, match="new"):
+        cheat(AttackedSum(cast(SecureSum, NewSum())))
 
 
 def test_a_plain_sum_is_learnt_by_looking(played: Played) -> None:
