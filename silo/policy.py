@@ -17,7 +17,7 @@ from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.privacy.epsilon import delta_text, epsilon_text
 from siloseal.federation.privacy.events import Event, exchanged
 from siloseal.silo.config import Policy
-from siloseal.silo.ledger import Budget
+from siloseal.silo.ledger import LEDGER_FILE, Budget
 from siloseal.silo.ledger_reading import read_ledger
 from siloseal.silo.state import SiloState
 
@@ -77,7 +77,7 @@ def spent_in(runs: list[Path], silo: str) -> Budget:
             if trained:
                 return Budget(math.inf, math.inf)  # without noise: nothing bounds what it reveals
             continue
-        if (path := folder / "ledger.jsonl").exists():
+        if (path := folder / LEDGER_FILE).exists():
             events = _charged(path, silo, Budget(privacy.epsilon, privacy.delta), SiloState(folder).kept_charges())
             epsilon += _cost_to_one_example(job, events, privacy.delta) if events else 0.0
             delta += privacy.delta if events else 0.0

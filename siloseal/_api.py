@@ -109,6 +109,7 @@ def read_ledger(folder: AnyPath, silo: str) -> "LedgerReading":
     10.0
     """
     from siloseal.run_folder.location import silo_folder
+    from siloseal.silo.ledger import LEDGER_FILE
     from siloseal.silo.ledger_reading import read_ledger as read
 
     run_dir = as_path(folder, _RUN)
@@ -116,7 +117,7 @@ def read_ledger(folder: AnyPath, silo: str) -> "LedgerReading":
     if not isinstance(silo, str) or silo not in silos:
         known = f"its silos are {', '.join(silos)}" if silos else "give the folder of a run that `simulate` made"
         raise RunError(f"found no silo {shown(silo)} in {run_dir}; {known}")
-    return read(silo_folder(run_dir, silo) / "ledger.jsonl")
+    return read(silo_folder(run_dir, silo) / LEDGER_FILE)
 
 
 def load_model(path: AnyPath) -> "SharedModel":

@@ -67,7 +67,7 @@ revoked: revoked.pem              # the authority's list of revoked certificates
 # Journal, audit log and models. The same folder continues the run after a stop.
 state: state
 
-# After which a silent silo counts as gone, if the job can do without it; else the aggregator waits on.
+# A silent silo counts as gone after these times, if the job can do without it; else the aggregator waits on.
 deadlines:
   training_minutes: 1440          # for local training, the slowest thing a silo is asked for
   message_minutes: 30             # for everything else

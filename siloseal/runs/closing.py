@@ -32,7 +32,7 @@ from siloseal.runs.scoring import headline
 from siloseal.runs.simulation import declared_labels
 from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.units import count_units
-from siloseal.silo.ledger import Budget, Ledger, open_ledger, statement_of
+from siloseal.silo.ledger import LEDGER_FILE, Budget, Ledger, open_ledger, statement_of
 
 RESUMED = (
     "This run was interrupted and resumed: durations are those of its last part, and training that the interruption "
@@ -216,7 +216,7 @@ def check_ledgers(run_dir: Path) -> None:
         return
     guarantee = guarantee_in(load_any_job(run_dir / "config.yaml"))
     for silo in summary.silos:
-        path = silo_folder(run_dir, silo.name) / "ledger.jsonl"
+        path = silo_folder(run_dir, silo.name) / LEDGER_FILE
         if silo.budget is None or not path.is_file():
             continue
         with Ledger(path, silo=silo.name, budget=Budget(silo.budget, summary.delta), guarantee=guarantee) as ledger:
