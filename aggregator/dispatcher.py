@@ -2,11 +2,12 @@
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
+from siloseal.aggregator.asking import SMALL_BYTES, Asking, Check
 from siloseal.aggregator.journal import Journal
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.errors import MessageError, ProtocolError, SiloRefused, WrongRound
@@ -29,17 +30,9 @@ from siloseal.federation.sums.driving import drive
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.transport.engine import Engine
 from siloseal.federation.transport.wire import messages_pb2 as pb
-from siloseal.federation.transport.wire.codec import decode, require_at_most
 from siloseal.federation.transport.wire.error_codes import error_of
-from siloseal.federation.transport.wire.version import PROTOCOL_VERSION, require_version
+from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 
-ANSWERS = {"enrol": "enrolled", "begin": "begun", "nonces": "ready", "kernel_mean": "prepared", "train": "prepared",
-           "query": "prepared", "sum": "sum", "finish": "finished"}  # fmt: skip
-"""What a reply holds, by what was asked."""
-
-
-SMALL_BYTES = 2**16
-"""All replies but those of a sum, and what stands beside a sum's message, are smaller by far: no more is read."""
 LONGEST_REFUSAL = 2000
 
 
@@ -49,27 +42,6 @@ class Patience:
 
     training_seconds: float = 24 * 3600.0
     message_seconds: float = 1800.0
-
-
-Check = Callable[[str, pb.Reply], None]
-"""Raises a typed error for a silo's reply that cannot be right."""
-
-
-@dataclass
-class _Asking:
-    """One request under way, to all silos of a step."""
-
-    requests: Mapping[str, bytes]
-    digests: Mapping[str, bytes]
-    largest: int
-    """Size of the largest reply that can be right, in bytes."""
-    check: Check
-    replies: dict[str, pb.Reply] = field(default_factory=dict)
-
-    @property
-    def missing(self) -> dict[str, bytes]:
-        """The requests that have no reply yet."""
-        return {silo: request for silo, request in self.requests.items() if silo not in self.replies}
 
 
 class Dispatcher:
@@ -108,7 +80,7 @@ class Dispatcher:
         self.number += 1
         self.asked = next(body.WhichOneof("body") or "" for body in bodies.values())
         requests = self._encode(bodies)
-        asking = _Asking(requests, _digests(requests), largest_sum + SMALL_BYTES, check)
+        asking = Asking(self.number, self.asked, requests, largest_sum + SMALL_BYTES, check)
         ended = self._recall(asking)
         if asking.missing and not ended:
             self._send(asking, fewest=len(requests) if fewest is None else fewest)
@@ -119,12 +91,12 @@ class Dispatcher:
             )
         return asking.replies
 
-    def _recall(self, asking: "_Asking") -> bool:
+    def _recall(self, asking: Asking) -> bool:
         """Take the replies that the journal has; whether the run went on without the others before it stopped."""
         known = self._journal.replies(self.number, asking.digests)
         for silo, data in known.items():
             try:
-                asking.replies[silo] = self._read(asking, silo, data)
+                asking.replies[silo] = asking.read(silo, data)
             except ProtocolError as error:
                 raise self._journal.damaged(
                     f"the reply of {silo} to request {self.number} is not as it was written"
@@ -135,7 +107,7 @@ class Dispatcher:
             self._replay(known, list(asking.missing) if ended else [])
         return ended
 
-    def _send(self, asking: "_Asking", *, fewest: int) -> None:
+    def _send(self, asking: Asking, *, fewest: int) -> None:
         """Ask those who have not answered yet. Who is silent past the deadline stays so, after a restart too."""
         self.go_on()
         missing = asking.missing
@@ -155,9 +127,9 @@ class Dispatcher:
             self._journal.end(self.number)
             self._publish(SilosSilent(self.number, tuple(asking.missing)))
 
-    def _accept(self, asking: "_Asking", silo: str, data: bytes) -> None:
+    def _accept(self, asking: Asking, silo: str, data: bytes) -> None:
         """Journal a reply that can be right; `SiloRefused` where the silo will not do what it was asked."""
-        reply = self._read(asking, silo, data)
+        reply = asking.read(silo, data)
         if reply.WhichOneof("body") == "refusal":
             self._publish(RequestRefused(self.number, silo, error_of(reply.refusal.code).__name__))
             raise SiloRefused(f"{silo} refused: {printable(reply.refusal.message[:LONGEST_REFUSAL])}")
@@ -251,34 +223,5 @@ class Dispatcher:
                 encoded[id(body)] = body.SerializeToString(deterministic=True)
         return {silo: encoded[id(body)] for silo, body in bodies.items()}
 
-    def _read(self, asking: "_Asking", silo: str, data: bytes) -> pb.Reply:
-        """A reply to the request under way; `ProtocolError` for anything else."""
-        require_at_most(asking.largest, silo, data)
-        reply = decode(pb.Reply, data)
-        require_version(reply.protocol_version, here="the aggregator", there=f"silo {silo}")
-        if len(data) > len(reply.sum) + SMALL_BYTES:
-            raise MessageError(f"{silo} answered with {len(data)} bytes, of which {len(reply.sum)} belong to the sum")
-        if reply.silo == silo and 0 < reply.number < self.number:
-            raise WrongRound(
-                f"{silo} answered request {reply.number}, which is over; it goes on with request {self.number}"
-            )
-        # A silo that could not read a request knows no number to refuse, only the digest of what came.
-        answered = self.number if reply.number == 0 and reply.HasField("refusal") else reply.number
-        if reply.silo != silo or answered != self.number or reply.request_digest != asking.digests[silo]:
-            raise MessageError(
-                f"{silo} was asked request {self.number}, but {reply.silo or 'nobody'} answered request {reply.number}"
-                f"{'' if reply.number != self.number else ', or another one of that number'}"
-            )
-        if (kind := reply.WhichOneof("body")) not in (ANSWERS[self.asked], "refusal"):
-            raise MessageError(f"{silo} answered {kind or 'nothing'}, expected {ANSWERS[self.asked]}")
-        return reply
-
     def _count(self, silo: str, request: bytes, reply: bytes) -> None:
         self._publish(BytesCounted(self.stage, silo, sent_bytes=len(reply), received_bytes=len(request)))
-
-
-def _digests(requests: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The digest of each silo's request; equal requests are hashed once."""
-    distinct = {id(request): request for request in requests.values()}
-    known = {key: hashlib.sha256(request).digest() for key, request in distinct.items()}
-    return {silo: known[id(request)] for silo, request in requests.items()}

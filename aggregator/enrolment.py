@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from siloseal.aggregator.dispatcher import Check, Dispatcher
+from siloseal.aggregator.asking import Check
+from siloseal.aggregator.dispatcher import Dispatcher
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.errors import MessageError, RunError, SignatureInvalid
 from siloseal.federation.job.agreement import Agreement

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from siloseal.aggregator.dispatcher import SMALL_BYTES, Dispatcher, Patience
+from siloseal.aggregator.asking import SMALL_BYTES
+from siloseal.aggregator.dispatcher import Dispatcher, Patience
 from siloseal.aggregator.journal import Journal
 from siloseal.federation.errors import MessageTooLarge
 from siloseal.federation.job.beacon import BEACON_BYTES

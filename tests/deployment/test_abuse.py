@@ -9,7 +9,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from siloseal.aggregator.dispatcher import SMALL_BYTES
+from siloseal.aggregator.asking import SMALL_BYTES
 from siloseal.federation.errors import MessageError, MessageTooLarge, WrongRound
 from siloseal.federation.records.audit import verify_audit
 from siloseal.federation.transport.chunks import CHUNK_BYTES, to_chunks

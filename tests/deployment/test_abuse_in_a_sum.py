@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from siloseal.aggregator.dispatcher import SMALL_BYTES
+from siloseal.aggregator.asking import SMALL_BYTES
 from siloseal.federation.errors import (
     DomainError,
     MessageError,
