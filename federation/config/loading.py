@@ -1,6 +1,6 @@
 """From a YAML file to a job, with errors that name file, line, field, what was found and what would be right."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -8,7 +8,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from siloseal.federation.config.file_kinds import explain_wrong_kind
-from siloseal.federation.config.mistakes import explain_mistakes
+from siloseal.federation.config.mistakes import find_mistakes
 from siloseal.federation.errors import ConfigError
 
 C = TypeVar("C", bound=BaseModel)
@@ -30,6 +30,15 @@ def top_level_keys(path: Path) -> frozenset[str]:
     except (OSError, yaml.YAMLError, ValueError, RecursionError):
         return frozenset()
     return frozenset(map(str, found)) if isinstance(found, dict) else frozenset()
+
+
+def check_values(kind: type[C], values: Mapping[str, object]) -> C:
+    """Values that stand in no file as a config of this kind; errors name no line. `yaml.YAMLError` if YAML has none."""
+    root = yaml.compose(yaml.safe_dump(values), Loader=yaml.SafeLoader)
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError("\n".join(mistake.words for mistake in find_mistakes(kind, root, error))) from None
 
 
 def parse_config(kind: type[C], text: str, *, name: str) -> C:
@@ -56,7 +65,8 @@ def parse_config(kind: type[C], text: str, *, name: str) -> C:
     except ValidationError as error:
         if wrong_kind := explain_wrong_kind(values, kind.model_fields, name=name):
             raise ConfigError(wrong_kind) from None
-        raise ConfigError("\n".join(explain_mistakes(kind, root, error, name=name))) from None
+        found = find_mistakes(kind, root, error)
+        raise ConfigError("\n".join(f"{name}:{mistake.line}: {mistake.words}" for mistake in found)) from None
 
 
 def to_yaml(config: BaseModel) -> str:

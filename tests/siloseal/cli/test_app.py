@@ -216,7 +216,7 @@ def test_plan_refuses_public_data_of_another_shape(
         (("report", "nowhere"), ["nowhere"]),
         (("sample", "--model", "no.safetensors", "--out", "a.png"), ["no.safetensors"]),
         (("sample", "--model", "MODEL", "--out", "a.gif"), [".gif", ".png"]),
-        (("sample", "--model", "MODEL", "--out", "a.png", "--class", "11"), ["class 11", "9"]),
+        (("sample", "--model", "MODEL", "--out", "a.png", "--class", "11"), ["11", "0 to 9"]),
         (("sample", "--model", "MODEL", "--out", "a.png", "--count", "0"), ["--count"]),
         (("sample", "--model", "MODEL", "--out", "/proc/a.png"), ["/proc/a.png"]),
         (("sample", "--model", "JUNK", "--out", "a.png"), ["junk.safetensors"]),
