@@ -103,10 +103,16 @@ def parameters(job: Job, parts: Parts, ledgers: Ledgers, finished: RunResult) ->
     return {
         **rows,
         **words,
-        "sampling": f"Poisson, rate {min(rates):.4f} to {max(rates):.4f}, from the operating system's generator",
-        "noise multiplier of a step": f"{min(noise):.3f} to {max(noise):.3f}" if noise else "no steps",
+        "sampling": f"Poisson, rate {_range(rates, 4)}, from the operating system's generator",
+        "noise multiplier of a step": _range(noise, 3) if noise else "no steps",
         "noise of a step": "Gaussian, single precision, AES-256 keyed by the operating system",
     }
+
+
+def _range(values: Sequence[float], digits: int) -> str:
+    """The smallest and the largest value, or the one number that both are in so many digits."""
+    low, high = f"{min(values):.{digits}f}", f"{max(values):.{digits}f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def query_parameters(job: AnalyticsJob, ledgers: Ledgers) -> dict[str, str]:

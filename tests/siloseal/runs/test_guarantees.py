@@ -11,7 +11,7 @@ from siloseal.federation.analytics.releases import query_releases
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.weighting import weighted_domain
 from siloseal.models.building import vector_lengths
-from siloseal.runs.guarantees import _sums, baseline_warnings, query_parameters, training_releases
+from siloseal.runs.guarantees import _range, _sums, baseline_warnings, query_parameters, training_releases
 
 JOINT_KEY = {"kind": "ckks_joint_key"}
 FINISHED = SimpleNamespace(parameters=3000, image_shape=(1, 8, 8), classes=10)
@@ -79,3 +79,8 @@ def test_each_query_is_described_by_its_own_noise(queries: list[dict[str, object
             assert rows.get(f"{own}, {name}", rows.get(f"sum of every query, {name}")) == value
     assert ("sum of every query" in rows) == (len(queries) == 1)
     assert "sum of every query, a silo learns" in rows
+
+
+def test_a_range_whose_ends_are_written_alike_is_one_number() -> None:
+    assert _range([0.12801, 0.12803], 4) == "0.1280"
+    assert _range([0.128, 0.13], 4) == "0.1280 to 0.1300"
