@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
+import siloseal
 from siloseal.cli import adapt as adapt_cli
 from siloseal.cli import analytics as analytics_cli
 from siloseal.cli import compare as compare_cli
@@ -20,7 +22,23 @@ from siloseal.federation.errors import ConfigError, SiloSealError
 if TYPE_CHECKING:
     from siloseal.federation.job.job import Job
 
+ORDER = (
+    *("demo", "run", "plan", "report", "sample", "adapt", "analytics", "compare"),
+    *("provision", "aggregator", "silo", "status", "audit"),
+)
+"""Commands as a newcomer needs them: on one machine first, then between institutions."""
+
+
+class InOrder(TyperGroup):
+    """Commands that the help lists by `ORDER`."""
+
+    def list_commands(self, ctx: object) -> list[str]:
+        """The names of all commands."""
+        return sorted(self.commands, key=ORDER.index)
+
+
 app = typer.Typer(
+    cls=InOrder,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -46,9 +64,7 @@ Config = Annotated[Path, typer.Argument(help="A job's YAML file; configs/ has ex
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        print(f"siloseal {version('siloseal')}")
+        print(f"siloseal {siloseal.__version__}")
         raise typer.Exit
 
 

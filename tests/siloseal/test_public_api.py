@@ -6,6 +6,7 @@ import inspect
 import json
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -67,6 +68,10 @@ class TestTheListOfNames:
         }
         assert others <= set(siloseal.__all__)
         assert dir(siloseal) == siloseal.__all__
+
+    def test_the_version_is_that_of_the_package(self) -> None:
+        package = tomllib.loads((CONFIGS.parent / "pyproject.toml").read_text())
+        assert siloseal.__version__ == package["project"]["version"]
 
     def test_another_name_is_refused_with_where_to_look(self) -> None:
         with pytest.raises(AttributeError, match=r"siloseal\.__all__"):
