@@ -45,7 +45,7 @@ from siloseal.federation.sums.ckks.encryption import KeyShare
 from siloseal.federation.sums.fixed_point import FixedPointSum, largest_point
 from siloseal.federation.sums.in_process import Hook, InProcess
 from siloseal.federation.sums.new_session import new_session
-from siloseal.federation.sums.seal.values import to_values
+from siloseal.federation.sums.rlwe.values import to_values
 from siloseal.federation.sums.secagg.secagg_sum import SecAggSum
 from siloseal.federation.sums.secure_sum import SecureSum
 from siloseal.federation.sums.session import RealDomain, Vector

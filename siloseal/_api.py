@@ -93,9 +93,10 @@ def read_run(folder: AnyPath) -> "Run":
     >>> siloseal.read_run("runs/first").summary.name
     'first'
     """
-    from siloseal.runs.printable_run import read_printable_run
+    from siloseal.run_folder.summary import read_run as read
+    from siloseal.runs.printable_run import printable_run
 
-    return read_printable_run(as_path(folder, _RUN))
+    return printable_run(read(as_path(folder, _RUN)))
 
 
 def read_ledger(folder: AnyPath, silo: str) -> "LedgerReading":

@@ -101,7 +101,7 @@ COVERED: dict[str, tuple[str, ...]] = {
         "federation/sums/joint_key/moduli.py", "federation/sums/joint_key/wire.py",
     ),
     "tests/federation/sums/additive/test_protocol.py": ("federation/sums/additive/sides.py",),
-    "tests/federation/sums/ckks/test_parameters.py": ("federation/sums/seal/wide.py",),
+    "tests/federation/sums/ckks/test_parameters.py": ("federation/sums/rlwe/wide.py",),
     "tests/federation/sums/ckks/test_protocol.py": ("federation/sums/ckks/setting.py",),
     "tests/federation/sums/one_key/test_protocol.py": ("federation/sums/one_key/cipher.py",),
     "tests/federation/sums/one_key/test_paillier.py": ("federation/sums/one_key/paillier_parameters.py",),

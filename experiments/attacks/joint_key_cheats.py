@@ -14,9 +14,9 @@ from siloseal.federation.sums.joint_key.encryption import decode_sum
 from siloseal.federation.sums.joint_key.joint_key_sum import JointKeySum
 from siloseal.federation.sums.joint_key.moduli import ring_of
 from siloseal.federation.sums.joint_key.wire import add_bytes, from_bytes, to_bytes
+from siloseal.federation.sums.rlwe.seal_codec import Residues
+from siloseal.federation.sums.rlwe.values import largest_value, to_total
 from siloseal.federation.sums.rounds import Bodies
-from siloseal.federation.sums.seal.seal_codec import Residues
-from siloseal.federation.sums.seal.values import largest_value, to_total
 from siloseal.federation.sums.sealing import ChannelKey
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Vector

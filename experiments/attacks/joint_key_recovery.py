@@ -23,7 +23,7 @@ from siloseal.federation.sums.joint_key.encryption import decode_sum
 from siloseal.federation.sums.joint_key.moduli import ring_of
 from siloseal.federation.sums.joint_key.packing import crt_scale
 from siloseal.federation.sums.joint_key.parameters import Parameters
-from siloseal.federation.sums.seal.seal_codec import Residues
+from siloseal.federation.sums.rlwe.seal_codec import Residues
 
 
 def solve_for_joint_key(parameters: Parameters, c1: Residues, openings: Residues) -> NDArray[np.int64]:

@@ -18,8 +18,8 @@ from siloseal.federation.sums.one_key.aggregator_side import OneKeyAggregator
 from siloseal.federation.sums.one_key.one_key_sum import PaillierSum, StockCkksSum
 from siloseal.federation.sums.one_key.statements import Round as OneKeyRound
 from siloseal.federation.sums.one_key.stock_parameters import SLOTS
+from siloseal.federation.sums.rlwe.values import largest_value, to_total
 from siloseal.federation.sums.rounds import Bodies
-from siloseal.federation.sums.seal.values import largest_value, to_total
 from siloseal.federation.sums.secagg.plan import Round as SecAggRound
 from siloseal.federation.sums.secure_sum import SecureSum, Sum
 from siloseal.federation.sums.session import RealDomain, Vector

@@ -18,7 +18,7 @@ from tenseal import sealapi
 from siloseal.federation.errors import OpeningFailed
 from siloseal.federation.sums.one_key.stock_ckks import StockCipher, public_context
 from siloseal.federation.sums.one_key.stock_parameters import DEGREE, PRIME_BITS, SCALE_BITS, SLOTS
-from siloseal.federation.sums.seal.seal_codec import ciphertext, polynomials_of
+from siloseal.federation.sums.rlwe.seal_codec import ciphertext, polynomials_of
 from siloseal.federation.sums.session import Vector
 
 Residues = NDArray[np.object_]

@@ -22,7 +22,7 @@ from siloseal.federation.sums.masked.words import ring_for
 from siloseal.federation.sums.plain.config import PlainSumConfig
 from siloseal.federation.sums.ring import sides as ring_sides
 from siloseal.federation.sums.ring.config import RingSumConfig
-from siloseal.federation.sums.seal.wide import crt_scale
+from siloseal.federation.sums.rlwe.wide import crt_scale
 from siloseal.federation.sums.secagg.config import SecAggConfig, SecAggPlusConfig
 from siloseal.federation.sums.session import RealDomain
 from siloseal.federation.transport.wire import ckks_pb2, sums_pb2

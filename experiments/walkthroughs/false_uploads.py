@@ -7,7 +7,7 @@ from siloseal.federation.sums.ckks.uploads import sign_upload
 from siloseal.federation.sums.ckks.wire import rows, to_bytes
 from siloseal.federation.sums.envelope import unwrap, wrap
 from siloseal.federation.sums.in_process import InProcess
-from siloseal.federation.sums.seal.seal_codec import Residues
+from siloseal.federation.sums.rlwe.seal_codec import Residues
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.transport.wire import ckks_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode

@@ -64,9 +64,9 @@ class Exposure:
         rows = {
             "the aggregator learns": self.aggregator_learns,
             "a silo learns": self.silo_learns,
-            "who may collude, of n silos at threshold t": f"{self.colluders}; here {collude} of {silos}",
+            "who may collude": f"{self.colluders}; here, of n = {silos} silos, {collude}",
             "if more collude": self.if_more_collude,
-            "a silent silo": f"{self.if_a_silo_is_silent}; here {silent} of {silos} may fall silent",
+            "a silent silo": f"{self.if_a_silo_is_silent}; here, of n = {silos} silos, {silent}",
         }
         return {**rows, "assumes": self.assumes} if self.assumes else rows
 

@@ -13,10 +13,10 @@ from siloseal.federation.privacy.events import Event, SampledGaussianSteps
 from siloseal.federation.randomness import Randomness
 from siloseal.models.checkpoints import State, part_of, under
 from siloseal.models.learner import ExampleLearner, TaskLearner
-from siloseal.silo.data.sampling import poisson_sample
 from siloseal.silo.training.gradients import ExampleSource, TaskSource, unit_gradients
 from siloseal.silo.training.noising import add_noise, scale
 from siloseal.silo.training.optimizers import build_optimizer
+from siloseal.silo.training.poisson_sampling import poisson_sample
 
 
 class Chargeable(Protocol):

@@ -1,11 +1,10 @@
 """A run that is read back, and prints as the commands show it."""
 
 from dataclasses import fields
-from pathlib import Path
 
 from siloseal.report.result_table import print_result
 from siloseal.report.terminal import as_text
-from siloseal.run_folder.summary import Run, read_run
+from siloseal.run_folder.summary import Run
 
 
 class PrintableRun(Run):
@@ -15,7 +14,6 @@ class PrintableRun(Run):
         return as_text(lambda terminal: print_result(terminal, self))
 
 
-def read_printable_run(folder: Path) -> PrintableRun:
-    """Read a finished run's folder."""
-    run = read_run(folder)
+def printable_run(run: Run) -> PrintableRun:
+    """The run, with a text. Reports read runs as well, and a run's folder knows no report."""
     return PrintableRun(**{field.name: getattr(run, field.name) for field in fields(run)})

@@ -13,7 +13,7 @@ from siloseal.federation.sums.session import RealDomain, Session
 from siloseal.silo.agreed_session import require_agreed
 
 NAMES = ("north", "east", "south")
-RELEASE = Release("phase_1", 0, Content.MODEL, PlainSum(), None, RealDomain(7, 1.0), NAMES, 3, None)
+RELEASE = Release("phase_1", 0, "phase_1", Content.MODEL, PlainSum(), None, RealDomain(7, 1.0), NAMES, 3, None)
 RUN = Run(b"b" * BEACON_BYTES, {name: name.encode().ljust(32) for name in NAMES})
 START = b"s" * 32
 AGREED = RELEASE.session(RUN, START)
@@ -43,7 +43,7 @@ def test_a_session_that_differs_in_any_field_is_refused_by_its_name(name: str) -
     ("release", "run", "start"),
     [
         (replace(RELEASE, round=1), RUN, START),
-        (replace(RELEASE, phase="phase_2"), RUN, START),
+        (replace(RELEASE, entry="phase_2"), RUN, START),
         (RELEASE, replace(RUN, beacon=b"c" * BEACON_BYTES), START),
         (RELEASE, RUN, b"t" * 32),
     ],

@@ -10,8 +10,8 @@ from siloseal.federation.sums.ckks.encryption import open_sum
 from siloseal.federation.sums.ckks.setting import Setting
 from siloseal.federation.sums.ckks.uploads import Fingerprints, fingerprints, require_new, require_own
 from siloseal.federation.sums.ckks.wire import rows
+from siloseal.federation.sums.rlwe.values import to_total
 from siloseal.federation.sums.rounds import Bodies
-from siloseal.federation.sums.seal.values import to_total
 from siloseal.federation.sums.secagg.aggregator_side import SecAggAggregator
 from siloseal.federation.sums.secagg.plan import Round
 from siloseal.federation.sums.secure_sum import Sum

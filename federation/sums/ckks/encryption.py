@@ -16,9 +16,9 @@ from siloseal.federation.sums.ckks.packing import pack, unpack
 from siloseal.federation.sums.ckks.parameters import Parameters
 from siloseal.federation.sums.ckks.sampling import draw_short
 from siloseal.federation.sums.ckks.wire import to_bytes
-from siloseal.federation.sums.seal.seal_codec import Residues
-from siloseal.federation.sums.seal.uniform import expand_uniform
-from siloseal.federation.sums.seal.wide import crt_scale
+from siloseal.federation.sums.rlwe.seal_codec import Residues
+from siloseal.federation.sums.rlwe.uniform import expand_uniform
+from siloseal.federation.sums.rlwe.wide import crt_scale
 from siloseal.federation.sums.session import Session
 
 _BATCH = 8  # polynomials that are worked on together

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from siloseal.federation.errors import OpeningFailed
 from siloseal.federation.sums.ckks.parameters import Parameters
-from siloseal.federation.sums.seal.seal_codec import Residues
-from siloseal.federation.sums.seal.wide import DIGIT_BITS, Digits, Weights, digits_of, fits_residues, residues_of
+from siloseal.federation.sums.rlwe.seal_codec import Residues
+from siloseal.federation.sums.rlwe.wide import DIGIT_BITS, Digits, Weights, digits_of, fits_residues, residues_of
 
 Values = NDArray[np.integer]
 

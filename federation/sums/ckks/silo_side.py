@@ -13,7 +13,7 @@ from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.ckks.encryption import KeyShare
 from siloseal.federation.sums.ckks.setting import Setting
 from siloseal.federation.sums.ckks.uploads import sign_upload
-from siloseal.federation.sums.seal.values import to_values
+from siloseal.federation.sums.rlwe.values import to_values
 from siloseal.federation.sums.secagg.silo_side import SecAggSilo
 from siloseal.federation.sums.session import Vector
 from siloseal.federation.transport.wire import ckks_pb2 as pb

@@ -7,7 +7,7 @@ import numpy as np
 from siloseal.federation.errors import MessageError
 from siloseal.federation.sums.ckks.parameters import Parameters
 from siloseal.federation.sums.masked.words import WordRing
-from siloseal.federation.sums.seal.seal_codec import Residues
+from siloseal.federation.sums.rlwe.seal_codec import Residues
 
 
 def to_bytes(parameters: Parameters, coefficients: Residues) -> bytes:

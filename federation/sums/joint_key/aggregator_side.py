@@ -23,8 +23,8 @@ from siloseal.federation.sums.joint_key.statements import (
     require_half,
 )
 from siloseal.federation.sums.joint_key.wire import add_bytes, check_polynomials, polynomial_bytes
+from siloseal.federation.sums.rlwe.values import largest_value, to_total
 from siloseal.federation.sums.rounds import AggregatorRounds, Bodies, pieces, read_pieces
-from siloseal.federation.sums.seal.values import largest_value, to_total
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.wire import joint_key_pb2 as pb

@@ -15,7 +15,7 @@ from siloseal.federation.sums.joint_key.packing import crt_scale, pack, unpack
 from siloseal.federation.sums.joint_key.parameters import Parameters
 from siloseal.federation.sums.joint_key.sampling import draw_errors, draw_ternary
 from siloseal.federation.sums.joint_key.wire import to_bytes
-from siloseal.federation.sums.seal.seal_codec import Residues
+from siloseal.federation.sums.rlwe.seal_codec import Residues
 from siloseal.federation.transport.wire import joint_key_pb2 as pb
 
 _BATCH = 8  # messages that are decoded together

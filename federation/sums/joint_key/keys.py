@@ -12,8 +12,8 @@ from siloseal.federation.sums.joint_key.moduli import ring_of
 from siloseal.federation.sums.joint_key.packing import draw_flooding
 from siloseal.federation.sums.joint_key.parameters import Parameters
 from siloseal.federation.sums.joint_key.sampling import draw_errors, expand_ternary
-from siloseal.federation.sums.seal.seal_codec import Residues
-from siloseal.federation.sums.seal.uniform import expand_uniform
+from siloseal.federation.sums.rlwe.seal_codec import Residues
+from siloseal.federation.sums.rlwe.uniform import expand_uniform
 from siloseal.federation.sums.session import Session
 
 SEED_BYTES = 64

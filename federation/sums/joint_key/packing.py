@@ -9,9 +9,9 @@ from siloseal.federation.errors import OpeningFailed
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.sums.joint_key.moduli import PRIME_BITS, ring_of
 from siloseal.federation.sums.joint_key.parameters import Parameters
-from siloseal.federation.sums.seal import wide
-from siloseal.federation.sums.seal.seal_codec import Residues
-from siloseal.federation.sums.seal.wide import DIGIT_BITS, digits_of, residues_of
+from siloseal.federation.sums.rlwe import wide
+from siloseal.federation.sums.rlwe.seal_codec import Residues
+from siloseal.federation.sums.rlwe.wide import DIGIT_BITS, digits_of, residues_of
 
 Values = NDArray[np.int64]
 

@@ -33,7 +33,7 @@ from fractions import Fraction
 from siloseal.federation.errors import DomainError
 from siloseal.federation.sums.joint_key.moduli import DIVISORS, PRIME_BITS, PRIMES
 from siloseal.federation.sums.joint_key.sampling import ERROR_VARIANCE, TERNARY_VARIANCE
-from siloseal.federation.sums.seal.values import require_values
+from siloseal.federation.sums.rlwe.values import require_values
 from siloseal.federation.sums.session import Domain
 
 TAIL_BITS = 40

@@ -30,8 +30,8 @@ from siloseal.federation.sums.joint_key.statements import (
     sign_silence,
 )
 from siloseal.federation.sums.joint_key.wire import add_bytes, require_polynomials, to_bytes
+from siloseal.federation.sums.rlwe.values import to_values
 from siloseal.federation.sums.rounds import SiloRounds, Step, pieces, read_pieces, require_empty, require_mine
-from siloseal.federation.sums.seal.values import to_values
 from siloseal.federation.sums.sealing import ChannelKey
 from siloseal.federation.sums.session import Session, Vector
 from siloseal.federation.transport.wire import joint_key_pb2 as pb

@@ -18,7 +18,7 @@ from siloseal.federation.sums.joint_key.parameters import Parameters
 from siloseal.federation.sums.joint_key.wire import from_bytes
 from siloseal.federation.sums.one_key.stock_ckks import StockCipher
 from siloseal.federation.sums.one_key.stock_parameters import SLOTS
-from siloseal.federation.sums.seal.values import largest_value
+from siloseal.federation.sums.rlwe.values import largest_value
 from siloseal.federation.sums.session import RealDomain, Session
 
 OS = SecureRandomness()

@@ -18,7 +18,7 @@ from siloseal.federation.sums.config import (
     SecAggPlusConfig,
 )
 from siloseal.federation.sums.masked.words import WordRing
-from siloseal.federation.sums.seal.seal_codec import Residues
+from siloseal.federation.sums.rlwe.seal_codec import Residues
 from siloseal.federation.sums.sealing import ChannelKey
 from siloseal.federation.sums.session import Session
 

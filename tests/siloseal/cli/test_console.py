@@ -24,6 +24,7 @@ from siloseal.federation.run_events.stream import PartySaid, RunEvent
 from siloseal.report import wording
 from siloseal.report.sentences import upload_alerts
 from siloseal.run_folder.summary import Run, RunSummary
+from siloseal.runs.printable_run import printable_run
 
 
 def work(console: Console, run: Run) -> None:
@@ -69,7 +70,7 @@ def test_a_run_printed_in_python_is_what_the_terminal_shows(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     Console(quiet=False, json=False).final(run)
-    assert str(run).splitlines() == [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert str(printable_run(run)).splitlines() == [line.rstrip() for line in capsys.readouterr().out.splitlines()]
 
 
 def test_the_table_says_what_the_aggregator_could_read(run: Run, capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,19 +85,18 @@ def test_a_job_runs_from_start_to_report(
         assert (tmp_path / "run" / name).stat().st_size > 100
 
 
-COLLUDING = "who may collude, of n silos at threshold t"
 RESTS_ON = {
     "ckks": {"degree N": "", "log q": "", "key and errors": "variance 44", "values a coefficient": "",
-             "precision": "28 bits", "masked key": "SecAgg", "threshold": "3 of 3", COLLUDING: "here 1 of 3"},
+             "precision": "28 bits", "masked key": "SecAgg", "threshold": "3 of 3", "who may collude": "n = 3 silos, 1"},
     "ckks_joint_key": {"degree N": "", "log q": "", "values a coefficient": "", "precision": "28 bits", "flooding": "",
                        "statistical distance": "", "threshold": "3 of 3", "assumes": "malformed c1"},
     "secagg": {"precision": "28 bits", "modulus": "2^31", "masks a silo": "2 with everyone else", "threshold": "2 of 3",
-               "a silent silo": "1 of 3", COLLUDING: "here 0 of 3"},
+               "a silent silo": "n = 3 silos, 1", "who may collude": "n = 3 silos, 0"},
     "secagg_plus": {"precision": "28 bits", "modulus": "2^31", "masks a silo": "2 with everyone else",
-                    "threshold": "3 of 3", "a silent silo": "none of 3", COLLUDING: "here 1 of 3"},
-    "additive": {"precision": "28 bits", "shares": "3 of each vector over Z_2^64", "a silent silo": "none of 3",
-                 COLLUDING: "here 1 of 3"},
-    "ring": {"precision": "28 bits", "a silent silo": "none of 3", "if more collude": "around a third"},
+                    "threshold": "3 of 3", "a silent silo": "n = 3 silos, none", "who may collude": "n = 3 silos, 1"},
+    "additive": {"precision": "28 bits", "shares": "3 of each vector over Z_2^64", "a silent silo": "n = 3 silos, none",
+                 "who may collude": "n = 3 silos, 1"},
+    "ring": {"precision": "28 bits", "a silent silo": "n = 3 silos, none", "if more collude": "around a third"},
 }  # fmt: skip
 """What the report says of each sum of three silos, and a part of what it says there."""
 NAMES_OF_SUMS = {

@@ -16,8 +16,8 @@ from siloseal.federation.sums.ckks.parameters import Parameters, derive
 from siloseal.federation.sums.ckks.sampling import draw_short
 from siloseal.federation.sums.ckks.security import VARIANCE
 from siloseal.federation.sums.ckks.wire import rows
-from siloseal.federation.sums.seal import seal_codec
-from siloseal.federation.sums.seal.seal_codec import Residues
+from siloseal.federation.sums.rlwe import seal_codec
+from siloseal.federation.sums.rlwe.seal_codec import Residues
 from siloseal.federation.sums.session import RealDomain, Session
 
 SILOS = 4

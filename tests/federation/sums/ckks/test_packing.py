@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from siloseal.federation.errors import OpeningFailed
 from siloseal.federation.sums.ckks.packing import _divide, pack, unpack
 from siloseal.federation.sums.ckks.parameters import Parameters, derive
-from siloseal.federation.sums.seal.seal_codec import Residues
-from siloseal.federation.sums.seal.wide import crt_scale
+from siloseal.federation.sums.rlwe.seal_codec import Residues
+from siloseal.federation.sums.rlwe.wide import crt_scale
 from siloseal.federation.sums.session import IntegerDomain, RealDomain
 
 SILOS = 5

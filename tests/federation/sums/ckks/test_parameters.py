@@ -10,8 +10,8 @@ from siloseal.federation.errors import DomainError
 from siloseal.federation.sums.ckks.packing import _digits_of_a_value
 from siloseal.federation.sums.ckks.parameters import COLUMNS, TAIL_BITS, Parameters, derive
 from siloseal.federation.sums.ckks.security import MODULUS_BITS, largest_total
-from siloseal.federation.sums.seal.values import WIDEST, largest_value
-from siloseal.federation.sums.seal.wide import fits_residues
+from siloseal.federation.sums.rlwe.values import WIDEST, largest_value
+from siloseal.federation.sums.rlwe.wide import fits_residues
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain
 
 LENGTHS, SILOS = [1, 8193, 1_199_882, 20_000_000], [2, 3, 10, 250]

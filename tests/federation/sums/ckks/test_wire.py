@@ -6,7 +6,7 @@ import pytest
 from siloseal.federation.errors import MessageError
 from siloseal.federation.sums.ckks.parameters import Parameters, derive
 from siloseal.federation.sums.ckks.wire import rows, to_bytes
-from siloseal.federation.sums.seal.seal_codec import Residues
+from siloseal.federation.sums.rlwe.seal_codec import Residues
 from siloseal.federation.sums.session import RealDomain
 
 SETTINGS = [

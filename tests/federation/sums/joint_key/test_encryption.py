@@ -13,8 +13,8 @@ from siloseal.federation.sums.joint_key.encryption import decode_sum
 from siloseal.federation.sums.joint_key.moduli import ring_of
 from siloseal.federation.sums.joint_key.packing import pack
 from siloseal.federation.sums.joint_key.parameters import Parameters
-from siloseal.federation.sums.seal.seal_codec import Residues
-from siloseal.federation.sums.seal.values import largest_value, to_total, to_values
+from siloseal.federation.sums.rlwe.seal_codec import Residues
+from siloseal.federation.sums.rlwe.values import largest_value, to_total, to_values
 from siloseal.federation.sums.session import IntegerDomain, RealDomain
 
 SILOS = 3

@@ -15,8 +15,8 @@ from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.sums.joint_key.moduli import PRIME_BITS, PRIMES, ring_of
 from siloseal.federation.sums.joint_key.packing import crt_scale, draw_flooding, pack, unpack
 from siloseal.federation.sums.joint_key.parameters import Parameters
-from siloseal.federation.sums.seal.seal_codec import Residues
-from siloseal.federation.sums.seal.wide import residues_of
+from siloseal.federation.sums.rlwe.seal_codec import Residues
+from siloseal.federation.sums.rlwe.wide import residues_of
 
 DEGREES = list(PRIMES)
 SILOS = 3

@@ -16,8 +16,8 @@ from siloseal.federation.sums.joint_key.keys import SecretShare
 from siloseal.federation.sums.joint_key.moduli import DIVISORS, PRIME_BITS, PRIMES, ring_of
 from siloseal.federation.sums.joint_key.parameters import Parameters, derive
 from siloseal.federation.sums.joint_key.wire import to_bytes
-from siloseal.federation.sums.seal.uniform import expand_uniform
-from siloseal.federation.sums.seal.values import WIDEST, largest_value
+from siloseal.federation.sums.rlwe.uniform import expand_uniform
+from siloseal.federation.sums.rlwe.values import WIDEST, largest_value
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain
 
 LENGTHS, SILOS, DISTANCES = [1, 8193, 1_199_882, 20_000_000], [2, 3, 10, 250], [40, 60]

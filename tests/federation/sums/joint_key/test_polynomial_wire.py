@@ -12,8 +12,8 @@ from siloseal.federation.sums.joint_key.wire import (
     require_polynomials,
     to_bytes,
 )
-from siloseal.federation.sums.seal.ring import Ring
-from siloseal.federation.sums.seal.seal_codec import Residues
+from siloseal.federation.sums.rlwe.ring import Ring
+from siloseal.federation.sums.rlwe.seal_codec import Residues
 
 
 def uniform(ring: Ring, count: int, *, divided: bool, seed: int = 1) -> Residues:

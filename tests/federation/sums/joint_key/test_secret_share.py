@@ -18,8 +18,8 @@ from siloseal.federation.secret import Secret
 from siloseal.federation.sums.joint_key.keys import SEED_BYTES, SecretShare, common_polynomial, seed_digest
 from siloseal.federation.sums.joint_key.moduli import ring_of
 from siloseal.federation.sums.joint_key.parameters import Parameters
-from siloseal.federation.sums.seal.seal_codec import Residues
-from siloseal.federation.sums.seal.uniform import expand_uniform
+from siloseal.federation.sums.rlwe.seal_codec import Residues
+from siloseal.federation.sums.rlwe.uniform import expand_uniform
 from siloseal.federation.sums.sealing import ChannelKey
 from siloseal.federation.sums.session import RealDomain, Session
 

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from siloseal.federation.sums.ckks.parameters import derive
-from siloseal.federation.sums.seal.ring import ring_of
-from siloseal.federation.sums.seal.uniform import expand_uniform
+from siloseal.federation.sums.rlwe.ring import ring_of
+from siloseal.federation.sums.rlwe.uniform import expand_uniform
 from siloseal.federation.sums.session import RealDomain
 
 WIDE = (60, 60, 60)

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from siloseal.federation.errors import DomainError
-from siloseal.federation.sums.seal.values import WIDEST, require_values
+from siloseal.federation.sums.rlwe.values import WIDEST, require_values
 from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain
 
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from tenseal import sealapi
 
 from siloseal.federation.errors import ConfigError
-from siloseal.federation.sums.seal import seal_codec
-from siloseal.federation.sums.seal.seal_codec import Residues
+from siloseal.federation.sums.rlwe import seal_codec
+from siloseal.federation.sums.rlwe.seal_codec import Residues
 
 _SPECIAL_BITS = 18
 _MOST = 8  # polynomials in one SEAL ciphertext; it holds 2 to 16

@@ -17,9 +17,9 @@ from tenseal import sealapi
 
 from siloseal.federation.errors import MessageError
 from siloseal.federation.sums.joint_key.moduli import PRIMES, ring_of
-from siloseal.federation.sums.seal import seal_codec
-from siloseal.federation.sums.seal.ring import Ring
-from siloseal.federation.sums.seal.seal_codec import Residues
+from siloseal.federation.sums.rlwe import seal_codec
+from siloseal.federation.sums.rlwe.ring import Ring
+from siloseal.federation.sums.rlwe.seal_codec import Residues
 
 ROOT = Path(__file__).parents[4]
 
@@ -146,7 +146,7 @@ from siloseal.federation.sums.joint_key.encryption import encrypt
 from siloseal.federation.sums.joint_key.keys import SecretShare
 from siloseal.federation.sums.joint_key.parameters import Parameters
 from siloseal.federation.sums.joint_key.moduli import ring_of
-from siloseal.federation.sums.seal.uniform import expand_uniform
+from siloseal.federation.sums.rlwe.uniform import expand_uniform
 from siloseal.federation.sums.joint_key.wire import from_bytes
 from siloseal.federation.randomness import SecureRandomness
 

@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from siloseal.federation.sums.seal.seal_codec import Residues
+from siloseal.federation.sums.rlwe.seal_codec import Residues
 
 DIGIT_BITS = 16
 """Bits of a digit that `digits_of` gives."""

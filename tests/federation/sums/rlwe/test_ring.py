@@ -17,10 +17,10 @@ from siloseal.federation.sums.joint_key.packing import crt_scale, unpack
 from siloseal.federation.sums.joint_key.parameters import Parameters
 from siloseal.federation.sums.joint_key.sampling import expand_ternary
 from siloseal.federation.sums.joint_key.wire import from_bytes
-from siloseal.federation.sums.seal import seal_codec
-from siloseal.federation.sums.seal.ring import Ring
-from siloseal.federation.sums.seal.seal_codec import Residues
-from siloseal.federation.sums.seal.uniform import expand_uniform
+from siloseal.federation.sums.rlwe import seal_codec
+from siloseal.federation.sums.rlwe.ring import Ring
+from siloseal.federation.sums.rlwe.seal_codec import Residues
+from siloseal.federation.sums.rlwe.uniform import expand_uniform
 
 DEGREES = list(PRIMES)
 

@@ -6,7 +6,7 @@ import torch
 
 from siloseal.federation.errors import DataError
 from siloseal.federation.randomness import SecureRandomness, SeededRandomness
-from siloseal.silo.data.sampling import poisson_sample
+from siloseal.silo.training.poisson_sampling import poisson_sample
 
 N, RATE, DRAWS = 1000, 0.05, 2000
 

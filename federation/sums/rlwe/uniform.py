@@ -4,8 +4,8 @@ import hashlib
 
 import numpy as np
 
-from siloseal.federation.sums.seal.ring import Ring
-from siloseal.federation.sums.seal.seal_codec import Residues
+from siloseal.federation.sums.rlwe.ring import Ring
+from siloseal.federation.sums.rlwe.seal_codec import Residues
 
 _SPARE_WORDS = 64  # a word is rejected with probability below 2^-11: each prime is just below a power of two
 

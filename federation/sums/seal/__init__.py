@@ -1,1 +1,0 @@
-"""Rings of polynomials in SEAL, which both CKKS sums compute in."""
