@@ -40,7 +40,9 @@ def find_mistakes(kind: type[BaseModel], root: yaml.Node, error: ValidationError
     found = error.errors()
     # A list whose entries are all refused also counts as too short, which would only confuse.
     own = [one for one in found if one["type"] != "too_short" or not any(_within(other, one) for other in found)]
-    return [_explain(kind, root, details) for details in own]
+    # A misspelt key is unknown, and the right one missing: that is one mistake.
+    misspelt = [(*one["loc"][:-1], _meant(kind, one)) for one in own if one["type"] == "extra_forbidden"]
+    return [_explain(kind, root, one) for one in own if one["type"] != "missing" or one["loc"] not in misspelt]
 
 
 def _within(one: ErrorDetails, other: ErrorDetails) -> bool:
@@ -67,9 +69,8 @@ def _describe(kind: type[BaseModel], field: str, details: ErrorDetails) -> str:
         wanted = _description(kind, details["loc"])
         return f"{field} is missing; add it{f' ({wanted})' if wanted else ''}"
     if details["type"] == "extra_forbidden":
-        known = sorted(_fields(kind, details["loc"][:-1]))
-        close = difflib.get_close_matches(str(details["loc"][-1]), known, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"known here: {', '.join(known)}"
+        known = ", ".join(sorted(_fields(kind, details["loc"][:-1])))
+        hint = f"did you mean {meant}?" if (meant := _meant(kind, details)) else f"known here: {known}"
         return f"{field} is not a known key; {hint}"
     if details["type"].startswith("union_tag"):
         tags = [tag for model in _models_at(kind, details["loc"]) for tag in _kinds(model)]
@@ -80,6 +81,12 @@ def _describe(kind: type[BaseModel], field: str, details: ErrorDetails) -> str:
     wanted = _description(kind, details["loc"])
     expected = _expected(details)
     return f"{field}: found {quoted(details['input'], 120)}; {expected}{f' ({wanted})' if wanted else ''}"
+
+
+def _meant(kind: type[BaseModel], details: ErrorDetails) -> str | None:
+    """The known key that is most like an unknown one; None where none is."""
+    known = sorted(_fields(kind, details["loc"][:-1]))
+    return next(iter(difflib.get_close_matches(str(details["loc"][-1]), known, n=1)), None)
 
 
 def _expected(details: ErrorDetails) -> str:

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from siloseal.federation.config.loading import parse_config
+from siloseal.federation.errors import ConfigError
+from siloseal.federation.job.job import Job
 from siloseal.provisioning.addresses import free_port
 
 from .pages import ROOT
@@ -38,6 +41,15 @@ def script() -> str:
 def test_every_file_and_command_of_the_text_is_in_the_script() -> None:
     assert len(re.findall(r"ave this\s+as", TEXT)) == script().count("<<'END_OF_FILE'")
     assert script().count("siloseal silo --config") == 3
+
+
+def test_the_mistake_that_is_shown_is_answered_in_these_words() -> None:
+    (job,) = (step["content"] for step in STEP.finditer(TEXT) if step["path"] == "job.yaml")
+    shown = re.search(r"```text\nerror: (.*)\n  hint: (.*)\n```", TEXT)
+    assert shown is not None
+    with pytest.raises(ConfigError) as caught:
+        parse_config(Job, job.replace("epsilon: 8", "epsilom: 8"), name="job.yaml")
+    assert str(caught.value) == f"{shown[1]}; {shown[2]}"
 
 
 @pytest.mark.slow
