@@ -3,7 +3,7 @@
 A first session, with all silos in this process:
 
 >>> import siloseal
->>> job = siloseal.load_job("job.yaml")                    # configs/ has jobs to begin with
+>>> job = siloseal.load_job("job.yaml")                    # `siloseal demo --print-config` prints one
 >>> plan = siloseal.plan(job)                              # steps, epsilon, bytes, memory, time; nothing is spent
 >>> summary = siloseal.simulate(job, "runs/trial")         # the same call again resumes a run that was interrupted
 >>> run = siloseal.read_run("runs/trial")                  # run.summary, run.quality, run.traffic, run.privacy, ...

@@ -12,6 +12,7 @@ from siloseal.federation.config.mistakes import find_mistakes
 from siloseal.federation.errors import ConfigError
 
 C = TypeVar("C", bound=BaseModel)
+_EXAMPLES = "`siloseal demo --print-config` prints a job, and the repository's configs/ has files of every kind"
 
 
 def load_config(kind: type[C], path: Path) -> C:
@@ -55,9 +56,9 @@ def parse_config(kind: type[C], text: str, *, name: str) -> C:
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{name}: not valid YAML: {error}; save it as plain UTF-8 text") from error
     if root is None:
-        raise ConfigError(f"{name}: the file is empty, expected `key: value` lines; copy one from configs/")
+        raise ConfigError(f"{name}: the file is empty, expected `key: value` lines; {_EXAMPLES}")
     if not isinstance(root, yaml.MappingNode):
-        raise ConfigError(f"{name}:1: found {type(values).__name__}, expected `key: value` lines; see configs/")
+        raise ConfigError(f"{name}:1: found {type(values).__name__}, expected `key: value` lines; {_EXAMPLES}")
     if doubles:
         raise ConfigError("\n".join(f"{name}:{line}: {key} stands here twice; keep one" for key, line in doubles))
     try:

@@ -47,8 +47,9 @@ app = typer.Typer(
 
 **Start here:** `siloseal demo` runs four hospitals on real digits in about three minutes and ends with a report.
 
-**Then:** copy a file from `configs/`, see what it would cost with `siloseal plan CONFIG`, and run it with
-`siloseal run CONFIG`. The same command again continues a run that was interrupted.""",
+**Then:** write a job of your own, beginning with `siloseal demo --print-config > job.yaml`, or with a file of the
+repository's `configs/`. See what it would cost with `siloseal plan job.yaml`, and run it with `siloseal run job.yaml`.
+The same command again continues a run that was interrupted.""",
 )
 app.command()(deploy_cli.aggregator)
 app.command()(deploy_cli.silo)
@@ -59,7 +60,9 @@ app.command()(compare_cli.compare)
 app.add_typer(audit, name="audit")
 app.add_typer(provision_app, name="provision")
 
-Config = Annotated[Path, typer.Argument(help="A job's YAML file; configs/ has examples.", metavar="CONFIG")]
+Config = Annotated[
+    Path, typer.Argument(help="A job's YAML file; `siloseal demo --print-config` prints one.", metavar="CONFIG")
+]
 
 
 def _show_version(wanted: bool) -> None:
@@ -78,7 +81,14 @@ def common(
 
 
 @app.command()
-def demo(out: RunFolder = None, as_json: Json = False, quiet: Quiet = False) -> None:
+def demo(
+    out: RunFolder = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Print the demo's job, and run nothing.")
+    ] = False,
+) -> None:
     """Four silos, each with five of ten digits, learn to draw all ten: real data, real privacy, real processes.
 
     An aggregator and four silos run as processes of their own and talk over mutual TLS. About three minutes.
@@ -89,6 +99,9 @@ def demo(out: RunFolder = None, as_json: Json = False, quiet: Quiet = False) -> 
     from siloseal.federation.job.job import Job
 
     text = resources.files("siloseal.runs").joinpath("demo.yaml").read_text(encoding="utf-8")
+    if print_config:
+        print(text, end="")
+        return
     _run(parse_config(Job, text, name="demo.yaml"), out, as_json, quiet, as_processes=True)
 
 

@@ -14,7 +14,7 @@ import typer
 from PIL import Image
 from safetensors import safe_open
 
-from siloseal import sample
+from siloseal import load_job, sample
 from siloseal.cli.app import ORDER, app, main
 from siloseal.federation.config.loading import parse_config, to_yaml
 from siloseal.federation.job.job import Job
@@ -267,3 +267,9 @@ def test_the_help_lists_every_command_in_the_order_in_which_they_are_needed(here
     listed = [line.strip("│ ").split()[0] for line in text.splitlines() if line.startswith("│ ") and line[2] != " "]
     assert tuple(listed) == ORDER
     assert set(ORDER) == set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]  # of a group
+
+
+def test_the_demo_prints_a_job_to_begin_with(here: Callable[..., Ran], tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(here("demo", "--print-config").stdout)
+    assert load_job(tmp_path / "job.yaml").name == "demo"
+    assert not (tmp_path / "runs").exists()
