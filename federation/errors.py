@@ -53,7 +53,7 @@ class ConfigError(SiloSealError):
     ...     siloseal.sample("runs/first", count=0)
     ... except siloseal.ConfigError as error:
     ...     print(error)
-    count is 0, expected 1 to 1,000,000 images; draw more in several calls
+    count is 0, expected a whole number from 1 to 1,000,000; draw more in several calls
     """
 
 

@@ -34,10 +34,12 @@ class Policy(Section):
     fewest_silos: int = Field(ge=1, description="the fewest silos that a sum may be over")
     secure_sums: tuple[SumKind, ...] = Field(
         min_length=1,
-        description="sums for the warm start and phase 1; under plain the aggregator learns "
+        description="sums for the warm start, phase 1 and queries; under plain the aggregator learns "
         f"{PlainSum.exposure.aggregator_learns}",
     )
-    tuning_sums: tuple[SumKind, ...] = Field(min_length=1, description="sums that may carry the tuning rounds")
+    tuning_sums: tuple[SumKind, ...] = Field(
+        default=(), description="sums that may carry the tuning rounds; none if not given"
+    )
     privacy: tuple[Literal["example_level", "task_level", "silo_level", "none"], ...] = Field(
         min_length=1, description="kinds of privacy; none means no noise and no guarantee"
     )
@@ -47,9 +49,11 @@ class Policy(Section):
         description="noise on sums; gaussian_central trusts the aggregator, which is why it must be named",
     )
     learners: tuple[Literal["gan", "meta_lstm", "reptile", "protonet", "embedding"], ...] = Field(
-        min_length=1, description="what may be learnt from the data"
+        default=(), description="what may be learnt from the data; nothing if not given"
     )
-    largest_model: int = Field(ge=1, description="the most parameters that the shared model may have")
+    largest_model: int = Field(
+        default=0, ge=0, description="the most parameters that the shared model may have; no model if not given"
+    )
     queries: tuple[QueryKind, ...] = Field(
         default=(), description="kinds of queries that may be asked of the data; none if not given"
     )

@@ -3,7 +3,7 @@
 A first session, with all silos in this process:
 
 >>> import siloseal
->>> job = siloseal.load_job("job.yaml")                    # configs/ has jobs to begin with
+>>> job = siloseal.load_job("job.yaml")                    # `siloseal demo --print-config` prints one
 >>> plan = siloseal.plan(job)                              # steps, epsilon, bytes, memory, time; nothing is spent
 >>> summary = siloseal.simulate(job, "runs/trial")         # the same call again resumes a run that was interrupted
 >>> run = siloseal.read_run("runs/trial")                  # run.summary, run.quality, run.traffic, run.privacy, ...
@@ -14,6 +14,7 @@ A first session, with all silos in this process:
 >>> total = siloseal.sum_in_process(siloseal.secure_sum("ckks"), vectors).total
 
 `adapt` is for few-shot models what `sample` is for generative ones. `help(siloseal.NAME)` has an example of each name.
+`siloseal.__version__` is the version, as `siloseal --version` prints it.
 
 Whatever is refused, be it a wrong type or a wrong value, is a `SiloSealError`: its message says what was found, what
 was expected and what to do. Python's own TypeError remains for a call with other arguments than a function
@@ -58,6 +59,7 @@ if typing.TYPE_CHECKING:
     from siloseal.silo.ledger import Budget, Charge
     from siloseal.silo.ledger_reading import LedgerReading
 
+__version__: str
 __all__ = [
     "Answer",
     "Budget",
@@ -144,7 +146,11 @@ os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name from the module that defines it (PEP 562)."""
+    """Import a public name from the module that defines it (PEP 562). The version is that of the installed package."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("siloseal")
     for module, names in _HOMES.items():
         if name in names:
             return getattr(importlib.import_module(module), name)

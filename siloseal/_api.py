@@ -102,6 +102,8 @@ def read_run(folder: AnyPath) -> "Run":
 def read_ledger(folder: AnyPath, silo: str) -> "LedgerReading":
     """Read what one silo has spent in the run of this folder, and check that its ledger is not altered.
 
+    A deployed silo has a folder for each run, state/runs/RUN: give that, or its state folder while there is one run.
+
     That last lines are missing cannot be seen in the ledger alone. The silo itself compares it with its checkpoint, and
     `siloseal report` with the summary of the run.
 
@@ -114,10 +116,17 @@ def read_ledger(folder: AnyPath, silo: str) -> "LedgerReading":
 
     run_dir = as_path(folder, _RUN)
     silos = sorted(path.name for path in run_dir.glob("silos/*"))
-    if not isinstance(silo, str) or silo not in silos:
-        known = f"its silos are {', '.join(silos)}" if silos else "give the folder of a run that `simulate` made"
-        raise RunError(f"found no silo {shown(silo)} in {run_dir}; {known}")
-    return read(silo_folder(run_dir, silo) / LEDGER_FILE)
+    if isinstance(silo, str) and silo in silos:
+        return read(silo_folder(run_dir, silo) / LEDGER_FILE)
+    deployed = [*run_dir.glob(LEDGER_FILE), *sorted(run_dir.glob(f"runs/*/{LEDGER_FILE}"))]
+    if len(deployed) > 1:
+        runs = ", ".join(str(path.parent) for path in deployed)
+        raise RunError(f"{run_dir} has the ledgers of several runs; give the folder of one of them: {runs}")
+    if deployed and (found := read(deployed[0])).silo == silo:
+        return found
+    names = silos or [found.silo for _ in deployed]
+    known = f"its silos are {', '.join(names)}" if names else "give a run's folder, or a deployed silo's state/runs/RUN"
+    raise RunError(f"found no ledger of a silo {shown(silo)} in {run_dir}; {known}")
 
 
 def load_model(path: AnyPath) -> "SharedModel":

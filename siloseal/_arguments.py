@@ -1,9 +1,9 @@
 """Arguments of the public functions, refused in words where they are something else than what is expected."""
 
 import os
-import textwrap
 from pathlib import Path
 
+from siloseal.federation.config.quoting import quoted
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.job.job import Job
 
@@ -19,6 +19,10 @@ def as_path(given: object, expected: str) -> Path:
     if not isinstance(text, str) or not text or "\0" in text:
         hints = [f"; give its {word}" for name, word in _PATHS.items() if hasattr(given, name)]
         raise ConfigError(f"found {shown(given)}, expected {expected}{''.join(hints)}")
+    try:
+        Path(text).exists()
+    except OSError as error:  # a name that is too long, or a folder that may not be looked into
+        raise ConfigError(f"{shown(text)} cannot be used ({error.strerror}), expected {expected}") from error
     return Path(text)
 
 
@@ -31,5 +35,6 @@ def require_job(given: object) -> None:
 def shown(given: object) -> str:
     """A value in an error message: small values as they are, of all others the type alone."""
     if given is None or isinstance(given, bool | int | float | str | bytes | os.PathLike):
-        return textwrap.shorten(repr(given), 80)
-    return f"a {type(given).__name__}"
+        return quoted(given)
+    name = type(given).__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from siloseal._arguments import shown
-from siloseal.federation.config.loading import parse_config
+from siloseal.federation.config.loading import check_values
 from siloseal.federation.errors import ConfigError, DomainError, WrongRound
 from siloseal.federation.whole_numbers import is_whole
 
@@ -34,11 +34,11 @@ def secure_sum(kind: str, options: Mapping[str, object] | None = None) -> "Secur
     if not isinstance(given, Mapping) or "kind" in given or not all(isinstance(name, str) for name in given):
         raise ConfigError(f"options are {shown(options)}, expected the sum's options by name, `kind` not among them")
     try:
-        text = yaml.safe_dump({"secure_sum": {**given, "kind": kind}})
+        config = check_values(NamedSum, {"secure_sum": {**given, "kind": kind}})
     except yaml.YAMLError:
         types = ", ".join(f"{name}: {type(value).__name__}" for name, value in given.items())
         raise ConfigError(f"options are {types}, expected numbers and words of Python, as in a job's file") from None
-    return parse_config(NamedSum, text, name="secure_sum").secure_sum.build()
+    return config.secure_sum.build()
 
 
 def sum_in_process(

@@ -1,6 +1,6 @@
 """From a YAML file to a job, with errors that name file, line, field, what was found and what would be right."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -8,10 +8,11 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from siloseal.federation.config.file_kinds import explain_wrong_kind
-from siloseal.federation.config.mistakes import explain_mistakes
+from siloseal.federation.config.mistakes import find_mistakes
 from siloseal.federation.errors import ConfigError
 
 C = TypeVar("C", bound=BaseModel)
+_EXAMPLES = "`siloseal demo --print-config` prints a job, and the repository's configs/ has files of every kind"
 
 
 def load_config(kind: type[C], path: Path) -> C:
@@ -32,6 +33,15 @@ def top_level_keys(path: Path) -> frozenset[str]:
     return frozenset(map(str, found)) if isinstance(found, dict) else frozenset()
 
 
+def check_values(kind: type[C], values: Mapping[str, object]) -> C:
+    """Values that stand in no file as a config of this kind; errors name no line. `yaml.YAMLError` if YAML has none."""
+    root = yaml.compose(yaml.safe_dump(values), Loader=yaml.SafeLoader)
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError("\n".join(mistake.words for mistake in find_mistakes(kind, root, error))) from None
+
+
 def parse_config(kind: type[C], text: str, *, name: str) -> C:
     """The text as a config of this kind; `name` stands for it in errors."""
     try:
@@ -46,9 +56,9 @@ def parse_config(kind: type[C], text: str, *, name: str) -> C:
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{name}: not valid YAML: {error}; save it as plain UTF-8 text") from error
     if root is None:
-        raise ConfigError(f"{name}: the file is empty, expected `key: value` lines; copy one from configs/")
+        raise ConfigError(f"{name}: the file is empty, expected `key: value` lines; {_EXAMPLES}")
     if not isinstance(root, yaml.MappingNode):
-        raise ConfigError(f"{name}:1: found {type(values).__name__}, expected `key: value` lines; see configs/")
+        raise ConfigError(f"{name}:1: found {type(values).__name__}, expected `key: value` lines; {_EXAMPLES}")
     if doubles:
         raise ConfigError("\n".join(f"{name}:{line}: {key} stands here twice; keep one" for key, line in doubles))
     try:
@@ -56,7 +66,8 @@ def parse_config(kind: type[C], text: str, *, name: str) -> C:
     except ValidationError as error:
         if wrong_kind := explain_wrong_kind(values, kind.model_fields, name=name):
             raise ConfigError(wrong_kind) from None
-        raise ConfigError("\n".join(explain_mistakes(kind, root, error, name=name))) from None
+        found = find_mistakes(kind, root, error)
+        raise ConfigError("\n".join(f"{name}:{mistake.line}: {mistake.words}" for mistake in found)) from None
 
 
 def to_yaml(config: BaseModel) -> str:

@@ -2,14 +2,14 @@
 
 import difflib
 import re
-import textwrap
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from siloseal.federation.config.fields import Host, Name
+from siloseal.federation.config.quoting import quoted
 
 Location = tuple[int | str, ...]
 
@@ -26,12 +26,23 @@ _PATTERNS = {  # the same for texts that must look a certain way
 }
 
 
-def explain_mistakes(kind: type[BaseModel], root: yaml.Node, error: ValidationError, *, name: str) -> list[str]:
+class Mistake(NamedTuple):
+    """One mistake in a config."""
+
+    line: int
+    """Line of the file that it stands in, counted from 1."""
+    words: str
+    """Field, what was found there, and what would be right."""
+
+
+def find_mistakes(kind: type[BaseModel], root: yaml.Node, error: ValidationError) -> list[Mistake]:
     """The mistakes that a check found in the file with this root, in the file's own words."""
     found = error.errors()
     # A list whose entries are all refused also counts as too short, which would only confuse.
     own = [one for one in found if one["type"] != "too_short" or not any(_within(other, one) for other in found)]
-    return [_explain(kind, root, name, details) for details in own]
+    # A misspelt key is unknown, and the right one missing: that is one mistake.
+    misspelt = [(*one["loc"][:-1], _meant(kind, one)) for one in own if one["type"] == "extra_forbidden"]
+    return [_explain(kind, root, one) for one in own if one["type"] != "missing" or one["loc"] not in misspelt]
 
 
 def _within(one: ErrorDetails, other: ErrorDetails) -> bool:
@@ -39,34 +50,43 @@ def _within(one: ErrorDetails, other: ErrorDetails) -> bool:
     return len(one["loc"]) > len(other["loc"]) and one["loc"][: len(other["loc"])] == other["loc"]
 
 
-def _explain(kind: type[BaseModel], root: yaml.Node, name: str, details: ErrorDetails) -> str:
+def _explain(kind: type[BaseModel], root: yaml.Node, details: ErrorDetails) -> Mistake:
     keys, line = _place(root, details["loc"])
     field = ".".join(str(key) for key in keys) or "the file"
+    if details["type"] == "value_error":
+        words = details["msg"].removeprefix("Value error, ")
+        # A check over several fields has no place of its own; its message begins with the field that it is about.
+        about = words.split(" ")[0].split(".")
+        if not keys and _entry_at(root, about):
+            return Mistake(_place(root, tuple(about))[1], words)
+        return Mistake(line, f"{field}: {words}")
+    return Mistake(line, _describe(kind, field, details))
+
+
+def _describe(kind: type[BaseModel], field: str, details: ErrorDetails) -> str:
+    """What is wrong with the value of a field, as far as its type says."""
     if details["type"] == "missing":
         wanted = _description(kind, details["loc"])
-        return f"{name}:{line}: {field} is missing; add it{f' ({wanted})' if wanted else ''}"
+        return f"{field} is missing; add it{f' ({wanted})' if wanted else ''}"
     if details["type"] == "extra_forbidden":
-        known = sorted(_fields(kind, details["loc"][:-1]))
-        close = difflib.get_close_matches(str(details["loc"][-1]), known, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"known here: {', '.join(known)}"
-        return f"{name}:{line}: {field} is not a known key; {hint}"
+        known = ", ".join(sorted(_fields(kind, details["loc"][:-1])))
+        hint = f"did you mean {meant}?" if (meant := _meant(kind, details)) else f"known here: {known}"
+        return f"{field} is not a known key; {hint}"
     if details["type"].startswith("union_tag"):
         tags = [tag for model in _models_at(kind, details["loc"]) for tag in _kinds(model)]
         found = details.get("ctx", {}).get("tag", "no `kind`")
         close = [f"; did you mean {tag}?" for tag in difflib.get_close_matches(found, tags, n=1)]
         expected = ", ".join(map(repr, tags)) + "".join(close)
-        return f"{name}:{line}: {field}: found {found}, expected `kind:` to be one of {expected}"
-    if details["type"] == "value_error":
-        # A check over several fields has no place of its own; its message begins with the field that it is about.
-        about = details["msg"].removeprefix("Value error, ").split(" ")[0].split(".")
-        if not keys and _entry_at(root, about):
-            _, line = _place(root, tuple(about))
-            return f"{name}:{line}: {details['msg'].removeprefix('Value error, ')}"
-        return f"{name}:{line}: {field}: {details['msg'].removeprefix('Value error, ')}"
+        return f"{field}: found {found}, expected `kind:` to be one of {expected}"
     wanted = _description(kind, details["loc"])
     expected = _expected(details)
-    found = textwrap.shorten(repr(details["input"]), 120)
-    return f"{name}:{line}: {field}: found {found}; {expected}{f' ({wanted})' if wanted else ''}"
+    return f"{field}: found {quoted(details['input'], 120)}; {expected}{f' ({wanted})' if wanted else ''}"
+
+
+def _meant(kind: type[BaseModel], details: ErrorDetails) -> str | None:
+    """The known key that is most like an unknown one; None where none is."""
+    known = sorted(_fields(kind, details["loc"][:-1]))
+    return next(iter(difflib.get_close_matches(str(details["loc"][-1]), known, n=1)), None)
 
 
 def _expected(details: ErrorDetails) -> str:

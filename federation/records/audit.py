@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -199,6 +200,7 @@ def _read_head(path: Path) -> End:
     except OSError as error:
         if not path.is_file():
             raise RunError(f"{path} is not there, or not a file; give the path of an audit log") from None
+        _require_first_line(path)
         raise AuditDamaged(
             f"{head} cannot be read ({error.strerror}), so that removed last lines of {path.name} could not be "
             "noticed; restore it from a backup, or keep the log elsewhere and begin another"
@@ -209,6 +211,18 @@ def _read_head(path: Path) -> End:
         case {"lines": int(lines), "chain": str(chain)} if lines >= 0:
             return End(lines, 0, chain)
     raise AuditDamaged(f"{head}: not the head of an audit log; the file was altered, restore it from a backup")
+
+
+def _require_first_line(path: Path) -> None:
+    """`AuditDamaged` for a file whose first line has not the fields of an audit log's; one without lines may be new."""
+    no_log = f"{path} is no audit log, as its first line shows; give the path of an audit.jsonl"
+    for content in islice(whole_lines(path), 1):
+        try:
+            fields = parse_line(content, where=str(path), damaged=AuditDamaged)
+        except AuditDamaged:
+            raise AuditDamaged(no_log) from None
+        if not {"n", "time", "who", "event", "chain"} <= set(fields):
+            raise AuditDamaged(no_log)
 
 
 def _check_against(head: End, end: End, path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from siloseal.federation.config.quoting import quoted
 from siloseal.federation.errors import DomainError
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.identity import Identity
@@ -15,6 +16,9 @@ from siloseal.federation.whole_numbers import is_whole
 
 Vectors = Mapping[str, ArrayLike] | Iterable[ArrayLike]
 """Each silo's vector by the silo's name. Without names the silos are called silo0, silo1, and so on."""
+
+LONGEST_NAME = 64
+"""Largest number of bytes of a silo's name, as in a job's file: the sizes of messages leave room for no more."""
 
 
 def new_session(
@@ -36,20 +40,35 @@ def new_session(
 def named_vectors(vectors: Vectors) -> Mapping[str, ArrayLike]:
     """Return the vectors by silo. A mapping is kept as it is, so that it may make vectors as they are needed."""
     if isinstance(vectors, str | bytes) or not isinstance(vectors, Iterable):
-        raise DomainError(f"found a {type(vectors).__name__}, expected a vector for each silo; give them by name")
+        kind = type(vectors).__name__
+        raise DomainError(f"vectors are of type {kind}, expected one for each silo; give them by the silos' names")
     if isinstance(vectors, Mapping):
         named = vectors
     else:
         named = {f"silo{number}": vector for number, vector in enumerate(vectors)}
     if not named:
         raise DomainError("there is no vector to sum; give one for each silo")
-    if strange := [name for name in named if not isinstance(name, str) or not name]:
-        raise DomainError(f"a silo is called {strange[0]!r}, expected a name; give each silo a text")
+    if strange := [name for name in named if not _is_name(name)]:
+        raise DomainError(
+            f"a silo is called {quoted(strange[0])}, expected a text of 1 to {LONGEST_NAME} bytes in UTF-8; rename it"
+        )
     return named
+
+
+def _is_name(given: object) -> bool:
+    """Whether messages can carry this name of a silo. Half of a surrogate pair has no UTF-8."""
+    try:
+        return isinstance(given, str) and 1 <= len(given.encode()) <= LONGEST_NAME
+    except UnicodeEncodeError:
+        return False
 
 
 def as_vector(silo: str, given: ArrayLike) -> NDArray[Any]:
     """Return what the silo gave as an array of numbers in one row, or raise `DomainError`."""
+    if np.ma.is_masked(given):
+        raise DomainError(
+            f"{silo}'s vector has masked entries, expected a number in each; give `vector.filled(0)` to leave them out"
+        )
     try:
         vector = np.asarray(given)
     except (ValueError, TypeError, RuntimeError) as error:  # rows of several lengths, or a tensor with a gradient

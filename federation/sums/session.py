@@ -33,11 +33,11 @@ class RealDomain:
         entries = np.asarray(vector, dtype=np.float64)
         largest = float(max(entries.max(initial=0.0), -entries.min(initial=0.0)))  # NaN if there is one
         if not np.isfinite(largest):
-            raise DomainError("a contribution holds NaN or infinity; training diverged: lower the learning rate")
+            raise DomainError("a contribution holds NaN or infinity; give finite numbers, and lower a learning rate")
         if largest > self.bound * (1 + 2.0**-23):  # an entry at the bound may round up in single precision
             raise DomainError(
                 f"a contribution reaches {largest:g}, but the session agreed on entries up to {self.bound:g}; "
-                "training diverged, or the bound in the job is too small"
+                "raise that bound, or lower the learning rate if training diverged"
             )
         return entries
 
@@ -126,7 +126,8 @@ class Session:
         if [len(key) for key in self.identities] != [KEY_BYTES] * len(self.roster):
             raise DomainError(f"{len(self.roster)} silos need as many identity keys of {KEY_BYTES} bytes each")
         if not 1 <= self.quorum <= len(self.roster):
-            raise DomainError(f"a quorum of {self.quorum} does not fit {len(self.roster)} silos")
+            most = len(self.roster)
+            raise DomainError(f"a quorum of {self.quorum} does not fit {most} silos; choose one from 1 to {most}")
 
     @cached_property
     def digest(self) -> bytes:

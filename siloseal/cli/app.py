@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
+import siloseal
 from siloseal.cli import adapt as adapt_cli
 from siloseal.cli import analytics as analytics_cli
 from siloseal.cli import compare as compare_cli
@@ -20,7 +22,23 @@ from siloseal.federation.errors import ConfigError, SiloSealError
 if TYPE_CHECKING:
     from siloseal.federation.job.job import Job
 
+ORDER = (
+    *("demo", "run", "plan", "report", "sample", "adapt", "analytics", "compare"),
+    *("provision", "aggregator", "silo", "status", "audit"),
+)
+"""Commands as a newcomer needs them: on one machine first, then between institutions."""
+
+
+class InOrder(TyperGroup):
+    """Commands that the help lists by `ORDER`."""
+
+    def list_commands(self, ctx: object) -> list[str]:
+        """The names of all commands."""
+        return sorted(self.commands, key=ORDER.index)
+
+
 app = typer.Typer(
+    cls=InOrder,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
@@ -29,8 +47,9 @@ app = typer.Typer(
 
 **Start here:** `siloseal demo` runs four hospitals on real digits in about three minutes and ends with a report.
 
-**Then:** copy a file from `configs/`, see what it would cost with `siloseal plan CONFIG`, and run it with
-`siloseal run CONFIG`. The same command again continues a run that was interrupted.""",
+**Then:** write a job of your own, beginning with `siloseal demo --print-config > job.yaml`, or with a file of the
+repository's `configs/`. See what it would cost with `siloseal plan job.yaml`, and run it with `siloseal run job.yaml`.
+The same command again continues a run that was interrupted.""",
 )
 app.command()(deploy_cli.aggregator)
 app.command()(deploy_cli.silo)
@@ -41,14 +60,14 @@ app.command()(compare_cli.compare)
 app.add_typer(audit, name="audit")
 app.add_typer(provision_app, name="provision")
 
-Config = Annotated[Path, typer.Argument(help="A job's YAML file; configs/ has examples.", metavar="CONFIG")]
+Config = Annotated[
+    Path, typer.Argument(help="A job's YAML file; `siloseal demo --print-config` prints one.", metavar="CONFIG")
+]
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        print(f"siloseal {version('siloseal')}")
+        print(f"siloseal {siloseal.__version__}")
         raise typer.Exit
 
 
@@ -62,7 +81,14 @@ def common(
 
 
 @app.command()
-def demo(out: RunFolder = None, as_json: Json = False, quiet: Quiet = False) -> None:
+def demo(
+    out: RunFolder = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Print the demo's job, and run nothing.")
+    ] = False,
+) -> None:
     """Four silos, each with five of ten digits, learn to draw all ten: real data, real privacy, real processes.
 
     An aggregator and four silos run as processes of their own and talk over mutual TLS. About three minutes.
@@ -73,6 +99,9 @@ def demo(out: RunFolder = None, as_json: Json = False, quiet: Quiet = False) -> 
     from siloseal.federation.job.job import Job
 
     text = resources.files("siloseal.runs").joinpath("demo.yaml").read_text(encoding="utf-8")
+    if print_config:
+        print(text, end="")
+        return
     _run(parse_config(Job, text, name="demo.yaml"), out, as_json, quiet, as_processes=True)
 
 

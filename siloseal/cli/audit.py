@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from siloseal.cli.options import Json
+from siloseal.federation.errors import RunError
 from siloseal.federation.records.audit import Entry, Value, entries, head_path, verify_audit
 
 audit = typer.Typer(no_args_is_help=True, help="Check and read the audit log of a silo or of the aggregator.")
@@ -41,9 +42,14 @@ def verify(file: File, as_json: Json = False) -> None:
 def show(file: File, event: Event = None) -> None:
     """Print the lines, after the log was found unbroken: time, who, event, fields."""
     verify_audit(file)
+    found = set[str]()
     for entry in entries(file):
+        found.add(entry.event)
         if event in (None, entry.event):
             print(_readable(entry))
+    if event is not None and event not in found:
+        known = f"its events are {', '.join(map(_text, sorted(found)))}" if found else "it has no lines yet"
+        raise RunError(f"{file} has no line of the event {event!r}; {known}")
 
 
 def _readable(entry: Entry) -> str:

@@ -153,6 +153,11 @@ def measured_in(axes: Axes, text: str, panel: str = "") -> None:
     axes.set_title(f"{panel}\n{text}" if panel else text, loc="left", linespacing=1.3)
 
 
+def row_inches(names: Iterable[str], width: int) -> float:
+    """The height of a row that the longest of its names, written by `name_rows` in this width, has room in."""
+    return max(0.3, 0.08 + 0.16 * max(len(textwrap.wrap(name, width)) for name in names))
+
+
 def name_rows(axes: Axes, names: Sequence[str], *, width: int = 22) -> None:
     """Name the rows by their categories, the first on top."""
     axes.set_yticks(range(len(names)), [textwrap.fill(name, width) for name in names])

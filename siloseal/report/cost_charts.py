@@ -11,6 +11,7 @@ MOST_PARTS = len(charts.HATCHES)
 """Number of parts of a bar that a reader can tell apart."""
 MOST_BARS = 24
 MOST_NAMES = 3  # in the message over a chart
+LETTERS = 16  # in a line of a bar's name
 
 Stack = Mapping[str, Mapping[str, float]]
 """Lengths by bar and by part."""
@@ -76,7 +77,9 @@ def bars(name: str, stack: Stack, written: Mapping[str, str], *, label: str, mes
     parts = list(dict.fromkeys(part for of in stack.values() for part in of))
     if len(parts) > MOST_PARTS:
         stack, parts = {bar: {"": sum(of.values())} for bar, of in stack.items()}, [""]
-    picture, (axes,) = charts.panels(1, height=1.4 + 0.3 * len(stack), width=charts.NARROW)
+    picture, (axes,) = charts.panels(
+        1, height=1.4 + charts.row_inches(stack, LETTERS) * len(stack), width=charts.NARROW
+    )
     begin = dict.fromkeys(stack, 0.0)
     for index, part in enumerate(parts):
         widths = [of.get(part, 0.0) for of in stack.values()]
@@ -85,8 +88,10 @@ def bars(name: str, stack: Stack, written: Mapping[str, str], *, label: str, mes
         begin = {bar: start + width for (bar, start), width in zip(begin.items(), widths, strict=True)}
     for place, (bar, end) in enumerate(begin.items()):
         axes.annotate(written[bar], (end, place), (4, 0), textcoords="offset points", va="center", fontsize=9)
-    charts.name_rows(axes, list(stack), width=16)
-    axes.set_xlim(0, 1.28 * (max(begin.values()) or 1.0))
+    charts.name_rows(axes, list(stack), width=LETTERS)
+    longest = max(begin.values()) or 1.0
+    axes.set_xlim(0, 1.28 * longest)
+    axes.set_xticks([tick for tick in axes.get_xticks() if tick <= longest])  # one at the edge would be cut
     axes.set_xlabel(label)
     if len(parts) > 1:
         charts.legend(picture)

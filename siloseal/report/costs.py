@@ -33,7 +33,7 @@ def traffic(run: Run) -> Chapter:
     columns = ("Silo", "Phase", "Bytes sent", "Bytes received")
     table = Table("Every count", columns, rows, numbers=(2, 3), folded=True)
     blocks: tuple[Block, ...] = (*traffic_charts(entries), table)
-    return Chapter("traffic", "Traffic", "Bytes sent and received, as the silos count them.", blocks)
+    return Chapter("traffic", "Traffic", "Bytes that each silo sent and received.", blocks)
 
 
 def timings(run: Run) -> Chapter:

@@ -3,6 +3,7 @@
 from rich.console import Console as Terminal
 
 from siloseal.report import wording
+from siloseal.report.answer_table import answer_table
 from siloseal.report.document import Table
 from siloseal.report.score_table import TITLE, score_table
 from siloseal.report.sentences import uploads_line
@@ -15,12 +16,22 @@ MOST_ROUNDS = 12  # rows of the table of a few-shot run; the report has all
 
 
 def print_result(terminal: Terminal, run: Run) -> None:
-    """Print two tables, and three lines below them."""
+    """Print what the run has found, a table of its silos, and three lines below them."""
     summary = run.summary
-    print_table(terminal, task_table(summary) if summary.few_shot else stage_table(summary))
+    for table in _found(summary):
+        print_table(terminal, table)
     print_table(terminal, silo_table(summary, accuracies=not summary.few_shot))
     for line in footer(run):
         print_line(terminal, line)
+
+
+def _found(summary: RunSummary) -> list[Table]:
+    """The answers, or how good the model is, which no aggregator knows."""
+    if summary.answers is not None:
+        return [answer_table(answer) for answer in summary.answers]
+    if summary.at_aggregator:
+        return []
+    return [task_table(summary) if summary.few_shot else stage_table(summary)]
 
 
 def stage_table(summary: RunSummary) -> Table:

@@ -86,7 +86,8 @@ def silos(run: Run) -> Chapter:
 
 def privacy(run: Run) -> Chapter:
     """The statement of each silo, and what its ledger says."""
-    statements = Quotes(tuple((silo.name, silo.statement) for silo in run.summary.silos))
+    silos = run.summary.silos
+    statements = Quotes(tuple((silo.name, silo.statement.removeprefix(f"{silo.name}: ")) for silo in silos))
     if run.summary.at_aggregator:
         lead = "One line a silo. Its ledger, which is exact, stays with it."
         return Chapter("privacy", "Privacy", lead, (statements,))

@@ -64,9 +64,11 @@ def _is_of(job: AnyJob, folder: Path) -> bool:
 def begin_folder(job: AnyJob, folder: Path) -> Path:
     """A folder that is new, or that holds this job already; `RunError` for any other."""
     if (folder / "config.yaml").exists() and not _is_of(job, folder):
-        raise RunError(f"{folder} was begun with another job; run that job again, or choose another folder with --out")
-    if folder.exists() and not (folder / "config.yaml").exists() and (not folder.is_dir() or _has_files(folder)):
-        raise RunError(f"{folder} is not empty and not a run folder; choose another folder with --out")
+        raise RunError(f"{folder} was begun with another job; run that job again, or choose another folder")
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder} is a file, expected a new or empty folder, or that of a run; choose another path")
+    if folder.exists() and not (folder / "config.yaml").exists() and _has_files(folder):
+        raise RunError(f"{folder} is not empty and not a run folder; choose another folder")
     try:
         make_folder(folder)
         write_atomically(folder / "config.yaml", to_yaml(job).encode())

@@ -99,7 +99,7 @@ class RunSummary(Record):
     learner: str = "gan"
     """Kind of learner; empty for a job of queries, which trains none."""
     classifier: str
-    """Name of the classifier, or of the kind of tasks, that accuracies were measured with; empty for queries."""
+    """Name of the classifier, or of the kind of tasks, that accuracies were measured with; empty where none were."""
     scores: list[QualityMetric] = Field(default_factory=list)
     """Every measurement, with its confidence interval where it has one."""
     silos: list[SiloSummary]

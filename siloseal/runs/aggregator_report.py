@@ -146,8 +146,8 @@ class AggregatorRecorder:
         if isinstance(privacy, NoPrivacy) or epsilon is None:
             return f"{name}: {NO_GUARANTEE}"
         stated = guarantee_in(self._job).statement(epsilon, privacy.delta)
-        how = "as far as it is known here" if epsilon < privacy.epsilon else "which the silo's ledger does not exceed"
-        return f"{name}: at most {stated} That is what it spent {how}. Its own ledger has the exact statement."
+        known = "as far as the aggregator knows" if epsilon < privacy.epsilon else "because its ledger allows no more"
+        return f"{name}: at most {stated} It has not spent more, {known}. Its own ledger has the exact statement."
 
     def _keep_samples(self, final: SharedModel) -> None:
         """Images that the released generators draw, which costs no privacy; nothing for learners that draw none."""

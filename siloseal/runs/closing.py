@@ -102,7 +102,7 @@ def close_run(job: Job, run_dir: Path, finished: RunResult, known: Known, *, mod
         seconds=known.seconds,
         run_dir=str(run_dir),
         learner=job.learner.kind,
-        classifier=measure,
+        classifier="" if known.written_by == "aggregator" else measure,
         scores=list(known.scores.values()),
         silos=known.silos,
         parameters=known.parameters,

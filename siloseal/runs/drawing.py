@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
+from siloseal.federation.config.quoting import quoted
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.whole_numbers import is_whole
 from siloseal.models.building import read_generator
@@ -39,12 +40,14 @@ def sample(model: nn.Module | Path, *, label: int | None, count: int, seed: int)
     if not isinstance(model, Generator):
         raise ConfigError(f"a {type(model).__name__} draws nothing, expected a generator; a few-shot model adapts")
     if not is_whole(count) or not 1 <= count <= LARGEST_COUNT:
-        raise ConfigError(f"count is {count}, expected 1 to {LARGEST_COUNT:,} images; draw more in several calls")
+        raise ConfigError(
+            f"count is {quoted(count)}, expected a whole number from 1 to {LARGEST_COUNT:,}; draw more in several calls"
+        )
     if not is_whole(seed) or not 0 <= seed <= LARGEST_SEED:
-        raise ConfigError(f"seed is {seed}, expected a whole number from 0 to 2^63 - 1; choose another one")
+        raise ConfigError(f"seed is {quoted(seed)}, expected a whole number from 0 to 2^63 - 1; choose another one")
     if label is not None and (not is_whole(label) or not 0 <= label < model.classes):
         raise ConfigError(
-            f"class {label} is not among the model's classes 0 to {model.classes - 1}; choose one of them"
+            f"label is {quoted(label)}, expected a whole number from 0 to {model.classes - 1}; choose such a class"
         )
     count, seed = int(count), int(seed)  # a numpy integer is no integer to torch
     labels = torch.arange(count) % model.classes if label is None else torch.full((count,), int(label))

@@ -103,18 +103,28 @@ def parameters(job: Job, parts: Parts, ledgers: Ledgers, finished: RunResult) ->
     return {
         **rows,
         **words,
-        "sampling": f"Poisson, rate {min(rates):.4f} to {max(rates):.4f}, from the operating system's generator",
-        "noise multiplier of a step": f"{min(noise):.3f} to {max(noise):.3f}" if noise else "no steps",
+        "sampling": f"Poisson, rate {_range(rates, 4)}, from the operating system's generator",
+        "noise multiplier of a step": _range(noise, 3) if noise else "no steps",
         "noise of a step": "Gaussian, single precision, AES-256 keyed by the operating system",
     }
 
 
+def _range(values: Sequence[float], digits: int) -> str:
+    """The smallest and the largest value, or the one number that both are in so many digits."""
+    low, high = f"{min(values):.{digits}f}", f"{max(values):.{digits}f}"
+    return low if low == high else f"{low} to {high}"
+
+
 def query_parameters(job: AnalyticsJob, ledgers: Ledgers) -> dict[str, str]:
-    """What the guarantees of a run of queries rest on. All queries have one sum, which is described at its longest."""
+    """What the guarantees of a run of queries rest on: what their sums share once, and the rest query by query."""
     found = counted(query_releases(job))
-    longest = max((release for release, _ in found), key=lambda release: release.domain.length)
-    rows = {**_sum("sum of every query", longest), **_distance(found)}
-    return {**rows, **_privacy(analytics_guarantee(job), ledgers)}
+    described = {release.phase: _described(release) for release, _ in found}
+    first, *others = described.values()
+    shared = {name: value for name, value in first.items() if all(one.get(name) == value for one in others)}
+    rows = _titled("sum of every query", shared)
+    for query, one in described.items():
+        rows |= _titled(f"sum of {query}", {name: value for name, value in one.items() if name not in shared})
+    return {**rows, **_distance(found), **_privacy(analytics_guarantee(job), ledgers)}
 
 
 def _privacy(guarantee: Guarantee, ledgers: Ledgers) -> dict[str, str]:
@@ -149,7 +159,7 @@ def _sums(releases: CountedReleases) -> dict[str, str]:
     """What the protection of each phase's sum rests on. A sum of one protects nothing, and is left out."""
     sums, rows = [(release, count) for release, count in releases if not _of_one(release)], dict[str, str]()
     for release, _ in sums:
-        rows |= _sum(f"sum of {phase_title(release.phase).lower()}", release)
+        rows |= _titled(f"sum of {phase_title(release.phase).lower()}", _described(release))
     return {**rows, **_distance(sums)}
 
 
@@ -157,10 +167,15 @@ def _of_one(release: Release) -> bool:
     return release.phase == Phase.WARM_START and release.content is Content.MODEL
 
 
-def _sum(title: str, release: Release) -> dict[str, str]:
+def _described(release: Release) -> dict[str, str]:
+    """What the protection of one sum rests on: its scheme, its parameters, and who learns what."""
     scheme, silos = release.scheme, len(release.roster)
-    described = {**scheme.describe(release.domain, silos), **scheme.exposure.rows(silos, release.quorum)}
-    return {title: scheme.name, **{f"{title}, {name}": value for name, value in described.items()}}
+    exposed = scheme.exposure.rows(silos, release.quorum)
+    return {"scheme": scheme.name, **scheme.describe(release.domain, silos), **exposed}
+
+
+def _titled(title: str, described: dict[str, str]) -> dict[str, str]:
+    return {title if name == "scheme" else f"{title}, {name}": value for name, value in described.items()}
 
 
 def _distance(releases: CountedReleases) -> dict[str, str]:

@@ -18,12 +18,12 @@ PHASE_2_GAIN = 0.02
 """Accuracy that tuning should add to a generator within ten rounds; where it does not, the report says so."""
 
 _IMAGES = (
-    "Accuracies are the experimenter's measurements in a simulation: tested on held-out real data that no silo trained "
-    "on; the real-data number and the Fréchet distance come from classifiers trained on the pooled training data. All "
-    "of that is outside the privacy guarantee, and nothing of it flows back into training."
+    "Accuracies are measured by an experimenter, who has all data: on held-out real images that no silo trained on; "
+    "the real-data number and the Fréchet distance come from classifiers trained on the pooled training data. All of "
+    "that is outside the privacy guarantee, and nothing of it flows back into training."
 )
 _TASKS = (
-    "Accuracies are the experimenter's measurements in a simulation: on tasks of held-out classes, none of which any "
+    "Accuracies are measured by an experimenter, who has all data: on tasks of held-out classes, none of which any "
     "silo trained on, the same tasks for every model. They are outside the privacy guarantee, as is pooled training, "
     "and nothing of them flows back into training."
 )

@@ -6,8 +6,10 @@ from typing import Any
 
 import grpc
 
+from siloseal.federation.config.file_kinds import kind_of
 from siloseal.federation.config.loading import load_config, top_level_keys
 from siloseal.federation.config.section import placed
+from siloseal.federation.errors import ConfigError
 from siloseal.federation.transport.config import Tls
 from siloseal.federation.transport.pki.certificates import Role
 from siloseal.federation.transport.rpc_errors import explained
@@ -39,8 +41,11 @@ def ask_status(path: Path) -> pb.StatusReport:
 
 
 def _caller(path: Path) -> tuple[Address, Tls, Role]:
-    folder = path.resolve().parent
-    if not ONLY_SILOS.isdisjoint(top_level_keys(path)):  # its mistakes are explained as those of a silo's file
+    folder, keys = path.resolve().parent, top_level_keys(path)
+    found, taken = kind_of(keys), [kind_of(config.model_fields) for config in (OperatorConfig, SiloConfig)]
+    if found is not None and found not in taken:
+        raise ConfigError(f"{path}: is {found.name}, expected an operator's config or a silo's; {found.use}")
+    if not ONLY_SILOS.isdisjoint(keys):  # its mistakes are explained as those of a silo's file
         silo = placed(load_config(SiloConfig, path), folder)
         return silo.aggregator, silo.tls, Role.SILO
     operator = placed(load_config(OperatorConfig, path), folder)

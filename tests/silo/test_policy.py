@@ -25,6 +25,7 @@ from siloseal.silo.ledger import Budget, Ledger, open_ledger
 from siloseal.silo.policy import JOB_FILE, check_policy, spent_in
 from siloseal.silo.state import Checkpoint, SiloState
 
+OF_TRAINING = ("tuning_sums", "learners", "largest_model")
 FRESH = Budget(0.0, 0.0)
 LENGTH = 5000
 KINDS = get_args(SumKind)
@@ -273,6 +274,16 @@ class TestQueries:
 
     def test_that_ask_for_no_more_than_is_allowed_pass(self) -> None:
         self.check(policy_of(queries=["mean", "histogram"]), self.job(), FRESH)
+
+    def test_a_policy_for_queries_alone_says_nothing_of_training_and_allows_none(
+        self, job_of: Callable[..., Job]
+    ) -> None:
+        written = policy_of(queries=["histogram"]).model_dump(mode="json")
+        policy = Policy.model_validate({k: v for k, v in written.items() if k not in OF_TRAINING})
+        self.check(policy, self.job(), FRESH)
+        words = refused(policy, job_of(), length=1)
+        assert [f"policy.{name}" in words for name in OF_TRAINING] == [True] * 3
+        assert Policy.model_validate(policy.model_dump(mode="json")) == policy  # as a kit writes it out
 
     @pytest.mark.parametrize(
         ("changes", "sections", "spent"),

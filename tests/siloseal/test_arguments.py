@@ -43,6 +43,18 @@ def test_a_job_in_place_of_a_path_is_refused(use: Callable[[Any], object]) -> No
         use(siloseal.load_job(CONFIGS / "digits.yaml"))
 
 
+@pytest.mark.parametrize("use", WHERE_PATHS_GO.values(), ids=WHERE_PATHS_GO)
+def test_a_path_with_a_name_that_no_disk_has_room_for_is_refused(use: Callable[[Any], object]) -> None:
+    with pytest.raises(siloseal.ConfigError, match="path"):
+        use(300 * "a")
+
+
+@pytest.mark.parametrize("out", ["/dev/null", 300 * "a"])
+def test_a_run_does_not_begin_where_no_folder_can_be(out: str) -> None:
+    with pytest.raises(siloseal.SiloSealError, match=out[:9]):
+        siloseal.simulate(siloseal.load_job(CONFIGS / "digits.yaml"), out)
+
+
 @pytest.mark.parametrize("use", [siloseal.plan, siloseal.simulate])
 @pytest.mark.parametrize(
     "given", ["job.yaml", Path("job.yaml"), None, {}, GENERATOR], ids=lambda given: type(given).__name__
@@ -63,6 +75,11 @@ class TestDrawing:
     def test_a_class_that_the_model_does_not_have_is_refused(self, label: Any) -> None:
         with pytest.raises(siloseal.ConfigError, match="0 to 9"):
             siloseal.sample(GENERATOR, label=label)
+
+    def test_a_text_is_shown_as_a_text(self) -> None:
+        for misuse in ({"label": "3"}, {"count": "3"}, {"seed": "3"}):
+            with pytest.raises(siloseal.ConfigError, match=f"{next(iter(misuse))} is '3'"):
+                siloseal.sample(GENERATOR, **misuse)  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("count", [0, -1, 1.5, "3", True, None, float("nan"), 10**30], ids=str)
     def test_a_count_that_is_no_count_is_refused(self, count: Any) -> None:

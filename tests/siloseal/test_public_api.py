@@ -6,6 +6,7 @@ import inspect
 import json
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -67,6 +68,10 @@ class TestTheListOfNames:
         }
         assert others <= set(siloseal.__all__)
         assert dir(siloseal) == siloseal.__all__
+
+    def test_the_version_is_that_of_the_package(self) -> None:
+        package = tomllib.loads((CONFIGS.parent / "pyproject.toml").read_text())
+        assert siloseal.__version__ == package["project"]["version"]
 
     def test_another_name_is_refused_with_where_to_look(self) -> None:
         with pytest.raises(AttributeError, match=r"siloseal\.__all__"):
@@ -187,3 +192,17 @@ def test_a_ledger_that_was_altered_is_noticed(run_dir: Path) -> None:
             siloseal.read_ledger(run_dir, "north")
     finally:
         path.write_text(original)
+
+
+def test_the_ledger_of_a_deployed_silo_is_read_from_its_run_or_its_state(run_dir: Path, tmp_path: Path) -> None:
+    state, kept = tmp_path / "state", run_dir / "silos" / "east" / "ledger.jsonl"
+    for number, run in enumerate(("a", "b")):
+        (folder := state / "runs" / run).mkdir(parents=True)
+        (folder / "ledger.jsonl").write_bytes(kept.read_bytes())
+        assert siloseal.read_ledger(folder, "east").silo == "east"
+        with pytest.raises(siloseal.RunError, match="east"):
+            siloseal.read_ledger(folder, "north")
+        if number == 0:
+            assert siloseal.read_ledger(state, "east").silo == "east"
+    with pytest.raises(siloseal.RunError, match="runs/b"):
+        siloseal.read_ledger(state, "east")

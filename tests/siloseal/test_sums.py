@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import siloseal
+from siloseal.federation.errors import DomainError
 
 ONES = {name: np.ones(3) for name in ("north", "east", "south")}
 PLAIN, SECAGG = siloseal.secure_sum("plain"), siloseal.secure_sum("secagg")
@@ -61,6 +62,11 @@ def test_options_that_the_scheme_does_not_have_are_refused(options: Any) -> None
         siloseal.secure_sum("secagg", options)
 
 
+def test_a_wrong_option_is_named_without_a_line_of_any_file() -> None:
+    with pytest.raises(siloseal.ConfigError, match=r"^secure_sum\.precision_bits: .*1000"):
+        siloseal.secure_sum("ckks", {"precision_bits": 1000})
+
+
 @pytest.mark.parametrize(
     "scheme", ["secagg", None, 3, {"kind": "secagg"}, siloseal.secure_sum, type(SECAGG)], ids=named
 )
@@ -97,6 +103,9 @@ WRONG_VECTORS: dict[str, Any] = {
     "names that are bytes": {b"a": [1.0], b"b": [2.0]},
     "no name": {None: [1.0], "b": [2.0]},
     "an empty name": {"": [1.0], "b": [2.0]},
+    "half a letter for a name": {"\ud800": [1.0, 1.0], "b": [1.0, 1.0]},
+    "a name longer than any of a job": {65 * "a": [1.0, 1.0], "b": [1.0, 1.0]},
+    "masked entries": [np.ma.array([1.0, 1.0], mask=[False, True]), [1.0, 1.0]],
 }
 
 
@@ -104,8 +113,24 @@ WRONG_VECTORS: dict[str, Any] = {
 @pytest.mark.parametrize("scheme", [PLAIN, SECAGG], ids=["plain", "secagg"])
 @pytest.mark.parametrize("vectors", WRONG_VECTORS.values(), ids=WRONG_VECTORS)
 def test_vectors_that_cannot_be_added_are_refused(scheme: Any, domain: Any, vectors: Any) -> None:
-    with pytest.raises(siloseal.ProtocolError):
+    with pytest.raises(DomainError):
         siloseal.sum_in_process(scheme, vectors, domain=domain)
+
+
+def test_names_may_be_as_long_as_those_of_a_job() -> None:
+    vectors = {name * 64: [1.0] for name in "abc"}
+    for scheme in (SECAGG, siloseal.secure_sum("ckks")):
+        assert set(siloseal.sum_in_process(scheme, vectors).contributors) == set(vectors)
+
+
+@pytest.mark.parametrize(("largest", "fits"), [(3.4e38, True), (3.41e38, False), (1e300, False)])
+def test_a_plain_sum_carries_what_single_precision_holds(largest: float, fits: bool) -> None:
+    vectors = [[largest], [-largest], [0.0]]
+    if fits:
+        assert siloseal.sum_in_process(PLAIN, vectors).total.tolist() == [0.0]
+    else:
+        with pytest.raises(DomainError):
+            siloseal.sum_in_process(PLAIN, vectors)
 
 
 @pytest.mark.parametrize(

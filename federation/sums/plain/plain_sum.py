@@ -19,6 +19,9 @@ from siloseal.federation.sums.session import Domain, IntegerDomain, RealDomain, 
 from siloseal.federation.transport.wire import sums_pb2 as pb
 from siloseal.federation.transport.wire.codec import FRAMING_BYTES, decode, from_array, require_at_most, to_array
 
+_LARGEST_BOUND = float(np.finfo(np.float32).max) * (1 - 2.0**-22)
+"""Largest bound under which every entry that a domain lets pass is finite in single precision."""
+
 
 @dataclass(frozen=True)
 class PlainSum:
@@ -37,14 +40,17 @@ class PlainSum:
     sums_modulo: ClassVar[bool] = False
 
     def admit(self, domain: Domain, silos: int) -> None:
-        """Require that real sums stay finite, and that integer sums fit 64 bits before they are reduced."""
+        """Require that reals fit single precision, and that integer sums fit 64 bits before they are reduced."""
         match domain:
             case RealDomain(bound=bound):
-                fits = bound > 0 and np.isfinite(bound * silos)
+                fits = 0 < bound <= _LARGEST_BOUND
             case IntegerDomain(modulus=modulus):
                 fits = modulus > 1 and modulus * silos < 2**63
         if not fits or domain.length < 1:
-            raise DomainError(f"the plain sum of {silos} silos cannot carry {domain}; lower its bound or modulus")
+            raise DomainError(
+                f"the plain sum of {silos} silos cannot carry {domain}; reals travel in single precision, up to "
+                f"{_LARGEST_BOUND:.3g}, and silos times modulus stay below 2^63: lower the bound or the modulus"
+            )
 
     def fewest(self, silos: int) -> int:
         """Always one: whoever sends is added."""

@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import safetensors.torch
+import typer
 from PIL import Image
 from safetensors import safe_open
 
-from siloseal import sample
-from siloseal.cli.app import main
+from siloseal import load_job, sample
+from siloseal.cli.app import ORDER, app, main
 from siloseal.federation.config.loading import parse_config, to_yaml
 from siloseal.federation.job.job import Job
 from siloseal.federation.randomness import SeededRandomness
@@ -216,7 +217,7 @@ def test_plan_refuses_public_data_of_another_shape(
         (("report", "nowhere"), ["nowhere"]),
         (("sample", "--model", "no.safetensors", "--out", "a.png"), ["no.safetensors"]),
         (("sample", "--model", "MODEL", "--out", "a.gif"), [".gif", ".png"]),
-        (("sample", "--model", "MODEL", "--out", "a.png", "--class", "11"), ["class 11", "9"]),
+        (("sample", "--model", "MODEL", "--out", "a.png", "--class", "11"), ["11", "0 to 9"]),
         (("sample", "--model", "MODEL", "--out", "a.png", "--count", "0"), ["--count"]),
         (("sample", "--model", "MODEL", "--out", "/proc/a.png"), ["/proc/a.png"]),
         (("sample", "--model", "JUNK", "--out", "a.png"), ["junk.safetensors"]),
@@ -225,7 +226,7 @@ def test_plan_refuses_public_data_of_another_shape(
         (("analytics", "GRIDS"), ["grids.yaml", "`siloseal compare`"]),
         (("provision", "GRIDS"), ["grids.yaml", "`siloseal compare`"]),
         (("silo", "--config", "GRIDS"), ["grids.yaml", "`siloseal compare`"]),
-        (("status", "--config", "GRIDS"), ["grids.yaml", "`siloseal compare`"]),
+        (("status", "--config", "GRIDS"), ["grids.yaml", "`siloseal compare`", "operator's", "silo's"]),
         (("compare", "BAD"), ["bad.yaml:1", "grids"]),
         (("frobnicate",), ["frobnicate"]),
     ],
@@ -259,3 +260,16 @@ def test_the_demo_is_a_valid_job_of_four_silos_with_half_the_digits_each() -> No
     assert len(job.silos.names) == 4
     assert job.silos.partition.model_dump() == {"kind": "by_class", "classes_per_silo": 5}
     assert job.privacy.model_dump()["epsilon"] == 10
+
+
+def test_the_help_lists_every_command_in_the_order_in_which_they_are_needed(here: Callable[..., Ran]) -> None:
+    text = here("--help").stdout.partition("Commands")[2]
+    listed = [line.strip("│ ").split()[0] for line in text.splitlines() if line.startswith("│ ") and line[2] != " "]
+    assert tuple(listed) == ORDER
+    assert set(ORDER) == set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]  # of a group
+
+
+def test_the_demo_prints_a_job_to_begin_with(here: Callable[..., Ran], tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(here("demo", "--print-config").stdout)
+    assert load_job(tmp_path / "job.yaml").name == "demo"
+    assert not (tmp_path / "runs").exists()

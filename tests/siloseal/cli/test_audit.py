@@ -101,6 +101,19 @@ def test_a_damaged_log_ends_in_an_error_and_no_line_is_shown(siloseal: Call, log
     assert "audit.jsonl.head" in siloseal("audit", command, "audit.jsonl")[2]
 
 
+@pytest.mark.parametrize("content", ["<!doctype html>\n", '{"n": 1}\n', "[]\n", "\xff\n"])
+def test_another_file_is_not_taken_for_a_log_whose_head_is_lost(siloseal: Call, tmp_path: Path, content: str) -> None:
+    (tmp_path / "report.html").write_text(content, encoding="latin-1")
+    code, _, error = siloseal("audit", "verify", "report.html")
+    assert (code, "report.html" in error, "report.html.head" in error) == (1, True, False)
+
+
+def test_an_event_that_no_line_has_ends_in_an_error_that_names_those_there_are(siloseal: Call, log: Path) -> None:
+    code, out, error = siloseal("audit", "show", str(log), "--event", "nope")
+    assert (code, out) == (1, "")
+    assert all(event in error for event in ("nope", "joined", "charged", "refused"))
+
+
 def test_an_error_is_one_json_document_for_a_program(siloseal: Call, log: Path) -> None:
     log.write_bytes(b"")
     code, out, _ = siloseal("audit", "verify", "audit.jsonl", "--json")

@@ -76,3 +76,9 @@ def test_a_kept_picture_lies_beside_its_source(tmp_path: Path) -> None:
     assert kept.png is not None
     assert kept.png.with_suffix(".svg").read_bytes() == drawn.svg
     assert Image.open(io.BytesIO(kept.png.read_bytes())).width == 320
+
+
+def test_a_row_is_as_high_as_the_lines_of_its_name() -> None:
+    one, two, three = (charts.row_inches(["a", " ".join(lines * ["twelve lines"])], 12) for lines in (1, 2, 3))
+    assert one < two < three
+    assert three * 72 > 3 * 9.5 * 1.2  # points of three lines of a tick label

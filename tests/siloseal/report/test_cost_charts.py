@@ -3,6 +3,7 @@
 import re
 
 from siloseal.federation.job.phases import Phase
+from siloseal.report import charts
 from siloseal.report.cost_charts import MOST_BARS, timing_chart, traffic_charts
 from siloseal.run_folder.metrics import TimingMetric, TrafficMetric
 
@@ -38,3 +39,11 @@ def test_the_longest_phase_is_named() -> None:
     figure = timing_chart([TimingMetric(stage="phase_1", seconds=2.0), TimingMetric(stage="phase_2", seconds=90.0)])
     assert figure is not None
     assert figure.message.startswith("Phase 2 ")
+
+
+def test_no_tick_stands_beyond_the_longest_bar_where_its_number_would_be_cut() -> None:
+    with charts.style():
+        figure = timing_chart([TimingMetric(stage="phase_1", seconds=1.26)])
+    assert figure is not None
+    ticks = [float(text) for text in re.findall(r">(\d\.\d)<", figure.svg.decode())]
+    assert max(ticks) == 1.2

@@ -82,6 +82,12 @@ def test_every_section_and_statement_is_there(make_run: MakeRun) -> None:
     assert "the leader spends more steps" in reader.text
 
 
+def test_a_statement_stands_below_the_silos_name_and_does_not_repeat_it(make_run: MakeRun) -> None:
+    text = read(make_run).text
+    assert "north: (" not in text
+    assert "north" in text
+
+
 def test_an_unprotected_upload_is_a_warning(make_run: MakeRun) -> None:
     reader = read(make_run)
     classes = [attributes.get("class") for _, attributes in reader.tags]

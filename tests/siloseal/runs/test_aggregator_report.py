@@ -144,3 +144,4 @@ def test_the_notes_say_what_is_not_known(small_job: Callable[..., Job], tmp_path
     notes = [note.text for note in run.notes]
     assert any("It holds no data and no ledger" in note for note in notes)
     assert RESTARTED not in notes
+    assert run.summary.classifier == ""

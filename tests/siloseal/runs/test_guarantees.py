@@ -6,10 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.analytics.releases import query_releases
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.weighting import weighted_domain
 from siloseal.models.building import vector_lengths
-from siloseal.runs.guarantees import _sums, baseline_warnings, training_releases
+from siloseal.runs.guarantees import _range, _sums, baseline_warnings, query_parameters, training_releases
 
 JOINT_KEY = {"kind": "ckks_joint_key"}
 FINISHED = SimpleNamespace(parameters=3000, image_shape=(1, 8, 8), classes=10)
@@ -51,3 +53,34 @@ def test_a_job_is_warned_of_sums_that_are_here_to_be_compared_with(
 ) -> None:
     job = small_job(warm_start={"kind": "none"}, secure_sum={"kind": kind})
     assert [kind in warning for warning in baseline_warnings(job)] == [True] * warned
+
+
+QUERIES = [
+    {"kind": "histogram", "column": "sex", "values": ["f", "m"]},
+    {"kind": "mean", "column": "age", "low": 0, "high": 100},
+]
+
+
+@pytest.mark.parametrize("queries", [QUERIES, QUERIES[:1]])
+def test_each_query_is_described_by_its_own_noise(queries: list[dict[str, object]]) -> None:
+    """What the queries share stands once, and whatever differs stands under the query that it belongs to."""
+    job = AnalyticsJob.model_validate(
+        {
+            "name": "look", "silos": {"names": ["a", "b", "c", "d"]}, "privacy": {"epsilon": 8, "delta": 1e-5},
+            "secure_sum": {"kind": "secagg"}, "data": {"kind": "csv", "file": "all.csv"}, "queries": queries,
+        }
+    )  # fmt: skip
+    rows = query_parameters(job, {})
+    for release in query_releases(job):
+        own = f"sum of {release.phase}"
+        assert rows.get(own, rows.get("sum of every query")) == release.scheme.name
+        described = release.scheme.describe(release.domain, 4)
+        for name, value in described.items():
+            assert rows.get(f"{own}, {name}", rows.get(f"sum of every query, {name}")) == value
+    assert ("sum of every query" in rows) == (len(queries) == 1)
+    assert "sum of every query, a silo learns" in rows
+
+
+def test_a_range_whose_ends_are_written_alike_is_one_number() -> None:
+    assert _range([0.12801, 0.12803], 4) == "0.1280"
+    assert _range([0.128, 0.13], 4) == "0.1280 to 0.1300"
