@@ -141,9 +141,8 @@ class Dispatcher:
             self._journal.record(self.number, silo, asking.digests[silo], data)
             self._count(silo, asking.requests[silo], data)
             asking.replies[silo] = reply
-        elif (
-            asking.replies[silo] != reply
-        ):  # the first is in the journal, but its silo had no receipt: no room for a line
+        elif asking.replies[silo] != reply:
+            # The first is in the journal, but its silo had no receipt: there was no room for a line of the audit log.
             raise MessageError(f"{silo} answered request {self.number} a second time, and differently")
         self._publish(ReplyAccepted(self.number, silo, hashlib.sha256(data).hexdigest(), len(data)))
 

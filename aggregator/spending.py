@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from siloseal.federation.analytics.any_job import AnyJob
+from siloseal.federation.analytics.guarantee import guarantee_in
 from siloseal.federation.errors import MessageError
 from siloseal.federation.job.releases import Release
 from siloseal.federation.job.sections.privacy import NoPrivacy
@@ -25,6 +26,7 @@ class Spending:
 
     def __init__(self, job: AnyJob, publish: Subscriber) -> None:
         self._privacy, self._publish = job.privacy, publish
+        self._guarantee = None if isinstance(job.privacy, NoPrivacy) else guarantee_in(job)
         self._charged = defaultdict[str, Accountant](Accountant)
         """Costs of the releases that each silo was asked into, in the order in which its ledger is charged."""
         self._least = defaultdict[str, float](float)
@@ -54,12 +56,12 @@ class Spending:
                 self._publish(BudgetSpent(silo, self._privacy.epsilon))
 
     def charge(self, release: Release, silos: Iterable[str]) -> None:
-        """Count what a release costs the silos that are about to be asked into its sum, as their ledgers do."""
-        if release.event is None or isinstance(self._privacy, NoPrivacy):
+        """Count what a release costs the silos that are about to be asked into its sum, as a guarantee states it."""
+        if release.event is None or self._guarantee is None or isinstance(self._privacy, NoPrivacy):
             return
         for silo in silos:
             self._charged[silo].add(release.event)
-            self._raise_to(silo, self._charged[silo].epsilon(self._privacy.delta))
+            self._raise_to(silo, self._guarantee.stated(self._charged[silo].epsilon(self._privacy.delta)))
 
     def _raise_to(self, silo: str, epsilon: float) -> None:
         self._least[silo] = max(self._least[silo], epsilon)

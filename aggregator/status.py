@@ -52,6 +52,8 @@ class Status:
         self._at, self._traffic = _Standing(), Traffic()
         self._epsilon = dict[str, float]()
         """The most that each silo can have spent, by what was published last; nothing before its first work."""
+        self._replayed = dict[str, float]()
+        """The last of the earlier figures that are played again, until all of them were."""
         self._trouble = ""
         """Why the aggregator itself cannot go on at the moment."""
 
@@ -60,7 +62,7 @@ class Status:
         self._traffic.hear(event)
         match event:
             case PublishedBefore(BudgetSpent(silo, epsilon)):  # an earlier figure: what is shown may be of later
-                self._epsilon[silo] = max(self._epsilon.get(silo, 0.0), epsilon)
+                self._replayed[silo] = epsilon
             case PublishedBefore(before):
                 self.hear(before)
             case RunBegan():
@@ -81,6 +83,7 @@ class Status:
                 self._trouble = reason
             case ReplayEnded():
                 self._trouble, self._at.replays = "", False
+                self._epsilon, self._replayed = self._epsilon | self._replayed, {}
 
     def report(self) -> pb.StatusReport:
         """The status as of now."""
@@ -114,7 +117,7 @@ class Status:
                 answered=not self._queue.is_pending(silo),
                 sent_bytes=sent[silo],
                 received_bytes=received[silo],
-                epsilon_spent=self._epsilon.get(silo, 0.0),
+                epsilon_spent=max(self._epsilon.get(silo, 0.0), self._replayed.get(silo, 0.0)),
                 trouble=presence.trouble,
             )
             for silo, presence in self._queue.silos.items()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from siloseal.federation.analytics.any_job import AnyJob, load_any_job
 from siloseal.federation.analytics.config import AnalyticsJob, RecordLevel
+from siloseal.federation.analytics.guarantee import guarantee_in
 from siloseal.federation.errors import LedgerDamaged, PolicyRefused
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phase_sums import PhaseSum, phase_sums
@@ -78,7 +79,7 @@ def spent_in(runs: list[Path], silo: str) -> Budget:
                 return Budget(math.inf, math.inf)  # without noise: nothing bounds what it reveals
             continue
         if (path := folder / LEDGER_FILE).exists():
-            events = _charged(path, silo, Budget(privacy.epsilon, privacy.delta), SiloState(folder).kept_charges())
+            events = _charged(path, silo, job, Budget(privacy.epsilon, privacy.delta), SiloState(folder).kept_charges())
             epsilon += _cost_to_one_example(job, events, privacy.delta) if events else 0.0
             delta += privacy.delta if events else 0.0
         elif trained:
@@ -89,13 +90,14 @@ def spent_in(runs: list[Path], silo: str) -> Budget:
     return Budget(epsilon, delta)
 
 
-def _charged(path: Path, silo: str, budget: Budget, kept: int) -> list[Event]:
+def _charged(path: Path, silo: str, job: AnyJob, budget: Budget, kept: int) -> list[Event]:
     """The charges of an earlier run, if they are all there: a checkpoint of that run has counted them."""
-    ledger = read_ledger(path)
-    if (ledger.silo, ledger.budget) != (silo, budget):
+    ledger, guarantee = read_ledger(path), guarantee_in(job)
+    found = (ledger.silo, ledger.budget, ledger.unit, ledger.relation)
+    if found != (expected := (silo, budget, guarantee.unit, guarantee.relation)):
         raise LedgerDamaged(
-            f"{path} is the ledger of {ledger.silo} with {ledger.budget}, but that run was {silo}'s with {budget}; "
-            "restore the file from a backup"
+            f"{path} is the ledger of {found}, but the job beside it has {expected}: one of the two files is another "
+            "run's; restore them from a backup"
         )
     if len(ledger.charges) < kept:
         raise LedgerDamaged(

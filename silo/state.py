@@ -126,9 +126,17 @@ class SiloState:
             raise RunError(f"{self._checkpoint} is damaged ({error}); begin another run") from error
 
     def kept_charges(self) -> int:
-        """Number of charges that the ledger held by the last checkpoint; 0 before the first."""
-        checkpoint = self.load()
-        return 0 if checkpoint is None else checkpoint.charges
+        """Number of charges that the ledger held by the last checkpoint; 0 before the first. No tensor is read."""
+        if not self._checkpoint.exists():
+            return 0
+        try:
+            with safe_open(self._checkpoint, framework="pt") as file:
+                return int(file.metadata()["charges"])
+        except (SafetensorError, KeyError, ValueError, TypeError) as error:
+            raise LedgerDamaged(
+                f"{self._checkpoint} is damaged ({error}), so nobody can tell whether the ledger beside it is whole; "
+                "restore it from a backup, or remove it if you know that the ledger is"
+            ) from error
 
     def require_whole(self, checkpoint: Checkpoint, charges: int) -> None:
         """Raise if one of ledger, checkpoint and last reply is gone or older than the others can be.

@@ -38,15 +38,15 @@ ROOMS = {
     "randomness": set[str](),
     "secret": set[str](),
     "whole_numbers": set[str](),
-    "sampling": {"errors", "randomness"},
+    "exact_noise": {"errors", "randomness"},
     "config": {"errors"},
     "records": {"config", "errors", "secret"},
     "run_events": {"records"},
     "transport": {"config", "errors", "printable", "records", "secret"},
-    "sums": {"config", "errors", "randomness", "records", "sampling", "secret", "transport", "whole_numbers"},
-    "privacy": {"errors", "randomness", "sampling", "sums"},
+    "sums": {"config", "errors", "randomness", "records", "exact_noise", "secret", "transport", "whole_numbers"},
+    "privacy": {"errors", "randomness", "exact_noise", "sums"},
     "job": {"config", "errors", "privacy", "records", "sums", "transport"},
-    "analytics": {"config", "errors", "job", "privacy", "randomness", "sampling", "sums", "transport"},
+    "analytics": {"config", "errors", "job", "privacy", "randomness", "exact_noise", "sums", "transport"},
 }
 """Rooms of federation/, from the lowest up, and which others each may import."""
 

@@ -92,7 +92,7 @@ class TestReadingAConfig:
 
     def test_is_not_light_because_the_test_is_blind(self) -> None:
         assert {"tenseal", "gmpy2"} <= imported(
-            "import siloseal.federation.sums.rlwe.ring, siloseal.federation.sums.one_key.paillier"
+            "import siloseal.federation.sums.rlwe.polynomial_ring, siloseal.federation.sums.one_key.paillier"
         )
 
 

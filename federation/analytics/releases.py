@@ -10,11 +10,11 @@ from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.query import NoisyTotal, Progress, Query
 from siloseal.federation.analytics.shared_noise import SharedNoise
 from siloseal.federation.errors import ConfigError, DomainError
+from siloseal.federation.exact_noise import LARGEST_VARIANCE
 from siloseal.federation.job.releases import Content, Release, Run, events_of
 from siloseal.federation.privacy.accounting import epsilon_of, smallest_noise
 from siloseal.federation.privacy.events import Event
 from siloseal.federation.privacy.mechanisms.counts import NoisyCounts
-from siloseal.federation.sampling import LARGEST_VARIANCE
 from siloseal.federation.sums.secure_sum import Sum
 
 _BEFORE = Progress(key=bytes(32))

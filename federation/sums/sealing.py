@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from siloseal.federation.errors import SealBroken
+from siloseal.federation.errors import MessageError, SealBroken
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.secret import Secret
 
@@ -22,6 +22,19 @@ NONCE_BYTES = 12
 _TAG_BYTES = 16  # of Poly1305, behind the message
 SEAL_BYTES = NONCE_BYTES + _TAG_BYTES
 """Number of bytes that a seal adds to a message: nonce and tag."""
+KEY_BYTES = 32
+FIELD_PRIME = 2**255 - 19
+"""The prime of Curve25519. X25519 reads a key modulo it and ignores the top bit, so larger keys have a smaller twin."""
+
+
+def require_canonical(silo: str, key: bytes) -> None:
+    """`MessageError` unless these are the bytes of a silo's public key, of which no point has two."""
+    if len(key) != KEY_BYTES or int.from_bytes(key, "little") >= FIELD_PRIME:
+        raise MessageError(
+            f"{silo} came with a public key of {len(key)} bytes that nobody draws: expected {KEY_BYTES}, below "
+            "2^255 - 19, because a larger number stands for the same point as a smaller one; both sides must run the "
+            "same version"
+        )
 
 
 class AgreementKey(Secret):

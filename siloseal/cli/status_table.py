@@ -39,5 +39,5 @@ def _silos(report: pb.StatusReport) -> Table:
         )
         for silo in report.silos
     )
-    columns = ("silo", "here", "last seen", "owes a reply", "sent", "received", "epsilon, at most", "trouble")
+    columns = ("silo", "here", "last seen", "owes a reply", "sent", "received", "epsilon released, at most", "trouble")
     return Table("", columns, rows)

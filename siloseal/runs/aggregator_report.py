@@ -20,7 +20,7 @@ from siloseal.federation.analytics.guarantee import guarantee_in
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.phases import Phase
+from siloseal.federation.job.phases import Phase, rounds_of
 from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.federation.privacy.guarantee import NO_GUARANTEE
 from siloseal.federation.records.storage import make_folder, write_atomically
@@ -96,7 +96,7 @@ class AggregatorRecorder:
 
     def _trained(self, trained: TrainedModel, notes: list[str]) -> RunSummary:
         finished = from_trained(trained, notes, self._traffic.counted())
-        self._keep_samples(finished.network)
+        self._keep_samples(trained.job, finished.network)
         known = self._known(parameters(trained.job, {}, {}, finished), [*notes, *baseline_warnings(trained.job)])
         return close_run(trained.job, self._state, finished, known, mode=PRIVATE)
 
@@ -149,13 +149,17 @@ class AggregatorRecorder:
         known = "as far as the aggregator knows" if epsilon < privacy.epsilon else "because its ledger allows no more"
         return f"{name}: at most {stated} It has not spent more, {known}. Its own ledger has the exact statement."
 
-    def _keep_samples(self, final: SharedModel) -> None:
+    def _keep_samples(self, job: Job, final: SharedModel) -> None:
         """Images that the released generators draw, which costs no privacy; nothing for learners that draw none."""
+        # Every run keeps its first model. One of phase 1 may be an earlier run's where this job has no such phase.
+        phases = [
+            phase for phase in (Phase.WARM_START, Phase.PHASE_1) if phase is Phase.WARM_START or rounds_of(job, phase)
+        ]
         if not isinstance(final, Generator):
             return
         make_folder(self._state / "samples", mode=0o700)
         models: dict[str, SharedModel] = {"final": final}
-        for phase in (Phase.WARM_START, Phase.PHASE_1):
+        for phase in phases:
             if (path := self._state / "models" / f"{phase}.safetensors").exists():
                 models[phase] = read_model(path)
         for stage, model in models.items():

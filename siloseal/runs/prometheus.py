@@ -34,7 +34,7 @@ class AggregatorNumbers(Collector):
             (GaugeMetricFamily, "silo_last_seen_seconds", "Unix time", lambda silo: silo.last_seen),
             (GaugeMetricFamily, "silo_owes_reply", "1 if it is waited for", lambda silo: float(not silo.answered)),
             (GaugeMetricFamily, "silo_trouble", "1 if its message was refused", lambda silo: float(silo.trouble != "")),
-            (GaugeMetricFamily, "silo_epsilon_spent", "The most that it can be", lambda silo: silo.epsilon_spent),
+            (GaugeMetricFamily, "silo_epsilon_spent", "Of its releases, at most", lambda silo: silo.epsilon_spent),
             (CounterMetricFamily, "silo_sent_bytes", "By the silo, of accepted messages", lambda silo: silo.sent_bytes),
             (CounterMetricFamily, "silo_received_bytes", "By the silo", lambda silo: silo.received_bytes),
         ]  # fmt: skip

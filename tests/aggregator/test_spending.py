@@ -9,6 +9,7 @@ import pytest
 
 from siloseal.aggregator.spending import Spending
 from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.analytics.releases import planned_epsilon
 from siloseal.federation.errors import MessageError
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
@@ -200,7 +201,8 @@ def test_a_silo_that_was_silent_in_one_release_of_a_query_is_counted_if_it_may_h
         seen = Comparison(silos)
         answer(job, LossyEngine(silos, lost), tmp_path, seen.hear)
     seen.require_enough()
-    assert all(published == spent > 0 for published, spent in seen.releases[-1].values())
+    # Not what was charged: when a query ends depends on the records.
+    assert all(published == planned_epsilon(job) >= spent > 0 for published, spent in seen.releases[-1].values())
     charged = {name: len(silo.ledger.charges) for name, silo in silos.items() if silo.ledger is not None}
     releases = len(seen.releases)
     assert charged == {

@@ -81,6 +81,12 @@ def test_what_an_earlier_process_published_counts_too(job: Job) -> None:
     assert (watched.silo("north").epsilon_spent, watched.status.report().phase) == (1.5, "x")
 
 
+def test_the_budget_that_was_assumed_of_a_silent_silo_gives_way_to_what_it_said_also_after_a_restart(job: Job) -> None:
+    assumed, said = (PublishedBefore(BudgetSpent("north", epsilon)) for epsilon in (10.0, 3.0))
+    watched = Watched(job, RunBegan(), assumed, said, ReplayEnded())
+    assert watched.silo("north").epsilon_spent == 3.0
+
+
 def test_a_run_that_is_played_again_stands_at_its_beginning_but_nothing_is_unspent(job: Job) -> None:
     watched = Watched(job, StageBegan("phase_1"), RoundBegan(1), NoteTaken("a"), BudgetSpent("north", 1.5), RunBegan())
     report = watched.status.report()

@@ -3,7 +3,7 @@
 from fractions import Fraction
 from itertools import pairwise
 
-from siloseal.federation.sampling import _DEPTH, TableSampler
+from siloseal.federation.exact_noise import _DEPTH, TableSampler
 
 
 def bounds_of(table: TableSampler) -> list[int]:

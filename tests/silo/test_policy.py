@@ -236,6 +236,20 @@ class TestEarlierRuns:
             spent_in([folder], "north")
         assert path.read_bytes() == before
 
+    def test_whose_checkpoint_is_damaged_say_which_file_to_restore(self, run_of: Callable[..., Path]) -> None:
+        folder = run_of("a")
+        (path := folder / "checkpoint.safetensors").write_bytes(b"\xff" + path.read_bytes()[1:])
+        with pytest.raises(LedgerDamaged, match=str(path)):
+            spent_in([folder], "north")
+
+    def test_whose_job_was_put_in_from_another_run_cannot_be_counted(self, run_of: Callable[..., Path]) -> None:
+        """The ledger of a silo as a whole costs one example more than an example's with the same budget."""
+        silo_level = {"kind": "silo_level", "epsilon": 10, "delta": 1e-5}
+        whole = run_of("a", privacy=silo_level, mechanism={"kind": "gaussian_local"})
+        (whole / JOB_FILE).write_bytes((run_of("b") / JOB_FILE).read_bytes())
+        with pytest.raises(LedgerDamaged, match=str(whole)):
+            spent_in([whole], "north")
+
     def test_whose_ledger_is_another_silos_cannot_be_counted(self, run_of: Callable[..., Path]) -> None:
         folder = run_of("a")
         assert spent_in([folder], "north").epsilon > 0

@@ -68,7 +68,7 @@ def _require_noised_first(config: SecureSumConfig) -> None:
         )
 
 
-class SplitNoise(Protocol):
+class NoiseInParts(Protocol):
     """Noise of which each silo adds a part."""
 
     @property
@@ -80,7 +80,7 @@ class SplitNoise(Protocol):
         """Number of silos whose part does not count, because they may tell it to the aggregator."""
 
 
-def require_hidden_parts(config: SecureSumConfig, section: str, noise: SplitNoise, *, asked: int) -> None:
+def require_hidden_parts(config: SecureSumConfig, section: str, noise: NoiseInParts, *, asked: int) -> None:
     """Refuse a sum that shows a silo's part of split noise: each part alone is too little."""
     exposure = config.build().exposure
     if not exposure.hides_split_noise:

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from siloseal.federation import sampling
+from siloseal.federation import exact_noise
 from siloseal.federation.privacy.events import BinomialRelease, DiscreteGaussianRelease, Event, SkellamRelease
 
 
@@ -38,7 +38,7 @@ class IntegerNoise(Protocol):
         """The variance of one silo's part."""
 
     @property
-    def sampler(self) -> sampling.TableSampler:
+    def sampler(self) -> exact_noise.TableSampler:
         """The sampler that draws one silo's part, entry by entry."""
 
     def event(self, move: Move, honest: int) -> Event:
@@ -56,8 +56,8 @@ class DiscreteGaussian:
         return f"discrete_gaussian(variance={self.variance!r})"
 
     @property
-    def sampler(self) -> sampling.TableSampler:
-        return sampling.discrete_gaussian(self.variance)
+    def sampler(self) -> exact_noise.TableSampler:
+        return exact_noise.discrete_gaussian(self.variance)
 
     def event(self, move: Move, honest: int) -> Event:
         return DiscreteGaussianRelease(honest, self.variance, move.l2, move.l1, move.coordinates)
@@ -74,8 +74,8 @@ class Skellam:
         return f"skellam(variance={self.variance!r})"
 
     @property
-    def sampler(self) -> sampling.TableSampler:
-        return sampling.skellam(self.variance)
+    def sampler(self) -> exact_noise.TableSampler:
+        return exact_noise.skellam(self.variance)
 
     def event(self, move: Move, honest: int) -> Event:
         return SkellamRelease(honest * self.variance, move.l2, move.l1)
@@ -98,8 +98,8 @@ class Binomial:
         return self.trials / 4
 
     @property
-    def sampler(self) -> sampling.TableSampler:
-        return sampling.centred_binomial(self.trials)
+    def sampler(self) -> exact_noise.TableSampler:
+        return exact_noise.centred_binomial(self.trials)
 
     def event(self, move: Move, honest: int) -> Event:
         return BinomialRelease(honest * self.trials, move.l2, move.l1, move.linf, move.coordinates, self.delta)

@@ -8,13 +8,13 @@ from typing import Literal, assert_never
 from scipy import optimize
 
 from siloseal.federation.errors import ConfigError, UncountableEvent
+from siloseal.federation.exact_noise import LARGEST_VARIANCE
 from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.privacy.epsilon import delta_text
 from siloseal.federation.privacy.mechanisms.calibration import MARGIN, Demand, gaussian_multiplier, round_up
 from siloseal.federation.privacy.mechanisms.integer_noise import Binomial, DiscreteGaussian, IntegerNoise, Skellam
 from siloseal.federation.privacy.mechanisms.lattice import LatticeNoise
 from siloseal.federation.privacy.mechanisms.rotation import padded
-from siloseal.federation.sampling import LARGEST_VARIANCE
 
 LatticeKind = Literal["ddg", "skellam", "binomial"]
 

@@ -16,9 +16,9 @@ What key and error must be like for 128 bits is derived in security.py, all size
 from dataclasses import dataclass
 from typing import ClassVar
 
+from siloseal.federation.exact_noise import TABLE_ERROR
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
-from siloseal.federation.sampling import TABLE_ERROR
 from siloseal.federation.sums.ckks.parameters import Parameters, derive
 from siloseal.federation.sums.ckks.security import HARDNESS_DEVIATION, HINT_BITS, VARIANCE
 from siloseal.federation.sums.ckks.setting import Setting

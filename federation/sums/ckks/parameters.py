@@ -22,7 +22,7 @@ from siloseal.federation.sums.rlwe.values import require_values
 from siloseal.federation.sums.session import Domain
 
 if TYPE_CHECKING:
-    from siloseal.federation.sums.rlwe.ring import Ring
+    from siloseal.federation.sums.rlwe.polynomial_ring import Ring
 
 TAIL_BITS = 40
 """Bits b such that a session of honest silos fails with probability 2^-b at most by errors, and by key shares."""
@@ -88,7 +88,7 @@ class Parameters:
     @property
     def ring(self) -> "Ring":
         """The ring that ciphertexts are in. Everything else here is plain arithmetic, and needs no SEAL."""
-        from siloseal.federation.sums.rlwe.ring import ring_of
+        from siloseal.federation.sums.rlwe.polynomial_ring import ring_of
 
         return ring_of(self.degree, self.prime_bits)
 

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from siloseal.federation.exact_noise import discrete_gaussian
 from siloseal.federation.randomness import Randomness
-from siloseal.federation.sampling import discrete_gaussian
 from siloseal.federation.sums.ckks.security import VARIANCE
 
 

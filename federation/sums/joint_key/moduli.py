@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from siloseal.federation.sums.rlwe.ring import Ring
+    from siloseal.federation.sums.rlwe.polynomial_ring import Ring
 
 PRIME_BITS = 60
 PRIMES = {8192: 3, 16384: 7}
@@ -15,6 +15,6 @@ DIVISORS = {8192: 2**60 - 2**14 + 1, 16384: 2**60 - 3 * 2**15 + 1}
 
 def ring_of(degree: int) -> "Ring":
     """The ring of this degree."""
-    from siloseal.federation.sums.rlwe import ring
+    from siloseal.federation.sums.rlwe import polynomial_ring
 
-    return ring.ring_of(degree, (PRIME_BITS,) * PRIMES[degree], divides=True)
+    return polynomial_ring.ring_of(degree, (PRIME_BITS,) * PRIMES[degree], divides=True)

@@ -6,6 +6,7 @@ from enum import IntEnum
 from siloseal.federation.errors import CommitmentBroken, WrongContributors
 from siloseal.federation.records.identity import Identity, check_signature
 from siloseal.federation.sums.rounds import named, pieces
+from siloseal.federation.sums.sealing import require_canonical
 from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.wire import joint_key_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
@@ -39,6 +40,7 @@ def check_key_commitments(session: Session, said: Mapping[str, bytes]) -> dict[s
     """Check that every commitment is signed by its silo, and that no channel key comes twice."""
     commitments = {silo: decode(pb.KeyCommitment, data) for silo, data in said.items()}
     for silo, committed in commitments.items():
+        require_canonical(silo, committed.channel_key)
         check_signature(silo, session.identity(silo), committed.signature, _key_commitment(session, silo, committed))
     if len({committed.channel_key for committed in commitments.values()}) != len(commitments):
         raise WrongContributors("two silos came with the same channel key: one of them copied the other's")

@@ -4,7 +4,7 @@ import numpy as np
 
 from siloseal.federation.errors import MessageError
 from siloseal.federation.sums.joint_key.moduli import PRIME_BITS
-from siloseal.federation.sums.rlwe.ring import Ring
+from siloseal.federation.sums.rlwe.polynomial_ring import Ring
 from siloseal.federation.sums.rlwe.seal_codec import Residues
 
 _PAIR_BYTES = 2 * PRIME_BITS // 8

@@ -4,15 +4,13 @@ from collections.abc import Mapping, Sequence
 
 from siloseal.federation.errors import MessageError, WrongContributors
 from siloseal.federation.records.identity import Identity, check_signature
+from siloseal.federation.sums.sealing import KEY_BYTES, require_canonical
 from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.wire import masked_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 
-KEY_BYTES = 32
 ADVERTISEMENT_BYTES = 2 * (KEY_BYTES + 2) + 66
 """Number of bytes that two keys and a signature take at most."""
-FIELD_PRIME = 2**255 - 19
-"""The prime of Curve25519. X25519 reads a key modulo it and ignores the top bit, so larger keys have a smaller twin."""
 
 
 def advertise(session: Session, me: Identity, keys: Sequence[bytes]) -> bytes:
@@ -24,7 +22,7 @@ def advertise(session: Session, me: Identity, keys: Sequence[bytes]) -> bytes:
 def check_advertisements(session: Session, said: Mapping[str, bytes], *, keys: int) -> dict[str, tuple[bytes, ...]]:
     """Return each silo's keys: `keys` of each, signed by it, and no key twice among all of them.
 
-    Every key is below `FIELD_PRIME`, so that two keys that differ as bytes differ as points, too.
+    Keys that differ as bytes differ as points, too.
     """
     advertised = dict[str, tuple[bytes, ...]]()
     for silo, data in said.items():
@@ -32,11 +30,8 @@ def check_advertisements(session: Session, said: Mapping[str, bytes], *, keys: i
         advertised[silo] = tuple(advertisement.keys)
         if (sizes := [len(key) for key in advertised[silo]]) != [KEY_BYTES] * keys:
             raise MessageError(f"{silo} advertised keys of {sizes} bytes, expected {keys} of {KEY_BYTES}")
-        if any(int.from_bytes(key, "little") >= FIELD_PRIME for key in advertised[silo]):
-            raise MessageError(
-                f"{silo} advertised a key above 2^255 - 19, which stands for the same point as a smaller one; expected "
-                "an X25519 key as this version draws them"
-            )
+        for key in advertised[silo]:
+            require_canonical(silo, key)
         statement = _statement(session, silo, advertised[silo])
         check_signature(silo, session.identity(silo), advertisement.signature, statement)
     every = [key for drawn in advertised.values() for key in drawn]

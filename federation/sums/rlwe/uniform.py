@@ -4,7 +4,7 @@ import hashlib
 
 import numpy as np
 
-from siloseal.federation.sums.rlwe.ring import Ring
+from siloseal.federation.sums.rlwe.polynomial_ring import Ring
 from siloseal.federation.sums.rlwe.seal_codec import Residues
 
 _SPARE_WORDS = 64  # a word is rejected with probability below 2^-11: each prime is just below a power of two

@@ -19,6 +19,15 @@ from siloseal.federation.transport.wire.codec import decode
 from .conftest import NAMES, Parties
 
 
+@pytest.mark.parametrize("number", [number for number in Round if number])
+def test_a_silo_that_was_killed_goes_on_with_fresh_randomness(parties: Parties, number: Round) -> None:
+    """Before the upload it draws another key share, which nobody has seen the first of."""
+    parties.run_until(number)
+    parties.restart("north", parties.randomness_of("north", seed=9))
+    result = parties.run()
+    assert np.abs(result.total - parties.total()).max() <= result.error_bound
+
+
 def test_after_the_upload_neither_key_share_nor_vector_is_left_at_the_silo(parties: Parties) -> None:
     parties.run_until(Round.CONFIRM)
     kept = parties.silos["north"].__dict__

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from tenseal import sealapi
 
+from siloseal.federation.exact_noise import discrete_gaussian
 from siloseal.federation.randomness import SeededRandomness
-from siloseal.federation.sampling import discrete_gaussian
 from siloseal.federation.sums.ckks.parameters import derive
 from siloseal.federation.sums.ckks.security import (
     HARDNESS_DEVIATION,

@@ -4,7 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-from siloseal.federation.errors import CommitmentBroken, MessageError, SealBroken, SignatureInvalid, WrongContributors
+from siloseal.federation.errors import (
+    CommitmentBroken,
+    MessageError,
+    ProtocolError,
+    SealBroken,
+    SignatureInvalid,
+    WrongContributors,
+)
 from siloseal.federation.sums.joint_key.statements import Round
 from siloseal.federation.transport.wire import joint_key_pb2, sums_pb2
 from siloseal.federation.transport.wire.codec import decode
@@ -55,17 +62,19 @@ class TestKeys:
         with pytest.raises(SignatureInvalid):
             parties.run(tell=lie(Round.COMMIT_CIPHERTEXT, "east", without("hill")))
 
-    def test_a_copied_channel_key_is_refused(self, parties: Parties) -> None:
-        """`north` signs the channel key of `west` as its own."""
+    @pytest.mark.parametrize(("top_bit", "error"), [(0, WrongContributors), (128, MessageError)])
+    def test_a_copied_channel_key_is_refused(self, parties: Parties, top_bit: int, error: type[ProtocolError]) -> None:
+        """`north` signs the channel key of `west` as its own, or the other bytes of the same point."""
         identity, session = parties.identities["north"], parties.session
 
         def copy(pieces: sums_pb2.Pieces) -> None:
             said = decode(joint_key_pb2.KeyCommitment, piece_of(pieces, "north").data)
-            said.channel_key = decode(joint_key_pb2.KeyCommitment, piece_of(pieces, "west").data).channel_key
+            copied = decode(joint_key_pb2.KeyCommitment, piece_of(pieces, "west").data).channel_key
+            said.channel_key = copied[:-1] + bytes([copied[-1] | top_bit])
             said.signature = identity.sign(session.bind("commit_key", b"north", said.channel_key, said.commitment))
             piece_of(pieces, "north").data = said.SerializeToString()
 
-        refused(parties, WrongContributors, Round.REVEAL_KEY, copy)
+        refused(parties, error, Round.REVEAL_KEY, copy)
 
     def test_a_key_share_of_the_wrong_length_is_refused_although_committed_to(self, parties: Parties) -> None:
         for change in (lambda data: data[:-15], lambda data: data + bytes(15)):

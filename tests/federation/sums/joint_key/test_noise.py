@@ -15,7 +15,7 @@ from siloseal.federation.sums.joint_key.moduli import PRIMES, ring_of
 from siloseal.federation.sums.joint_key.parameters import Parameters, derive
 from siloseal.federation.sums.joint_key.sampling import expand_ternary
 from siloseal.federation.sums.joint_key.wire import from_bytes
-from siloseal.federation.sums.rlwe.ring import Ring
+from siloseal.federation.sums.rlwe.polynomial_ring import Ring
 from siloseal.federation.sums.rlwe.uniform import expand_uniform
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import RealDomain

@@ -12,7 +12,7 @@ from siloseal.federation.sums.joint_key.wire import (
     require_polynomials,
     to_bytes,
 )
-from siloseal.federation.sums.rlwe.ring import Ring
+from siloseal.federation.sums.rlwe.polynomial_ring import Ring
 from siloseal.federation.sums.rlwe.seal_codec import Residues
 
 

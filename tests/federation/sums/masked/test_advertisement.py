@@ -10,11 +10,10 @@ from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.sums.masked.advertisement import (
     ADVERTISEMENT_BYTES,
-    FIELD_PRIME,
     advertise,
     check_advertisements,
 )
-from siloseal.federation.sums.sealing import AgreementKey
+from siloseal.federation.sums.sealing import FIELD_PRIME, AgreementKey
 from siloseal.federation.sums.session import IntegerDomain, Session
 from siloseal.federation.transport.wire import masked_pb2 as pb
 

@@ -18,7 +18,7 @@ from tenseal import sealapi
 from siloseal.federation.errors import MessageError
 from siloseal.federation.sums.joint_key.moduli import PRIMES, ring_of
 from siloseal.federation.sums.rlwe import seal_codec
-from siloseal.federation.sums.rlwe.ring import Ring
+from siloseal.federation.sums.rlwe.polynomial_ring import Ring
 from siloseal.federation.sums.rlwe.seal_codec import Residues
 
 ROOT = Path(__file__).parents[4]

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from siloseal.federation.sums.ckks.parameters import derive
-from siloseal.federation.sums.rlwe.ring import ring_of
+from siloseal.federation.sums.rlwe.polynomial_ring import ring_of
 from siloseal.federation.sums.rlwe.uniform import expand_uniform
 from siloseal.federation.sums.session import RealDomain
 

@@ -18,7 +18,7 @@ from siloseal.federation.sums.joint_key.parameters import Parameters
 from siloseal.federation.sums.joint_key.sampling import expand_ternary
 from siloseal.federation.sums.joint_key.wire import from_bytes
 from siloseal.federation.sums.rlwe import seal_codec
-from siloseal.federation.sums.rlwe.ring import Ring
+from siloseal.federation.sums.rlwe.polynomial_ring import Ring
 from siloseal.federation.sums.rlwe.seal_codec import Residues
 from siloseal.federation.sums.rlwe.uniform import expand_uniform
 

@@ -12,11 +12,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from siloseal.federation import sampling
+from siloseal.federation import exact_noise
 from siloseal.federation.errors import ConfigError
+from siloseal.federation.exact_noise import LARGEST_VARIANCE, TABLE_ERROR, TableSampler
 from siloseal.federation.privacy.mechanisms.integer_noise import Binomial, DiscreteGaussian, Skellam
 from siloseal.federation.randomness import SecureRandomness
-from siloseal.federation.sampling import LARGEST_VARIANCE, TABLE_ERROR, TableSampler
 from tests.federation.privacy.mechanisms.recorded import rows
 
 from . import exact_sampler
@@ -46,15 +46,15 @@ def exact_binomial(trials: int) -> Exact:
 
 
 TABLES: dict[str, tuple[Callable[[], TableSampler], Callable[[], Exact]]] = {
-    "discrete gaussian 0.5": (lambda: sampling.discrete_gaussian(0.5), lambda: exact_gaussian(0.5)),
-    "discrete gaussian 7.3": (lambda: sampling.discrete_gaussian(7.3), lambda: exact_gaussian(7.3)),
-    "discrete gaussian 40000": (lambda: sampling.discrete_gaussian(40000.0), lambda: exact_gaussian(40000.0)),
-    "skellam 0.01": (lambda: sampling.skellam(0.01), lambda: exact_skellam(0.01)),
-    "skellam 1.7": (lambda: sampling.skellam(1.7), lambda: exact_skellam(1.7)),
-    "skellam 350": (lambda: sampling.skellam(350.0), lambda: exact_skellam(350.0)),
-    "binomial 160": (lambda: sampling.centred_binomial(160), lambda: exact_binomial(160)),
-    "binomial 1000": (lambda: sampling.centred_binomial(1000), lambda: exact_binomial(1000)),
-    "binomial 5000": (lambda: sampling.centred_binomial(5000), lambda: exact_binomial(5000)),
+    "discrete gaussian 0.5": (lambda: exact_noise.discrete_gaussian(0.5), lambda: exact_gaussian(0.5)),
+    "discrete gaussian 7.3": (lambda: exact_noise.discrete_gaussian(7.3), lambda: exact_gaussian(7.3)),
+    "discrete gaussian 40000": (lambda: exact_noise.discrete_gaussian(40000.0), lambda: exact_gaussian(40000.0)),
+    "skellam 0.01": (lambda: exact_noise.skellam(0.01), lambda: exact_skellam(0.01)),
+    "skellam 1.7": (lambda: exact_noise.skellam(1.7), lambda: exact_skellam(1.7)),
+    "skellam 350": (lambda: exact_noise.skellam(350.0), lambda: exact_skellam(350.0)),
+    "binomial 160": (lambda: exact_noise.centred_binomial(160), lambda: exact_binomial(160)),
+    "binomial 1000": (lambda: exact_noise.centred_binomial(1000), lambda: exact_binomial(1000)),
+    "binomial 5000": (lambda: exact_noise.centred_binomial(5000), lambda: exact_binomial(5000)),
 }
 
 
@@ -131,19 +131,19 @@ class TestEveryTable:
 def test_the_discrete_gaussian_table_agrees_with_the_exact_sampler(variance: float) -> None:
     """Chi-square of two samples; it fails by chance once in ten million runs."""
     slow = np.array([exact_sampler.discrete_gaussian(Fraction(variance)) for _ in range(6000)])
-    assert two_samples(slow, sampling.discrete_gaussian(variance).draw(100_000, SecureRandomness())) > ALARM
+    assert two_samples(slow, exact_noise.discrete_gaussian(variance).draw(100_000, SecureRandomness())) > ALARM
 
 
 @pytest.mark.parametrize("variance", [0.25, 1.5, 6.0])
 def test_the_skellam_table_agrees_with_the_exact_sampler(variance: float) -> None:
     """Chi-square of two samples; it fails by chance once in ten million runs."""
     slow = np.array([exact_sampler.skellam(Fraction(variance)) for _ in range(6000)])
-    assert two_samples(slow, sampling.skellam(variance).draw(100_000, SecureRandomness())) > ALARM
+    assert two_samples(slow, exact_noise.skellam(variance).draw(100_000, SecureRandomness())) > ALARM
 
 
 @pytest.mark.parametrize("row", rows("discrete_gaussian.pmf_and_variance"), ids=lambda row: str(row["inputs"]))
 def test_discrete_gaussian_chances_equal_the_recorded_ones(row: dict[str, dict[str, float]]) -> None:
-    table = sampling.discrete_gaussian(float(row["inputs"]["sigma2"]))
+    table = exact_noise.discrete_gaussian(float(row["inputs"]["sigma2"]))
     expected, rel = row["expected"], row["tolerance"]["rel"]
     variance = sum(value**2 * chance for value, chance in zip(values_of(table), chances_of(table), strict=True))
     assert chance_of(table, 0) == pytest.approx(expected["P0"], rel=rel)
@@ -155,7 +155,7 @@ def test_discrete_gaussian_chances_equal_the_recorded_ones(row: dict[str, dict[s
 def test_the_tables_delta_equals_the_recorded_one(row: dict[str, dict[str, float]]) -> None:
     """What one table draw protects, by the definition of (epsilon, delta), summed over all outcomes."""
     inputs = row["inputs"]
-    chances = [float(chance) for chance in chances_of(sampling.discrete_gaussian(float(inputs["sigma2"])))]
+    chances = [float(chance) for chance in chances_of(exact_noise.discrete_gaussian(float(inputs["sigma2"])))]
     shifted = [0.0] * int(inputs["sensitivity"]) + chances
     excess = (one - math.exp(inputs["epsilon"]) * other for one, other in zip(chances, shifted, strict=False))
     assert sum(max(0.0, part) for part in excess) == pytest.approx(row["expected"], rel=row["tolerance"]["rel"])
@@ -163,7 +163,7 @@ def test_the_tables_delta_equals_the_recorded_one(row: dict[str, dict[str, float
 
 @pytest.mark.parametrize("row", rows("skellam.pmf"), ids=lambda row: str(row["inputs"]))
 def test_skellam_chances_equal_the_recorded_ones(row: dict[str, dict[str, float]]) -> None:
-    table = sampling.skellam(float(row["inputs"]["variance"]))
+    table = exact_noise.skellam(float(row["inputs"]["variance"]))
     for value in range(3):
         assert chance_of(table, value) == pytest.approx(row["expected"][f"P{value}"], rel=row["tolerance"]["rel"])
 
@@ -171,7 +171,7 @@ def test_skellam_chances_equal_the_recorded_ones(row: dict[str, dict[str, float]
 def test_a_skellam_table_of_a_large_variance_satisfies_bessels_recurrence() -> None:
     """With symmetry and falling chances it has one solution only; direct Bessel functions would take minutes."""
     variance = 1_000_000
-    table = sampling.skellam(float(variance))
+    table = exact_noise.skellam(float(variance))
     chances = chances_of(table)[-table.lowest :]
     for k in range(1, len(chances) - 1, 97):
         assert abs(chances[k - 1] - chances[k + 1] - Fraction(2 * k, variance) * chances[k]) < Fraction(1, 2**135)
@@ -180,9 +180,9 @@ def test_a_skellam_table_of_a_large_variance_satisfies_bessels_recurrence() -> N
 @pytest.mark.parametrize("variance", [1e6, 2.0**24])
 def test_the_variance_of_a_large_table_is_right(variance: float) -> None:
     for table in (
-        sampling.discrete_gaussian(variance),
-        sampling.skellam(variance),
-        sampling.centred_binomial(int(4 * variance)),
+        exact_noise.discrete_gaussian(variance),
+        exact_noise.skellam(variance),
+        exact_noise.centred_binomial(int(4 * variance)),
     ):
         chances = np.array([float(chance) for chance in chances_of(table)])
         values = np.arange(table.lowest, table.lowest + chances.size, dtype=np.float64)
@@ -192,7 +192,7 @@ def test_the_variance_of_a_large_table_is_right(variance: float) -> None:
 @pytest.mark.parametrize("trials", [2, 4, 12, 40, 100, 140])
 def test_few_coins_have_the_exact_chances(trials: int) -> None:
     """Many honest silos need few coins each."""
-    table = sampling.centred_binomial(trials)
+    table = exact_noise.centred_binomial(trials)
     for value in range(-trials // 2, trials // 2 + 1):
         assert chance_of(table, value) == pytest.approx(
             math.comb(trials, trials // 2 + value) / 2**trials, abs=2.0**-60
@@ -201,7 +201,9 @@ def test_few_coins_have_the_exact_chances(trials: int) -> None:
 
 
 @pytest.mark.parametrize("variance", [0.0, -1.0, math.nan, math.inf, 2 * LARGEST_VARIANCE])
-@pytest.mark.parametrize("table", [sampling.discrete_gaussian, sampling.skellam], ids=lambda table: str(table.__name__))
+@pytest.mark.parametrize(
+    "table", [exact_noise.discrete_gaussian, exact_noise.skellam], ids=lambda table: str(table.__name__)
+)
 def test_a_variance_that_is_not_tabulated_is_refused(table: Callable[[float], TableSampler], variance: float) -> None:
     with pytest.raises(ConfigError, match="variance"):
         table(variance)
@@ -210,7 +212,7 @@ def test_a_variance_that_is_not_tabulated_is_refused(table: Callable[[float], Ta
 @pytest.mark.parametrize("trials", [0, -2, 1, 3, 1001])
 def test_coins_that_are_no_even_number_are_refused(trials: int) -> None:
     with pytest.raises(ConfigError):
-        sampling.centred_binomial(trials)
+        exact_noise.centred_binomial(trials)
 
 
 def test_no_draw_costs_no_bits_and_two_draws_differ() -> None:
