@@ -128,8 +128,9 @@ class TestStatus:
         (path := finished.kits / "north" / "typo.yaml").write_text(text.replace("\nroster: ", "\nrooster: "))
         code, out, _ = siloseal("status", "--json", "--config", path)
         assert code == 2
-        said = [line.split(": ", 1)[1] for line in json.loads(out)["error"].splitlines()]
-        assert {words.split()[0] for words in said} == {"roster", "rooster"}
+        (said,) = [line.split(": ", 1)[1] for line in json.loads(out)["error"].splitlines()]
+        assert said.startswith("rooster ")
+        assert "roster" in said
 
     def test_without_an_aggregator_says_that_none_listens(self, finished: Consortium, siloseal: Command) -> None:
         code, out, err = siloseal("status", "--json", "--config", finished.kits / "operator" / "operator.yaml")
