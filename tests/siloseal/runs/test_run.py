@@ -20,6 +20,7 @@ from siloseal.run_folder.location import open_run_folder
 from siloseal.run_folder.summary import RunSummary, read_run
 from siloseal.runs.run import run_job
 from siloseal.silo.ledger import Budget, Ledger
+from siloseal.silo.opening import open_training_silo
 from siloseal.silo.runtime import Silo
 
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 10, "tuning_rounds": 2, "tuning_steps": 3}
@@ -210,12 +211,11 @@ def test_silos_alone_only_count_for_their_own_classes(
     )
     declared = list[tuple[str, tuple[int, ...]]]()
 
-    class Noticed(Silo):
-        def __init__(self, *others: Any, labels: Sequence[int], identity: Identity, **more: Any) -> None:
-            declared.append((identity.name, tuple(labels)))
-            super().__init__(*others, labels=labels, identity=identity, **more)
+    def noticed(*others: Any, labels: Sequence[int], identity: Identity, **more: Any) -> Silo:
+        declared.append((identity.name, tuple(labels)))
+        return open_training_silo(*others, labels=labels, identity=identity, **more)
 
-    monkeypatch.setattr("siloseal.runs.simulation.Silo", Noticed)
+    monkeypatch.setattr("siloseal.runs.simulation.open_training_silo", noticed)
     summary = run(job, tmp_path / "run")
     assert summary.best_silo_accuracy is not None
     assert summary.best_silo_accuracy <= 0.55
