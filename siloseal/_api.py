@@ -122,9 +122,11 @@ def read_ledger(folder: AnyPath, silo: str) -> "LedgerReading":
     if len(deployed) > 1:
         runs = ", ".join(str(path.parent) for path in deployed)
         raise RunError(f"{run_dir} has the ledgers of several runs; give the folder of one of them: {runs}")
-    if deployed and (found := read(deployed[0])).silo == silo:
-        return found
-    names = silos or [found.silo for _ in deployed]
+    ledgers = [read(path) for path in deployed]
+    for ledger in ledgers:
+        if ledger.silo == silo:
+            return ledger
+    names = silos or [ledger.silo for ledger in ledgers]
     known = f"its silos are {', '.join(names)}" if names else "give a run's folder, or a deployed silo's state/runs/RUN"
     raise RunError(f"found no ledger of a silo {shown(silo)} in {run_dir}; {known}")
 
