@@ -6,6 +6,7 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.records.storage import make_folder, write_atomically
 from siloseal.federation.run_events.aggregator import Model, ModelKept, ModelReleased, SilosEnrolled
 from siloseal.federation.run_events.stream import RunEvent, Subscriber
+from siloseal.federation.shapes import Shape
 from siloseal.models.building import load_model, model_file
 
 
@@ -14,13 +15,13 @@ class ModelFiles:
 
     def __init__(self, job: Job, folder: Path, publish: Subscriber) -> None:
         self._job, self._folder, self._publish = job, folder, publish
-        self._shape, self._classes = (0, 0, 0), 0
+        self._shape, self._classes = Shape(), 0
 
     def hear(self, event: RunEvent) -> None:
         """Write the model that an event releases."""
         match event:
-            case SilosEnrolled(image_shape, classes):
-                self._shape, self._classes = image_shape, classes
+            case SilosEnrolled(shape, classes):
+                self._shape, self._classes = shape, classes
             case ModelReleased(stage, model):
                 self._publish(ModelKept(stage, self._write(stage, model)))
 

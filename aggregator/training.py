@@ -1,5 +1,6 @@
 """Training at the aggregator, read from top to bottom: warm start, train, sum once, tune R times; or FedAvg."""
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +18,7 @@ from siloseal.federation.job.contributions import start_of, to_model
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase, rounds_of
 from siloseal.federation.job.releases import Release, Run, release_of
-from siloseal.federation.job.sections.data import LARGEST_SIDE, MOST_CLASSES
+from siloseal.federation.job.sections.data import MOST_CLASSES
 from siloseal.federation.job.sections.schedule import TwoPhase
 from siloseal.federation.job.sections.warm_start import ColdStart, KernelMeanStart, LeaderStart, PublicStart
 from siloseal.federation.run_events.aggregator import (
@@ -25,10 +26,10 @@ from siloseal.federation.run_events.aggregator import (
     Model,
     ModelReleased,
     RoundBegan,
-    Shape,
     SilosEnrolled,
 )
 from siloseal.federation.run_events.stream import Subscriber
+from siloseal.federation.shapes import LARGEST_EXAMPLE, MOST_DIMENSIONS, Shape
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import to_array
@@ -52,16 +53,16 @@ STEPS_BETWEEN_EVENTS = 10
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """The global model at the end of a job, and the images that it is for."""
+    """The global model at the end of a job, and the examples that it is for."""
 
     job: Job
     model: Model
-    image_shape: Shape
+    shape: Shape
     classes: int
 
     def network(self) -> SharedModel:
         """The model as a network."""
-        return load_model(self.job, self.image_shape, self.classes, self.model)
+        return load_model(self.job, self.shape, self.classes, self.model)
 
 
 class AggregatorTraining:
@@ -72,22 +73,22 @@ class AggregatorTraining:
         self._clip_norm, self._spending = ClipNorm(job), Spending(job, publish)
 
     def check_enrolment(self, silo: str, reply: pb.Reply) -> None:
-        shape, classes = list(reply.enrolled.image_shape), reply.enrolled.classes
-        if len(shape) != 3 or not 1 <= min(shape) <= max(shape) <= LARGEST_SIDE or not 1 <= classes <= MOST_CLASSES:
+        shape, classes = list(reply.enrolled.shape), reply.enrolled.classes
+        sized = 1 <= len(shape) <= MOST_DIMENSIONS and min(shape) >= 1 and math.prod(shape) <= LARGEST_EXAMPLE
+        if not sized or classes > MOST_CLASSES:
             raise MessageError(
-                f"{silo} enrols with images of shape {shape[:4]} in {classes} classes, expected three sizes up to "
-                f"{LARGEST_SIDE} and up to {MOST_CLASSES} classes"
+                f"{silo} enrols with examples of shape {shape[:MOST_DIMENSIONS]} in {classes} classes, expected up to "
+                f"{MOST_DIMENSIONS} sizes of {LARGEST_EXAMPLE:,} numbers in all, and up to {MOST_CLASSES} classes"
             )
 
     def enrol(self, replies: Mapping[str, pb.Reply]) -> None:
-        kinds = {silo: (tuple(r.enrolled.image_shape), r.enrolled.classes) for silo, r in replies.items()}
+        kinds = {silo: (tuple(r.enrolled.shape), r.enrolled.classes) for silo, r in replies.items()}
         if len(set(kinds.values())) != 1:
             raise RunError(
-                f"the silos' data differ in shape or classes: {kinds}; resize, or agree on the classes, and begin "
-                "another run"
+                f"the silos' data differ in shape or classes: {kinds}; convert them, or agree on the classes, and "
+                "begin another run"
             )
-        (channels, height, width), self._classes = next(iter(kinds.values()))
-        self._shape = (channels, height, width)
+        self._shape, self._classes = next(iter(kinds.values()))
 
     def run(self, run: Run, dispatcher: Dispatcher) -> TrainedModel:
         self._run, self._dispatcher = run, dispatcher

@@ -25,7 +25,7 @@ from siloseal.models.meta.building import FewShotConfig, FewShotLearner, build_f
 from siloseal.models.meta.inner_loop import ReptileModel, flat
 from siloseal.models.meta.learners import EmbeddingLearner, ReptileLearner
 from siloseal.models.meta.tasks import Task, task_of
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.training.trainer import Privacy, PrivateTrainer
 
 SHAPE = (1, 28, 28)
@@ -59,10 +59,10 @@ def tasks() -> Tasks:
     return Tasks(task_of(torch.rand(WAYS, SHOTS + QUERIES, *SHAPE), shots=SHOTS) for _ in range(TASKS))
 
 
-def images() -> LabelledImages:
+def images() -> Examples:
     """Random images, as many as the tasks have."""
     count = TASKS * WAYS * (SHOTS + QUERIES)
-    return LabelledImages(torch.rand(count, *SHAPE), torch.arange(count) % 64, 64)
+    return Examples(torch.rand(count, *SHAPE), torch.arange(count) % 64, 64)
 
 
 def private(config: FewShotConfig) -> Callable[[], object]:

@@ -19,7 +19,8 @@ from siloseal.federation.job.sections.learners import LearnerConfig
 from siloseal.federation.job.sections.schedule import FedAvg
 from siloseal.federation.job.sections.warm_start import KernelMeanStart, PublicStart
 from siloseal.federation.randomness import Randomness, SeededRandomness
-from siloseal.models.gan.building import Shape, build_gan, build_generator
+from siloseal.federation.shapes import Shape, image_shape
+from siloseal.models.gan.building import build_gan, build_generator
 from siloseal.models.gan.generators import Generator
 from siloseal.models.gan.learner import GanLearner, Shared
 from siloseal.models.kernel_mean import FeatureMap
@@ -34,19 +35,19 @@ SharedModel = Generator | FewShotModel
 GLOBAL_MODEL = "global.safetensors"
 """Name of the global model's file: in a run folder, and in the state folders of the aggregator and of each silo."""
 
-_FORMAT = "siloseal model 3"
+_FORMAT = "siloseal model 4"
 _LEARNER: TypeAdapter[GanConfig | FewShotConfig] = TypeAdapter(LearnerConfig)
 
 
 def build_learner(
-    job: Job, image_shape: Shape, classes: int, *, labels: Sequence[int], expected_batch: float, randomness: Randomness
+    job: Job, shape: Shape, classes: int, *, labels: Sequence[int], expected_batch: float, randomness: Randomness
 ) -> GanLearner | FewShotLearner:
     """The job's learner at its initial weights."""
     if not isinstance(job.learner, GanConfig):
-        return build_few_shot_learner(job.learner, image_shape, labels=labels, seed=job.seed)
+        return build_few_shot_learner(job.learner, image_shape(shape), labels=labels, seed=job.seed)
     return build_gan(
         job.learner,
-        image_shape,
+        image_shape(shape),
         classes,
         labels=labels,
         expected_batch=expected_batch,
@@ -64,32 +65,32 @@ def shared_classes(job: Job, classes: int) -> int:
     return classes if isinstance(job.learner, GanConfig) else 1
 
 
-def initial_model(job: Job, image_shape: Shape, classes: int) -> Model:
+def initial_model(job: Job, shape: Shape, classes: int) -> Model:
     """The shared vector that everyone starts from: a function of the job's seed."""
     # Nothing is generated here, so the learner's streams of fakes may come from anywhere.
     learner = build_learner(
-        job, image_shape, classes, labels=range(classes), expected_batch=1, randomness=SeededRandomness(0)
+        job, shape, classes, labels=range(classes), expected_batch=1, randomness=SeededRandomness(0)
     )
     return learner.vector().numpy()
 
 
-def vector_lengths(job: Job, image_shape: Shape, classes: int) -> Lengths:
+def vector_lengths(job: Job, shape: Shape, classes: int) -> Lengths:
     """The lengths of the vectors that the silos sum."""
     start = job.warm_start
-    features = feature_map(job, start, image_shape, classes).length if isinstance(start, KernelMeanStart) else 0
-    return Lengths(features, initial_model(job, image_shape, classes).size)
+    features = feature_map(job, start, shape, classes).length if isinstance(start, KernelMeanStart) else 0
+    return Lengths(features, initial_model(job, shape, classes).size)
 
 
-def load_model(job: Job, image_shape: Shape, classes: int, model: Model) -> SharedModel:
+def load_model(job: Job, shape: Shape, classes: int, model: Model) -> SharedModel:
     """The network within a shared vector, as whoever uses it needs it."""
-    network = _build(job.learner, image_shape, classes, seed=job.seed)
+    network = _build(job.learner, shape, classes, seed=job.seed)
     load_flat([network], torch.from_numpy(model[: flatten([network]).numel()].copy()))
     return network
 
 
-def load_generator(job: Job, image_shape: Shape, classes: int, model: Model) -> Generator:
+def load_generator(job: Job, shape: Shape, classes: int, model: Model) -> Generator:
     """The generator within a shared vector."""
-    network = load_model(job, image_shape, classes, model)
+    network = load_model(job, shape, classes, model)
     if not isinstance(network, Generator):
         raise RunError(f"the job learns a {job.learner.kind}, which generates nothing")
     return network
@@ -101,15 +102,15 @@ def with_generator(model: Model, generator: Generator) -> Model:
     return np.concatenate([part, model[part.size :]])
 
 
-def feature_map(job: Job, start: KernelMeanStart | PublicStart, image_shape: Shape, classes: int) -> FeatureMap:
+def feature_map(job: Job, start: KernelMeanStart | PublicStart, shape: Shape, classes: int) -> FeatureMap:
     """The public random features of the kernel mean, the same at every party."""
-    return FeatureMap(image_shape, classes, start.frequencies, start.length_scale, job.seed)
+    return FeatureMap(image_shape(shape), classes, start.frequencies, start.length_scale, job.seed)
 
 
 def model_file(config: GanConfig | FewShotConfig, network: SharedModel) -> bytes:
     """The network as a safetensors file that says what it holds. Equal networks give equal bytes."""
     classes = network.classes if isinstance(network, Generator) else 1
-    words = {"learner": config.model_dump(), "image_shape": network.image_shape, "classes": classes}
+    words = {"learner": config.model_dump(), "shape": network.shape, "classes": classes}
     return bytes(safetensors.torch.save(network.state_dict(), {_FORMAT: json.dumps(words)}))
 
 
@@ -124,9 +125,9 @@ def read_model(path: Path) -> SharedModel:
         if _FORMAT not in words:
             raise RunError(f"{path} holds no SiloSeal model; give a run's {GLOBAL_MODEL}")
         described = json.loads(words[_FORMAT])
-        channels, height, width = described["image_shape"]
+        shape = tuple(int(size) for size in described["shape"])
         config = _LEARNER.validate_python(described["learner"])
-        network = _build(config, (channels, height, width), int(described["classes"]), seed=0)
+        network = _build(config, shape, int(described["classes"]), seed=0)
         network.load_state_dict(tensors)
     except (SafetensorError, ValidationError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise RunError(f"{path} is damaged or of another version; restore it, or run the job again") from error
@@ -151,10 +152,10 @@ def read_few_shot_model(path: Path) -> FewShotModel:
     return network
 
 
-def _build(config: GanConfig | FewShotConfig, image_shape: Shape, classes: int, *, seed: int) -> SharedModel:
+def _build(config: GanConfig | FewShotConfig, shape: Shape, classes: int, *, seed: int) -> SharedModel:
     if isinstance(config, GanConfig):
-        return build_generator(config, image_shape, classes, seed=seed)
-    return build_few_shot_model(config, image_shape, seed=seed)
+        return build_generator(config, image_shape(shape), classes, seed=seed)
+    return build_few_shot_model(config, image_shape(shape), seed=seed)
 
 
 def _shared(job: Job) -> Shared:

@@ -44,16 +44,16 @@ class FeatureMap:
     usual distance between two images serves well: 3.5 for MNIST, 1 for 8x8 digits.
     """
 
-    image_shape: tuple[int, int, int]
+    shape: tuple[int, int, int]
     classes: int
     frequencies: int
     length_scale: float
     seed: int
 
     def __post_init__(self) -> None:
-        if min(*self.image_shape, self.classes) < 1 or self.frequencies < 2 or not self.length_scale > 0:
+        if min(*self.shape, self.classes) < 1 or self.frequencies < 2 or not self.length_scale > 0:
             raise ConfigError(
-                f"features of {self.image_shape} images of {self.classes} classes with {self.frequencies} frequencies "
+                f"features of {self.shape} images of {self.classes} classes with {self.frequencies} frequencies "
                 f"and length scale {self.length_scale:g}; all must be positive, and the frequencies at least 2"
             )
 
@@ -70,16 +70,14 @@ class FeatureMap:
     @cached_property
     def frequency_matrix(self) -> Tensor:  # (frequencies, C * H * W)
         public = torch.Generator().manual_seed(self.seed)
-        whole = torch.randn(self.frequencies // 2, *self.image_shape, generator=public) / self.length_scale
-        windowed = _windowed_frequencies(self.frequencies - len(whole), self.image_shape, public)
+        whole = torch.randn(self.frequencies // 2, *self.shape, generator=public) / self.length_scale
+        windowed = _windowed_frequencies(self.frequencies - len(whole), self.shape, public)
         return torch.cat([whole, windowed]).flatten(1)
 
     def embed(self, images: Tensor) -> Tensor:
         """Features (rows, features) of images (rows, C, H, W). Every row has norm at most 1, whatever the image is."""
-        if images.shape[1:] != self.image_shape:
-            raise DataError(
-                f"images of shape {tuple(images.shape[1:])}; these features are of {self.image_shape} images"
-            )
+        if images.shape[1:] != self.shape:
+            raise DataError(f"images of shape {tuple(images.shape[1:])}; these features are of {self.shape} images")
         phases = images.flatten(1) @ self.frequency_matrix.T
         waves = torch.cat([phases.cos(), phases.sin()], dim=1) * math.sqrt(
             (1 - COUNT_SHARE - ROUNDING) / self.frequencies
@@ -108,9 +106,9 @@ class FeatureMap:
         return total.flatten()
 
 
-def _windowed_frequencies(count: int, image_shape: tuple[int, int, int], public: torch.Generator) -> Tensor:
+def _windowed_frequencies(count: int, shape: tuple[int, int, int], public: torch.Generator) -> Tensor:
     """Frequencies (count, C, H, W) under Gaussian windows, all of the same norm."""
-    channels, height, width = image_shape
+    channels, height, width = shape
     waves = torch.randn(count, channels, height, width, generator=public)
     blur = torch.tensor(WINDOW_BLUR).outer(torch.tensor(WINDOW_BLUR)).expand(channels, 1, 3, 3)
     waves = F.conv2d(waves, blur, padding=1, groups=channels)

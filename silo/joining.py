@@ -16,7 +16,7 @@ from siloseal.federation.records.identity import Identity
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.models.building import vector_lengths
 from siloseal.silo.config import SiloConfig
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.own import Records
 from siloseal.silo.data.tables import Table, image_table
 from siloseal.silo.opening import open_query_silo, open_training_silo
@@ -50,7 +50,7 @@ def join(
             return open_query_silo(job, table, folder, identity=identity, roster=roster, randomness=randomness)
         case Job():
             images = _images(job, config, data)
-            lengths = vector_lengths(job, images.image_shape, images.classes)
+            lengths = vector_lengths(job, images.shape, images.classes)
             _require_allowed(job, config, other_runs, lengths)
             return open_training_silo(
                 job,
@@ -73,7 +73,7 @@ def _require_allowed(job: AnyJob, config: SiloConfig, other_runs: list[Path], le
     check_policy(config.policy, job, silo=config.name, lengths=lengths, spent=spent)
 
 
-def _images(job: Job, config: SiloConfig, data: Records) -> LabelledImages:
+def _images(job: Job, config: SiloConfig, data: Records) -> Examples:
     """The silo's images, if the job may train on them."""
     if isinstance(data, Table):
         raise DataError(

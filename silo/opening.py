@@ -14,7 +14,7 @@ from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.run_events.stream import Subscriber
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples, require_images
 from siloseal.silo.data.tables import Table
 from siloseal.silo.data.units import units_of
 from siloseal.silo.ledger import Ledger, open_ledger
@@ -26,7 +26,7 @@ from siloseal.silo.training.work import SiloTraining
 
 def open_training_silo(
     job: Job,
-    data: LabelledImages,
+    data: Examples,
     folder: Path,
     *,
     lengths: Lengths,
@@ -38,8 +38,9 @@ def open_training_silo(
 ) -> Silo:
     """A silo that trains on these data, in its folder, where it finds what an interrupted run left.
 
-    `lengths` are those of the job's vectors for images of this shape (`models.building.vector_lengths`).
+    `lengths` are those of the job's vectors for examples of this shape (`models.building.vector_lengths`).
     """
+    require_images(data)
     if undeclared := data.label_set() - set(labels):
         raise DataError(f"{identity.name} holds classes {sorted(undeclared)} that it does not declare; declare them")
     units = units_of(job, data, randomness)

@@ -24,9 +24,9 @@ def public_sum(start: PublicStart, features: FeatureMap, *, own: DataSource) -> 
     """The labelled sum of the public data set, whose shape and classes must be the silos' while its images are not."""
     require_not_own(start, own=own)
     data, _ = load(start.data)
-    if (data.image_shape, data.classes) != (features.image_shape, features.classes):
+    if (data.shape, data.classes) != (features.shape, features.classes):
         raise DataError(
-            f"the public data are {data.image_shape} in {data.classes} classes, but the silos' are "
-            f"{features.image_shape} in {features.classes}; set warm_start.data.side, or choose other public data"
+            f"the public data are {data.shape} in {data.classes} classes, but the silos' are "
+            f"{features.shape} in {features.classes}; set warm_start.data.side, or choose other public data"
         )
-    return features.labelled_sum(data.images, data.labels).numpy()
+    return features.labelled_sum(data.inputs, data.labels).numpy()

@@ -134,7 +134,7 @@ def read_ledger(folder: AnyPath, silo: str) -> "LedgerReading":
 def load_model(path: AnyPath) -> "SharedModel":
     """Load the global model of a run, from its folder or from its global.safetensors, as a `torch.nn.Module`.
 
-    >>> siloseal.load_model("runs/first").image_shape
+    >>> siloseal.load_model("runs/first").shape
     (1, 8, 8)
     """
     from siloseal.models.building import read_model

@@ -22,7 +22,7 @@ from siloseal.federation.privacy.accounting import smallest_noise
 from siloseal.federation.privacy.events import Event, SampledGaussianSteps
 from siloseal.federation.randomness import Randomness, SecureRandomness
 from siloseal.silo.data.embedded import digits
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.ledger import Budget, Ledger
 from siloseal.silo.training.trainer import Chargeable, Privacy, PrivateTrainer
 
@@ -169,10 +169,10 @@ def _score(released: Sequence[Tensor], expected_batch: float, training: Training
 
 
 @cache
-def _data(canary: bool) -> LabelledImages:
+def _data(canary: bool) -> Examples:
     """Return the digits, and the canary or a black image, whose gradient is zero."""
     others = digits().select(torch.arange(OTHERS))
-    last = torch.zeros(1, *others.image_shape)
+    last = torch.zeros(1, *others.shape)
     last.view(-1)[CORNER] = float(canary)
     labels = torch.cat([others.labels, torch.tensor([LABEL])])
-    return LabelledImages(torch.cat([others.images, last]), labels, others.classes)
+    return Examples(torch.cat([others.inputs, last]), labels, others.classes)

@@ -25,9 +25,10 @@ from siloseal.federation.errors import DataError
 from siloseal.federation.job.sections.data import EmbeddedMnist
 from siloseal.federation.job.sections.gan import GanConfig
 from siloseal.federation.randomness import SecureRandomness
+from siloseal.federation.shapes import image_shape
 from siloseal.models.gan.building import build_gan
 from siloseal.models.gan.learner import GanLearner
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.loading import load
 from siloseal.silo.training.gradients import unit_gradients
 
@@ -70,9 +71,9 @@ def invert(protection: Protection, *, image: int, images: int = 1, seed: int = 0
     vector = seen(protection, steps, rows=images)
     attack = _Attack(learners[0], torch.cat([batch.labels for batch in silos]), row_clip_norm(protection), seed)
     found = attack.run(vector, iterations)  # (silos x images, 28, 28)
-    originals = silos[0].images.squeeze(1)
+    originals = silos[0].inputs.squeeze(1)
     nearest = torch.cdist(originals.flatten(1), found.flatten(1)).argmin(1)
-    guess = public.images[public.labels == silos[0].labels[0]].mean(0).squeeze(0)
+    guess = public.inputs[public.labels == silos[0].labels[0]].mean(0).squeeze(0)
     return Inversion(protection, originals.numpy(), found[nearest].numpy(), guess.numpy())
 
 
@@ -83,7 +84,7 @@ class _Attack:
         self._discriminator, self._generator = learner.private_module, learner.shared_model  # as initialised
         self._labels, self._clip_norm = labels, clip_norm
         start = torch.Generator().manual_seed(seed)
-        noise = torch.randn(len(labels), *self._generator.image_shape, generator=start)
+        noise = torch.randn(len(labels), *self._generator.shape, generator=start)
         self._images = (0.5 + 0.05 * noise).requires_grad_()
         self._latents = (0.1 * torch.randn(len(labels), self._generator.latent, generator=start)).requires_grad_()
 
@@ -123,12 +124,12 @@ def _psnr(originals: Images, others: Images) -> float:
 
 
 @lru_cache(maxsize=1)
-def _data() -> tuple[LabelledImages, LabelledImages]:
+def _data() -> tuple[Examples, Examples]:
     """The silos' images, and others that everyone may see."""
     return load(EmbeddedMnist())
 
 
-def _batch(private: LabelledImages, first: int, images: int) -> LabelledImages:
+def _batch(private: Examples, first: int, images: int) -> Examples:
     """The image and those that follow it in its class: a silo that declares one class."""
     if not 0 <= first < len(private):
         raise DataError(f"image {first} is asked for, expected one of 0 to {len(private) - 1}; take another")
@@ -137,11 +138,11 @@ def _batch(private: LabelledImages, first: int, images: int) -> LabelledImages:
     return private.select(alike.roll(-place)[:images])
 
 
-def _learner(private: LabelledImages, batch: LabelledImages, seed: int) -> GanLearner:
+def _learner(private: Examples, batch: Examples, seed: int) -> GanLearner:
     """Return a silo's learner. All silos' have the same weights; its fakes are its own."""
     return build_gan(
         GAN,
-        private.image_shape,
+        image_shape(private.shape),
         private.classes,
         labels=sorted(batch.label_set()),
         expected_batch=len(batch),

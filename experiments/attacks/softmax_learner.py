@@ -8,14 +8,14 @@ from torch.nn import functional
 from siloseal.models.checkpoints import State
 from siloseal.models.learner import LabelledRows
 from siloseal.models.vectors import flatten, load_flat
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 
 
 class SoftmaxLearner:
     """Softmax regression, which keeps its weights after every step: all of them count as released."""
 
-    def __init__(self, images: LabelledImages) -> None:
-        self._network = nn.Linear(images.images[0].numel(), images.classes, bias=False)
+    def __init__(self, images: Examples) -> None:
+        self._network = nn.Linear(images.inputs[0].numel(), images.classes, bias=False)
         nn.init.zeros_(self._network.weight)
         self.released = [self._network.weight.detach().clone()]
 
@@ -31,7 +31,7 @@ class SoftmaxLearner:
 
     def row_losses(self, units: LabelledRows) -> Tensor:
         """Return the cross entropy of each row."""
-        return functional.cross_entropy(self._network(units.images.flatten(1)), units.labels, reduction="none")
+        return functional.cross_entropy(self._network(units.inputs.flatten(1)), units.labels, reduction="none")
 
     def public_step(self) -> None:
         """Keep the weights: what a white-box attacker sees of a step."""

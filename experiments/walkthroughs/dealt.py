@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from siloseal.federation.job.job import Job
 from siloseal.run_folder.images import quantise
 from siloseal.runs.simulation import deal
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.loading import load
 
 
@@ -48,5 +48,5 @@ def deal_images(job: Job) -> Dealt:
     return Dealt({name: _pictures(part) for name, part in deal(job, train).items()}, _pictures(held_out))
 
 
-def _pictures(part: LabelledImages) -> Pictures:
-    return Pictures(quantise(part.images), part.labels.numpy())
+def _pictures(part: Examples) -> Pictures:
+    return Pictures(quantise(part.inputs), part.labels.numpy())

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siloseal.federation.run_events.kinds import Audited, Internal, Shown
+from siloseal.federation.shapes import Shape
 
 Model = NDArray[np.float32]
-Shape = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ class ReplayEnded(Internal):
 class SilosEnrolled(Internal):
     """Everyone is there; this is what the silos' data look like."""
 
-    image_shape: Shape
+    shape: Shape
     classes: int
 
 

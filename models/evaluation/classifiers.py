@@ -73,9 +73,9 @@ def recipe_of(name: ClassifierName) -> Recipe:
             assert_never(name)
 
 
-def build(name: ClassifierName, image_shape: torch.Size, classes: int, rng: torch.Generator) -> Classifier:
+def build(name: ClassifierName, shape: torch.Size, classes: int, rng: torch.Generator) -> Classifier:
     """A classifier for images of one shape (C, H, W), its weights drawn from `rng` alone."""
-    channels, height, width = image_shape[0], *(min(side, LARGEST_SIDE) for side in image_shape[1:])
+    channels, height, width = shape[0], *(min(side, LARGEST_SIDE) for side in shape[1:])
     pixels = channels * height * width
     with torch.device("meta"):  # no weight is drawn here: torch's own initialisation would use the global generator
         match name:

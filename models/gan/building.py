@@ -6,19 +6,18 @@ from torch import nn
 
 from siloseal.federation.job.sections.gan import Architecture, GanConfig
 from siloseal.federation.randomness import Randomness
+from siloseal.federation.shapes import ImageShape
 from siloseal.models.gan.discriminators import ConvDiscriminator, MlpDiscriminator
 from siloseal.models.gan.generators import ConvGenerator, Generator, MlpGenerator
 from siloseal.models.gan.learner import GanLearner, Shared
 from siloseal.models.initial_weights import seeded
-
-Shape = tuple[int, int, int]
 
 CONV_FROM_SIDE = 16  # below this a convolution has little to slide over, and an MLP is far faster
 
 
 def build_gan(
     config: GanConfig,
-    image_shape: Shape,
+    shape: ImageShape,
     classes: int,
     *,
     labels: Sequence[int],
@@ -30,8 +29,8 @@ def build_gan(
     """A learner at its initial weights, which are a function of the job's public seed."""
     return GanLearner(
         config,
-        build_generator(config, image_shape, classes, seed=seed),
-        build_discriminator(config, image_shape, classes, seed=seed),
+        build_generator(config, shape, classes, seed=seed),
+        build_discriminator(config, shape, classes, seed=seed),
         labels=labels,
         expected_batch=expected_batch,
         randomness=randomness,
@@ -39,21 +38,21 @@ def build_gan(
     )
 
 
-def build_generator(config: GanConfig, image_shape: Shape, classes: int, *, seed: int) -> Generator:
+def build_generator(config: GanConfig, shape: ImageShape, classes: int, *, seed: int) -> Generator:
     """The generator alone, as whoever only evaluates it needs it."""
-    if _is_conv(config.generator, image_shape):
-        return seeded(seed, lambda: ConvGenerator(image_shape=image_shape, classes=classes, latent=config.latent))
-    return seeded(seed, lambda: MlpGenerator(image_shape=image_shape, classes=classes, latent=config.latent))
+    if _is_conv(config.generator, shape):
+        return seeded(seed, lambda: ConvGenerator(shape=shape, classes=classes, latent=config.latent))
+    return seeded(seed, lambda: MlpGenerator(shape=shape, classes=classes, latent=config.latent))
 
 
-def build_discriminator(config: GanConfig, image_shape: Shape, classes: int, *, seed: int) -> nn.Module:
+def build_discriminator(config: GanConfig, shape: ImageShape, classes: int, *, seed: int) -> nn.Module:
     """The discriminator alone."""
-    if _is_conv(config.discriminator, image_shape):
-        return seeded(seed, lambda: ConvDiscriminator(image_shape, classes))
-    return seeded(seed, lambda: MlpDiscriminator(image_shape, classes))
+    if _is_conv(config.discriminator, shape):
+        return seeded(seed, lambda: ConvDiscriminator(shape, classes))
+    return seeded(seed, lambda: MlpDiscriminator(shape, classes))
 
 
-def _is_conv(architecture: Architecture, image_shape: Shape) -> bool:
+def _is_conv(architecture: Architecture, shape: ImageShape) -> bool:
     if architecture == "auto":
-        return min(image_shape[1:]) >= CONV_FROM_SIDE
+        return min(shape[1:]) >= CONV_FROM_SIDE
     return architecture == "conv"

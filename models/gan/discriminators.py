@@ -21,9 +21,9 @@ class MlpDiscriminator(nn.Module):
     The choice for a CPU: book-keeping costs it next to nothing, two orders of magnitude less than a convolution.
     """
 
-    def __init__(self, image_shape: tuple[int, int, int], classes: int) -> None:
+    def __init__(self, shape: tuple[int, int, int], classes: int) -> None:
         super().__init__()
-        channels, height, width = image_shape
+        channels, height, width = shape
         inputs = channels * height * width + classes
         hidden = 256 if height * width > 256 else 128
         self.classes = classes
@@ -47,9 +47,9 @@ class ConvDiscriminator(nn.Module):
     a fraction of their cost.
     """
 
-    def __init__(self, image_shape: tuple[int, int, int], classes: int) -> None:
+    def __init__(self, shape: tuple[int, int, int], classes: int) -> None:
         super().__init__()
-        channels, *side = image_shape
+        channels, *side = shape
         self.classes = classes
         self.layout = torch.channels_last  # a CPU convolves it up to twice as fast
         widths: list[int] = [channels]

@@ -28,13 +28,13 @@ class ConvGenerator(nn.Module):
     """
 
     def __init__(
-        self, *, image_shape: tuple[int, int, int], classes: int, latent: int, width: int = 32, hidden: int = 128
+        self, *, shape: tuple[int, int, int], classes: int, latent: int, width: int = 32, hidden: int = 128
     ) -> None:
         super().__init__()
-        channels, *sides = image_shape
+        channels, *sides = shape
         blocks = math.ceil(max(sides) / BLOCK)
         doublings = max(0, math.ceil(math.log2(blocks / LARGEST_COARSE_SIDE)))
-        self.image_shape, self.classes, self.latent = image_shape, classes, latent
+        self.shape, self.classes, self.latent = shape, classes, latent
         self.coarse_shape = (width, *(math.ceil(side / (BLOCK * 2**doublings)) for side in sides))
         self.hidden = nn.Linear(latent + classes, hidden)
         self.coarse = nn.Linear(hidden, math.prod(self.coarse_shape))
@@ -50,7 +50,7 @@ class ConvGenerator(nn.Module):
         for double in self.doublings:
             maps = F.relu(F.pixel_shuffle(double(maps), 2))
         logits = F.pixel_shuffle(self.blocks(F.relu(self.refine(maps))), BLOCK)
-        _, height, width = self.image_shape
+        _, height, width = self.shape
         return torch.sigmoid(logits[:, :, :height, :width])  # sides that are no multiple of a block are cut
 
 
@@ -60,19 +60,19 @@ class MlpGenerator(nn.Module):
     Leaky, because from a cold start its images gained variety in fewer steps than those of a rectified one.
     """
 
-    def __init__(self, *, image_shape: tuple[int, int, int], classes: int, latent: int) -> None:
+    def __init__(self, *, shape: tuple[int, int, int], classes: int, latent: int) -> None:
         super().__init__()
-        hidden = 128 if math.prod(image_shape[1:]) > SMALL_PIXELS else 64
-        self.image_shape, self.classes, self.latent = image_shape, classes, latent
+        hidden = 128 if math.prod(shape[1:]) > SMALL_PIXELS else 64
+        self.shape, self.classes, self.latent = shape, classes, latent
         self.hidden = nn.Linear(latent + classes, hidden)
         self.wide = nn.Linear(hidden, 2 * hidden)
-        self.pixels = nn.Linear(2 * hidden, math.prod(image_shape))
+        self.pixels = nn.Linear(2 * hidden, math.prod(shape))
         _start_dark(self.pixels.bias)
 
     def forward(self, z: Tensor, labels: Tensor) -> Tensor:
         """Images (rows, C, H, W) from noise (rows, latent) and labels (rows,)."""
         rows = F.leaky_relu(self.hidden(beside(z, labels, self.classes)), LEAK)
-        return torch.sigmoid(self.pixels(F.leaky_relu(self.wide(rows), LEAK))).view(-1, *self.image_shape)
+        return torch.sigmoid(self.pixels(F.leaky_relu(self.wide(rows), LEAK))).view(-1, *self.shape)
 
 
 Generator = ConvGenerator | MlpGenerator

@@ -71,7 +71,7 @@ class GanLearner:
         """Cross entropy of "real" for the units' rows, then of "fake" for the fakes' rows."""
         with torch.no_grad():
             fakes, fake_labels = self._make_fakes()
-        images = torch.cat([self._blur_real(units.images), self._blur_fakes(fakes)])
+        images = torch.cat([self._blur_real(units.inputs), self._blur_fakes(fakes)])
         logits: Tensor = self._discriminator(images, torch.cat([units.labels, fake_labels]))  # (rows,)
         real, fake = logits[: len(units.labels)], logits[len(units.labels) :]
         self._controller.saw_fakes(recognised=float((fake.detach() < 0).float().mean()))

@@ -16,7 +16,8 @@ from torch.func import functional_call
 from torch.nn import functional
 
 from siloseal.federation.job.sections.few_shot import InnerLoop, ReptileConfig
-from siloseal.models.meta.model import FewShotModel, Shape
+from siloseal.federation.shapes import ImageShape
+from siloseal.models.meta.model import FewShotModel
 from siloseal.models.meta.network import Conv4
 
 SHARPNESS = 4.0
@@ -26,10 +27,10 @@ SHARPNESS = 4.0
 class InnerLoopModel(FewShotModel):
     """The base learner with its learnt start."""
 
-    def __init__(self, config: InnerLoop, image_shape: Shape) -> None:
+    def __init__(self, config: InnerLoop, shape: ImageShape) -> None:
         super().__init__()
-        self.image_shape = image_shape
-        self.body = Conv4(image_shape, config.filters)
+        self.shape = shape
+        self.body = Conv4(shape, config.filters)
         self._steps = config.inner_steps
 
     @abstractmethod
@@ -67,8 +68,8 @@ class InnerLoopModel(FewShotModel):
 class ReptileModel(InnerLoopModel):
     """An initialisation from which a few steps of gradient descent learn a task."""
 
-    def __init__(self, config: ReptileConfig, image_shape: Shape) -> None:
-        super().__init__(config, image_shape)
+    def __init__(self, config: ReptileConfig, shape: ImageShape) -> None:
+        super().__init__(config, shape)
         self.rate = config.inner_rate
 
     def learn(self, support: Tensor, labels: Tensor) -> Tensor:

@@ -121,4 +121,4 @@ class EmbeddingLearner(_FewShotLearner[EmbeddingModel]):
     def row_losses(self, units: LabelledRows) -> Tensor:
         """Cross entropy of each example's class among those that the silo declares."""
         targets = torch.searchsorted(self._labels, units.labels)
-        return functional.cross_entropy(self._classifier(units.images), targets, reduction="none")
+        return functional.cross_entropy(self._classifier(units.inputs), targets, reduction="none")

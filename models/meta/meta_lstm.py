@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from siloseal.federation.job.sections.few_shot import MetaLstmConfig
+from siloseal.federation.shapes import ImageShape
 from siloseal.models.meta.inner_loop import InnerLoopModel, ways_of
-from siloseal.models.meta.model import Shape
 
 LossAndGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Function from `theta` to loss and gradient on a task's labelled images: numbers, through which no gradient flows."""
@@ -35,8 +35,8 @@ same pace they make training swing."""
 class MetaLstmModel(InnerLoopModel):
     """An initialisation, and the rule by which a task's gradients change it."""
 
-    def __init__(self, config: MetaLstmConfig, image_shape: Shape) -> None:
-        super().__init__(config, image_shape)
+    def __init__(self, config: MetaLstmConfig, shape: ImageShape) -> None:
+        super().__init__(config, shape)
         self._first_step = math.log(config.inner_rate / (1 - config.inner_rate))  # whose sigmoid is the rate
         self.reader = nn.LSTMCell(4, config.hidden)  # of a coordinate's gradient and the loss, each as two numbers
         self.forget = nn.Linear(config.hidden + 2, 1)

@@ -4,13 +4,13 @@ from abc import ABC, abstractmethod
 
 from torch import Tensor, nn
 
-Shape = tuple[int, int, int]
+from siloseal.federation.shapes import ImageShape
 
 
 class FewShotModel(nn.Module, ABC):
     """A model that was meta-trained, as it leaves a federation."""
 
-    image_shape: Shape
+    shape: ImageShape
 
     @abstractmethod
     def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:

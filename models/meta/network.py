@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from siloseal.federation.job.sections.few_shot import Network
-from siloseal.models.meta.model import Shape
+from siloseal.federation.shapes import ImageShape
 from siloseal.models.meta.wavelets import Wavelets
 
 BLOCKS = 4
@@ -27,9 +27,9 @@ class Conv4(nn.Module):
     could leave a silo. It has no parameters, which clipping by book-keeping would not know.
     """
 
-    def __init__(self, image_shape: Shape, filters: int) -> None:
+    def __init__(self, shape: ImageShape, filters: int) -> None:
         super().__init__()
-        channels, height, width = image_shape
+        channels, height, width = shape
         self.blocks = nn.ModuleList(
             nn.Conv2d(channels if block == 0 else filters, filters, kernel_size=3, padding=1) for block in range(BLOCKS)
         )
@@ -51,9 +51,9 @@ class WaveletBody(nn.Module):
     that are good for something, and the noise of private steps has few parameters to spoil.
     """
 
-    def __init__(self, image_shape: Shape) -> None:
+    def __init__(self, shape: ImageShape) -> None:
         super().__init__()
-        self._wavelets = Wavelets(image_shape, GRID)
+        self._wavelets = Wavelets(shape, GRID)
         maps = self._wavelets.maps
         self.mixture = nn.Conv2d(maps, maps, kernel_size=1, bias=False)
         nn.init.zeros_(self.mixture.weight)
@@ -71,13 +71,13 @@ class WaveletConvBody(nn.Module):
     For images that are enough to learn from without noise, but too few to learn what wavelets know already.
     """
 
-    def __init__(self, image_shape: Shape, filters: int) -> None:
+    def __init__(self, shape: ImageShape, filters: int) -> None:
         super().__init__()
-        self._wavelets = Wavelets(image_shape, 4 * GRID)
+        self._wavelets = Wavelets(shape, 4 * GRID)
         self.blocks = nn.ModuleList(
             nn.Conv2d(channels, filters, kernel_size=3, padding=1) for channels in (self._wavelets.maps, filters)
         )
-        self._channels, self._groups = image_shape[0], math.gcd(GROUPS, filters // 4)
+        self._channels, self._groups = shape[0], math.gcd(GROUPS, filters // 4)
         self.features = (self._wavelets.maps + filters) * GRID**2
 
     def forward(self, images: Tensor) -> Tensor:
@@ -90,15 +90,15 @@ class WaveletConvBody(nn.Module):
         return LENGTH * torch.cat(rows, dim=1)
 
 
-def build_body(network: Network, image_shape: Shape, filters: int) -> Conv4 | WaveletBody | WaveletConvBody:
+def build_body(network: Network, shape: ImageShape, filters: int) -> Conv4 | WaveletBody | WaveletConvBody:
     """The network of this name."""
     match network:
         case "conv4":
-            return Conv4(image_shape, filters)
+            return Conv4(shape, filters)
         case "wavelets":
-            return WaveletBody(image_shape)
+            return WaveletBody(shape)
         case "wavelets_conv":
-            return WaveletConvBody(image_shape, filters)
+            return WaveletConvBody(shape, filters)
         case _:
             assert_never(network)
 

@@ -5,17 +5,18 @@ from torch import Tensor
 from torch.nn import functional
 
 from siloseal.federation.job.sections.few_shot import EmbeddingConfig, ProtonetConfig
-from siloseal.models.meta.model import FewShotModel, Shape
+from siloseal.federation.shapes import ImageShape
+from siloseal.models.meta.model import FewShotModel
 from siloseal.models.meta.network import build_body
 
 
 class ProtonetModel(FewShotModel):
     """A model whose scores are minus squared distances to the classes' means (Snell, Swersky and Zemel 2017)."""
 
-    def __init__(self, config: ProtonetConfig | EmbeddingConfig, image_shape: Shape) -> None:
+    def __init__(self, config: ProtonetConfig | EmbeddingConfig, shape: ImageShape) -> None:
         super().__init__()
-        self.image_shape = image_shape
-        self.body = build_body(config.network, image_shape, config.filters)
+        self.shape = shape
+        self.body = build_body(config.network, shape, config.filters)
 
     def features(self, images: Tensor) -> Tensor:
         """The features by which images are compared."""

@@ -26,9 +26,9 @@ COLOUR = 0.5
 class Wavelets:
     """Images (N, C, H, W) of 1 or 3 channels to maps (N, `maps`, grid, grid): magnitudes, averaged over its cells."""
 
-    def __init__(self, image_shape: tuple[int, int, int], grid: int) -> None:
+    def __init__(self, shape: tuple[int, int, int], grid: int) -> None:
         self._grid = grid
-        channels, height, width = image_shape
+        channels, height, width = shape
         self._size = min(height, SIDE), min(width, SIDE)
         self._banks = [_bank(scale, largest=(min(self._size) - 1) // 2) for scale in SCALES]
         self.maps = channels * (len(SCALES) * ORIENTATIONS + 1)

@@ -5,11 +5,11 @@ from pathlib import Path
 import torch
 
 from siloseal.federation.errors import DataError
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.pictures import Colour, decode, pictures_in, subfolders
 
 
-def read_class_folders(root: Path, *, side: int, colour: Colour, class_names: tuple[str, ...] | None) -> LabelledImages:
+def read_class_folders(root: Path, *, side: int, colour: Colour, class_names: tuple[str, ...] | None) -> Examples:
     """Every picture under `root`, labelled by its folder's place in `class_names`."""
     folders = subfolders(root)
     names = class_names or tuple(folder.name for folder in folders)
@@ -20,4 +20,4 @@ def read_class_folders(root: Path, *, side: int, colour: Colour, class_names: tu
         )
     pictures = [(picture, names.index(folder.name)) for folder in folders for picture in pictures_in(folder)]
     images = torch.stack([decode(picture, side=side, colour=colour) for picture, _ in pictures])
-    return LabelledImages(images, torch.tensor([label for _, label in pictures]), len(names))
+    return Examples(images, torch.tensor([label for _, label in pictures]), len(names))

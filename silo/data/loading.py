@@ -20,8 +20,8 @@ from siloseal.federation.job.sections.data import (
 )
 from siloseal.silo.data.class_folders import read_class_folders
 from siloseal.silo.data.embedded import digits, embedded_mnist
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.idx import missing_from, read_idx_folder
-from siloseal.silo.data.labelled_images import LabelledImages
 from siloseal.silo.data.mini_imagenet import read_mini_imagenet
 from siloseal.silo.data.named_images import numbered
 from siloseal.silo.data.npz import read_npz
@@ -31,7 +31,7 @@ from siloseal.silo.data.pixels import resize
 from siloseal.silo.data.stratify import class_split, stratified_split
 from siloseal.silo.data.strokes import draw_strokes
 
-Parts = tuple[LabelledImages, LabelledImages]
+Parts = tuple[Examples, Examples]
 
 # Public and fixed: which examples are held out must not change between two runs that are compared, nor between the
 # two phases of one job, or evaluation would see examples that were trained on.
@@ -50,9 +50,9 @@ def load(source: DataSource) -> Parts:
 
 def _load(source: DataSource) -> Parts:
     train, held_out = (_finished(part, source) for part in _read(source))
-    if train.image_shape != held_out.image_shape:
+    if train.shape != held_out.shape:
         raise DataError(
-            f"training images are {train.image_shape} but held-out images {held_out.image_shape}, expected one shape; "
+            f"training images are {train.shape} but held-out images {held_out.shape}, expected one shape; "
             "set side in the config, or store both splits alike"
         )
     return train, held_out
@@ -148,7 +148,7 @@ def _expanded(path: Path | None) -> Path | None:
     return None if path is None else expand(path)
 
 
-def _split(whole: LabelledImages, source: EmbeddedMnist | Digits | ClassFolders | NpzFile) -> Parts:
+def _split(whole: Examples, source: EmbeddedMnist | Digits | ClassFolders | NpzFile) -> Parts:
     if source.hold_out == "classes":
         return _split_classes(whole, source.held_out)
     count = round(source.held_out * len(whole))
@@ -161,7 +161,7 @@ def _split(whole: LabelledImages, source: EmbeddedMnist | Digits | ClassFolders 
     return whole.select(train), whole.select(held_out)
 
 
-def _split_classes(whole: LabelledImages, fraction: float) -> Parts:
+def _split_classes(whole: Examples, fraction: float) -> Parts:
     held_out, train = class_split(whole.labels, classes=whole.classes, fraction=fraction, seed=SPLIT_SEED)
     if len(held_out) == 0 or len(train) == 0:
         raise DataError(
@@ -171,7 +171,7 @@ def _split_classes(whole: LabelledImages, fraction: float) -> Parts:
     return whole.select(train), whole.select(held_out)
 
 
-def _finished(part: LabelledImages, source: DataSource) -> LabelledImages:
+def _finished(part: Examples, source: DataSource) -> Examples:
     if len(part) == 0:
         raise DataError("a split holds no images, expected at least one in each; add images to the source")
     if source.limit is not None and source.limit < len(part):
@@ -180,8 +180,8 @@ def _finished(part: LabelledImages, source: DataSource) -> LabelledImages:
     if source.side is None:
         return part
     inner = _inner_side(source.side, source.margin)
-    images = functional.pad(resize(part.images, inner), [source.margin] * 4)
-    return LabelledImages(images, part.labels, part.classes)
+    images = functional.pad(resize(part.inputs, inner), [source.margin] * 4)
+    return Examples(images, part.labels, part.classes)
 
 
 def _inner_side(side: int, margin: int) -> int:

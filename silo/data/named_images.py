@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from siloseal.federation.errors import DataError
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.pictures import Colour, Picture, decode
 from siloseal.silo.data.pixels import resize, unit_range
 
@@ -68,7 +68,7 @@ def resized(pixels: NDArray[np.uint8], side: int, origin: str) -> NDArray[np.uin
     return result
 
 
-def numbered(train: NamedImages, held_out: NamedImages) -> tuple[LabelledImages, LabelledImages]:
+def numbered(train: NamedImages, held_out: NamedImages) -> tuple[Examples, Examples]:
     """Both splits in one numbering, training classes first. A class in both would be no test of new classes."""
     if shared := sorted(set(train.names) & set(held_out.names)):
         raise DataError(
@@ -77,8 +77,8 @@ def numbered(train: NamedImages, held_out: NamedImages) -> tuple[LabelledImages,
         )
     classes = len(train.names) + len(held_out.names)
     return (
-        LabelledImages(unit_range(train.pixels, "the training split"), torch.from_numpy(train.labels), classes),
-        LabelledImages(
+        Examples(unit_range(train.pixels, "the training split"), torch.from_numpy(train.labels), classes),
+        Examples(
             unit_range(held_out.pixels, "the held-out split"),
             torch.from_numpy(held_out.labels + len(train.names)),
             classes,

@@ -14,11 +14,11 @@ from torch import Tensor
 
 from siloseal.federation.errors import DataError
 from siloseal.federation.job.sections.data import MOST_CLASSES
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.pixels import unit_range
 
 
-def read_npz(path: Path, classes: int | None) -> tuple[LabelledImages, LabelledImages | None]:
+def read_npz(path: Path, classes: int | None) -> tuple[Examples, Examples | None]:
     """The training set, and the test set where the file has one.
 
     MedMNIST's validation split joins the training set: nothing here chooses a model by it.
@@ -36,7 +36,7 @@ def read_npz(path: Path, classes: int | None) -> tuple[LabelledImages, LabelledI
     if classes is None and top >= MOST_CLASSES:
         raise DataError(f"{path} holds labels up to {top}, expected classes numbered from 0; renumber them")
     known = classes or top + 1
-    return LabelledImages(*train, known), LabelledImages(*test, known) if test else None
+    return Examples(*train, known), Examples(*test, known) if test else None
 
 
 def _arrays(path: Path) -> dict[str, NDArray[np.generic]]:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 from siloseal.federation.analytics.config import CsvTables
 from siloseal.silo.config import SiloConfig
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.loading import load
 from siloseal.silo.data.paths import expand
 from siloseal.silo.data.tables import Table, read_table
 
-Records = LabelledImages | Table
+Records = Examples | Table
 """Images, which training and queries can use, or a table of records for queries."""
 
 

@@ -10,12 +10,16 @@ from siloseal.federation.errors import DataError
 
 
 def unit_range(stored: NDArray[np.generic], origin: str) -> Tensor:
-    """Pixels as float32, scaled by what their type can hold; floats are taken as they are and checked later.
+    """Pixels as float32, scaled by what their type can hold; floats must lie in [0, 1] already.
 
     Scaling by the type and not by the largest value keeps silos comparable: a silo of dark images stays dark.
     """
     if stored.dtype == np.bool_ or stored.dtype.kind == "f":
-        return torch.from_numpy(stored.astype(np.float32))
+        pixels = torch.from_numpy(stored.astype(np.float32))
+        low, high = (float(bound) for bound in torch.aminmax(pixels)) if pixels.numel() else (0.0, 1.0)
+        if not (low >= 0 and high <= 1):
+            raise DataError(f"pixels run from {low:g} to {high:g}, expected [0, 1]; rescale the images")
+        return pixels
     if stored.dtype.kind == "u" and stored.dtype.itemsize <= 2:  # uint8, uint16
         return torch.from_numpy(stored.astype(np.float32)).div_(2 ** (8 * stored.dtype.itemsize) - 1)
     raise DataError(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siloseal.federation.errors import DataError
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 
 Texts = NDArray[np.object_]
 Numbers = NDArray[np.float64]
@@ -114,11 +114,11 @@ def read_table(path: Path, delimiter: str = ",") -> Table:
     return Table(str(path), columns, np.array([line for line, _ in rows], dtype=np.int64))
 
 
-def image_table(images: LabelledImages) -> Table:
+def image_table(images: Examples) -> Table:
     """Labels and mean pixels of images, so that they can be asked about like a table."""
     columns: dict[str, Texts | Numbers] = {
         "label": _texts([str(label) for label in images.labels.tolist()]),
-        "brightness": images.images.double().mean(dim=(1, 2, 3)).numpy(),
+        "brightness": images.inputs.double().mean(dim=(1, 2, 3)).numpy(),
     }
     return Table("the images", columns, np.arange(1, len(images) + 1))
 

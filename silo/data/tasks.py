@@ -9,7 +9,7 @@ from siloseal.federation.errors import DataError
 from siloseal.federation.job.sections.few_shot import Episodic
 from siloseal.federation.randomness import Randomness
 from siloseal.models.meta.tasks import Task, task_of
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 
 Members = NDArray[np.int64]  # (ways, images a class): indices of one task's images
 
@@ -22,7 +22,7 @@ class FixedTasks:
     else's images.
     """
 
-    def __init__(self, data: LabelledImages, config: Episodic, *, seed: int, randomness: Randomness) -> None:
+    def __init__(self, data: Examples, config: Episodic, *, seed: int, randomness: Randomness) -> None:
         self._data, self._config, self._randomness = data, config, randomness
         self.members = disjoint_tasks(data.labels.numpy(), ways=config.ways, images=config.task_images, seed=seed)
 
@@ -46,7 +46,7 @@ class FreshTasks:
     One image is in many of them, and no accounting here covers that: a job with privacy does not get this source.
     """
 
-    def __init__(self, data: LabelledImages, config: Episodic, *, randomness: Randomness) -> None:
+    def __init__(self, data: Examples, config: Episodic, *, randomness: Randomness) -> None:
         self._data, self._config, self._randomness = data, config, randomness
         labels = data.labels.numpy()
         members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
@@ -82,8 +82,8 @@ class _Draw:
         return torch.from_numpy(self._generator.random(shape) < 0.5)
 
 
-def _task(data: LabelledImages, members: Members, config: Episodic, draw: _Draw) -> Task:
-    images = data.images[torch.from_numpy(members)]  # (ways, images, C, H, W)
+def _task(data: Examples, members: Members, config: Episodic, draw: _Draw) -> Task:
+    images = data.inputs[torch.from_numpy(members)]  # (ways, images, C, H, W)
     if config.mirror:
         images = torch.where(draw.coins((*members.shape, 1, 1, 1)), images.flip(-1), images)
     return task_of(images, shots=config.shots)

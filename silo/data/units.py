@@ -5,13 +5,13 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.few_shot import Episodic
 from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.federation.randomness import Randomness, SecureRandomness
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.tasks import FixedTasks, FreshTasks
 
-Units = LabelledImages | FixedTasks | FreshTasks
+Units = Examples | FixedTasks | FreshTasks
 
 
-def units_of(job: Job, data: LabelledImages, randomness: Randomness) -> Units:
+def units_of(job: Job, data: Examples, randomness: Randomness) -> Units:
     """The units that the job's learner is trained on, to be counted and drawn from."""
     match job.learner:
         case Episodic(episodes="fixed") as config:
@@ -27,6 +27,6 @@ def units_of(job: Job, data: LabelledImages, randomness: Randomness) -> Units:
             return data
 
 
-def count_units(job: Job, data: LabelledImages) -> int:
+def count_units(job: Job, data: Examples) -> int:
     """Number of units that the labels give."""
     return len(units_of(job, data, SecureRandomness()))

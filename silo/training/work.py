@@ -26,7 +26,7 @@ from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
 from siloseal.models.building import GLOBAL_MODEL, build_learner, feature_map, model_file, shared_classes
 from siloseal.models.kernel_mean import FeatureMap
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.units import Units
 from siloseal.silo.ledger import Ledger
 from siloseal.silo.order import require_later
@@ -43,7 +43,7 @@ class SiloTraining:
         self,
         job: Job,
         silo: str,
-        data: LabelledImages,
+        data: Examples,
         units: Units,
         plan: SiloPlan,
         folder: Path,
@@ -59,7 +59,7 @@ class SiloTraining:
         self._units, self._lengths = len(units), lengths
         self._learner = build_learner(
             job,
-            data.image_shape,
+            data.shape,
             data.classes,
             labels=labels,
             expected_batch=plan.sampling_rate * len(units),
@@ -75,7 +75,7 @@ class SiloTraining:
         )
 
     def describe(self, enrolled: pb.Enrolled) -> None:
-        enrolled.image_shape.extend(self._data.image_shape)
+        enrolled.shape.extend(self._data.shape)
         enrolled.classes = shared_classes(self._job, self._data.classes)
 
     def prepare(self, request: pb.Request, checkpoints: Checkpoints, run: Run) -> pb.Prepared:
@@ -91,7 +91,7 @@ class SiloTraining:
 
     def vector(self, at: Checkpoint) -> NDArray[np.float64]:
         if self.release(at).content is Content.KERNEL_MEAN:
-            return self._features().labelled_sum(self._data.images, self._data.labels).numpy()
+            return self._features().labelled_sum(self._data.inputs, self._data.labels).numpy()
         model = self._learner.vector().numpy().astype(np.float64)
         start = np.zeros_like(model) if at.start_model is None else at.start_model.numpy().astype(np.float64)
         return model_contribution(self._job, model, start, units=self._units, clip_norm=at.clip_norm)
@@ -147,7 +147,7 @@ class SiloTraining:
     def _features(self) -> FeatureMap:
         if not isinstance(self._job.warm_start, KernelMeanStart):
             raise WrongRound("the job has no kernel mean")
-        return feature_map(self._job, self._job.warm_start, self._data.image_shape, self._data.classes)
+        return feature_map(self._job, self._job.warm_start, self._data.shape, self._data.classes)
 
     def _received(self, array: sums_pb2.Array) -> torch.Tensor:
         return received_model(array, length=self._lengths.model, largest=self._job.largest_weight)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, ValidationError
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt, ValidationError
 
 from siloseal.federation.analytics.query import Answer
 from siloseal.federation.errors import RunError
@@ -63,14 +63,14 @@ class SiloSummary(Record):
 
 
 class ModelSummary(Record):
-    """The shared model, and the images that it is for.
+    """The shared model, and the examples that it is for.
 
-    >>> siloseal.read_run("runs/first").summary.model.image_shape
+    >>> siloseal.read_run("runs/first").summary.model.shape
     (1, 8, 8)
     """
 
     parameters: NonNegativeInt
-    image_shape: tuple[NonNegativeInt, NonNegativeInt, NonNegativeInt]
+    shape: tuple[PositiveInt, ...]
     classes: NonNegativeInt
 
 

@@ -104,7 +104,7 @@ def _asked(query: Path, names: list[str]) -> list[tuple[Picture, str | None]]:
 
 
 def _images(pictures: Sequence[Picture], network: FewShotModel, *, invert: bool) -> Tensor:
-    channels, height, width = network.image_shape
+    channels, height, width = network.shape
     if height != width:
         raise DataError(f"the model takes images of {height}x{width}, but only square ones are read from files")
     colour: Colour = "grey" if channels == 1 else "rgb"

@@ -30,7 +30,7 @@ from siloseal.runs.recorder import Recorder
 from siloseal.runs.result import RunResult
 from siloseal.runs.scoring import headline
 from siloseal.runs.simulation import declared_labels
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.units import count_units
 from siloseal.silo.ledger import LEDGER_FILE, Budget, Ledger, open_ledger, statement_of
 
@@ -89,7 +89,6 @@ def close_run(job: Job, run_dir: Path, finished: RunResult, known: Known, *, mod
     }
     alone = [silo.accuracy_alone for silo in known.silos if silo.accuracy_alone is not None]
     spent = [silo.epsilon for silo in known.silos if silo.epsilon is not None]
-    channels, height, width = finished.image_shape
     return RunSummary(
         name=job.name,
         accuracy=accuracy,
@@ -107,9 +106,7 @@ def close_run(job: Job, run_dir: Path, finished: RunResult, known: Known, *, mod
         silos=known.silos,
         parameters=known.parameters,
         warnings=known.warnings,
-        model=ModelSummary(
-            parameters=finished.parameters, image_shape=(channels, height, width), classes=finished.classes
-        ),
+        model=ModelSummary(parameters=finished.parameters, shape=finished.shape, classes=finished.classes),
         written_by=known.written_by,
         run_id=known.run_id,
     )
@@ -153,7 +150,7 @@ def open_ledgers(job: AnyJob, run_dir: Path, silos: Iterable[str]) -> Iterator[L
         yield ledgers
 
 
-def _silo(job: Job, name: str, part: LabelledImages, ledger: Ledger | None, recorder: Recorder) -> SiloSummary:
+def _silo(job: Job, name: str, part: Examples, ledger: Ledger | None, recorder: Recorder) -> SiloSummary:
     measure = headline(job)
     scores = {stage: recorder.scores.get((stage, name)) for stage in ("silo_alone", "silo_trained")}
     alone, trained = (metric.accuracy[measure] if metric else None for metric in scores.values())

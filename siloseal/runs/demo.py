@@ -36,7 +36,7 @@ from siloseal.runs.result import RunResult, from_state
 from siloseal.runs.run import run_and_report
 from siloseal.runs.simulation import declared_labels
 from siloseal.silo.config import Address, Policy, SiloConfig
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 
 AGGREGATOR = "aggregator"
 
@@ -45,7 +45,7 @@ def run_demo(job: Job, out: Path | None, show: Subscriber = unheard) -> RunSumma
     """Run, or go on with, the demo in its folder."""
 
     def federation(
-        job: Job, parts: Mapping[str, LabelledImages], run_dir: Path, recorder: Recorder, publish: Subscriber
+        job: Job, parts: Mapping[str, Examples], run_dir: Path, recorder: Recorder, publish: Subscriber
     ) -> RunResult:
         kits = run_dir / "kits"
         commands = _prepare(job, parts, run_dir, kits)
@@ -63,7 +63,7 @@ def run_demo(job: Job, out: Path | None, show: Subscriber = unheard) -> RunSumma
     return run_and_report(job, out, show, federation, lambda _: SecureRandomness())
 
 
-def _prepare(job: Job, parts: Mapping[str, LabelledImages], run_dir: Path, kits: Path) -> dict[str, list[str]]:
+def _prepare(job: Job, parts: Mapping[str, Examples], run_dir: Path, kits: Path) -> dict[str, list[str]]:
     """Kits, data and configs for everyone; the commands that start them. Keys that are there already are kept."""
     make_folder(kits, mode=0o700)
     port, policy = free_port(), _policy(job)
@@ -117,9 +117,9 @@ def _policy(job: Job) -> Policy:
     )
 
 
-def _write_data(path: Path, part: LabelledImages) -> None:
+def _write_data(path: Path, part: Examples) -> None:
     """Write all of it as training data: the held-out images stay with the experimenter."""
-    images, labels = quantise(part.images), part.labels.numpy()
+    images, labels = quantise(part.inputs), part.labels.numpy()
     with path.open("wb") as file:
         path.chmod(0o600)
         np.savez(file, train_images=images, train_labels=labels, test_images=images[:1], test_labels=labels[:1])

@@ -20,12 +20,12 @@ from siloseal.federation.sums.exposure import Exposure, NoisedBy
 from siloseal.models.building import vector_lengths
 from siloseal.run_folder.metrics import ProtectionMetric, phase_title
 from siloseal.runs.result import RunResult
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.units import count_units
 from siloseal.silo.ledger import Ledger
 
 Ledgers = Mapping[str, Ledger | None]
-Parts = Mapping[str, LabelledImages]
+Parts = Mapping[str, Examples]
 CountedReleases = Sequence[tuple[Release, int]]
 """A release that stands for several, and how many they are: those of one phase, or of one query."""
 
@@ -152,7 +152,7 @@ def training_releases(job: Job, finished: RunResult) -> CountedReleases:
 
 
 def _lengths(job: Job, finished: RunResult) -> Lengths:
-    return vector_lengths(job, finished.image_shape, finished.classes)
+    return vector_lengths(job, finished.shape, finished.classes)
 
 
 def _sums(releases: CountedReleases) -> dict[str, str]:

@@ -27,7 +27,7 @@ from siloseal.models.building import Model, build_learner, feature_map, initial_
 from siloseal.models.kernel_mean import fit_generator
 from siloseal.run_folder.metrics import ProtectionMetric
 from siloseal.runs.guarantees import protection
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.units import count_units, units_of
 from siloseal.silo.public_start import public_sum
 from siloseal.silo.training.trainer import Privacy, PrivateTrainer
@@ -89,15 +89,15 @@ class Plan:
         return as_text(lambda terminal: print_plan(terminal, self))
 
 
-def make_plan(job: Job, parts: dict[str, LabelledImages], *, workers: int) -> Plan:
+def make_plan(job: Job, parts: dict[str, Examples], *, workers: int) -> Plan:
     """The plan of this job over these silos."""
     first = next(iter(parts.values()))
-    model = initial_model(job, first.image_shape, first.classes)
+    model = initial_model(job, first.shape, first.classes)
     silos = [_silo_cost(job, name, part) for name, part in parts.items()]
     if isinstance(job.warm_start, PublicStart):  # it is read now, so that what is wrong with it is said now
-        features = feature_map(job, job.warm_start, first.image_shape, first.classes)
+        features = feature_map(job, job.warm_start, first.shape, first.classes)
         public_sum(job.warm_start, features, own=job.data)
-    lengths = vector_lengths(job, first.image_shape, first.classes)
+    lengths = vector_lengths(job, first.shape, first.classes)
     sent, received, in_sums = _traffic(job, lengths)
     return Plan(
         silos=silos,
@@ -112,9 +112,9 @@ def make_plan(job: Job, parts: dict[str, LabelledImages], *, workers: int) -> Pl
     )
 
 
-def _silo_cost(job: Job, name: str, part: LabelledImages) -> SiloCost:
+def _silo_cost(job: Job, name: str, part: Examples) -> SiloCost:
     units = count_units(job, part)
-    plan = plan_silo(job, name, units, vector_lengths(job, part.image_shape, part.classes))
+    plan = plan_silo(job, name, units, vector_lengths(job, part.shape, part.classes))
     require_precision(job, name, units)
     epsilon = None if isinstance(job.privacy, NoPrivacy) else epsilon_by_phase(plan, job.privacy.delta)
     return SiloCost(name, len(part), units, plan, epsilon)
@@ -161,15 +161,15 @@ def _sum_cost(scheme: SecureSum, domain: RealDomain, silos: int) -> SumCost:
     return SumCost(found.sent["silo0"], found.received["silo0"], time.perf_counter() - began)
 
 
-def _memory(parts: dict[str, LabelledImages], parameters: int) -> int:
+def _memory(parts: dict[str, Examples], parameters: int) -> int:
     """Memory of the images, and of about twelve copies of a model a silo: networks, moments, gradients, messages."""
-    pixels = sum(part.images.numel() for part in parts.values())
+    pixels = sum(part.inputs.numel() for part in parts.values())
     return PROGRAM_BYTES + 2 * 4 * pixels + len(parts) * 12 * 4 * 2 * parameters
 
 
 def _seconds(
     job: Job,
-    parts: dict[str, LabelledImages],
+    parts: dict[str, Examples],
     silos: list[SiloCost],
     model: Model,
     in_sums: Mapping[str, float],
@@ -204,13 +204,13 @@ class _NobodysLedger:
         """Book nothing, because nothing is released."""
 
 
-def _step_seconds(job: Job, part: LabelledImages) -> float:
+def _step_seconds(job: Job, part: Examples) -> float:
     """Seconds of one training step, with clipping and noise where the job has them. Nobody is charged for it."""
     units = units_of(job, part, SeededRandomness(0))
     rate = min(1.0, job.schedule.batch / len(units))
     learner = build_learner(
         job,
-        part.image_shape,
+        part.shape,
         part.classes,
         labels=sorted(part.label_set()),
         expected_batch=rate * len(units),
@@ -228,9 +228,9 @@ def _step_seconds(job: Job, part: LabelledImages) -> float:
     return _timed(lambda steps: trainer.train(steps, phase="plan"))
 
 
-def _fit_seconds(job: Job, start: KernelMeanStart | PublicStart, part: LabelledImages, model: Model) -> float:
-    generator = load_generator(job, part.image_shape, part.classes, model)
-    features = feature_map(job, start, part.image_shape, part.classes)
+def _fit_seconds(job: Job, start: KernelMeanStart | PublicStart, part: Examples, model: Model) -> float:
+    generator = load_generator(job, part.shape, part.classes, model)
+    features = feature_map(job, start, part.shape, part.classes)
     zeros = torch.zeros(features.length, dtype=torch.float64)
     return _timed(
         lambda steps: fit_generator(

@@ -13,6 +13,7 @@ from siloseal.federation.job.phases import Phase
 from siloseal.federation.run_events.aggregator import ModelReleased
 from siloseal.federation.run_events.experimenter import ModelScored
 from siloseal.federation.run_events.stream import RunEvent, Subscriber
+from siloseal.federation.shapes import Shape
 from siloseal.models.building import SharedModel, load_model
 from siloseal.run_folder.images import read_npz, write_npz
 from siloseal.run_folder.metrics import QualityMetric
@@ -30,12 +31,12 @@ class Recorder:
         job: Job,
         run_dir: Path,
         scorer: Scorer,
-        image_shape: tuple[int, int, int],
+        shape: Shape,
         classes: int,
         publish: Subscriber,
     ) -> None:
         self._job, self._run_dir, self._scorer, self._publish = job, run_dir, scorer, publish
-        self._shape, self._classes = image_shape, classes
+        self._shape, self._classes = shape, classes
         known = read_metrics(run_dir / "metrics.jsonl") if (run_dir / "metrics.jsonl").exists() else ()
         self.scores = {(m.stage, m.silo): m for m in known if isinstance(m, QualityMetric)}
         self.resumed = bool(known)

@@ -7,7 +7,7 @@ from pathlib import Path
 from siloseal.aggregator.traffic import Counted
 from siloseal.aggregator.training import TrainedModel
 from siloseal.federation.errors import RunError
-from siloseal.federation.run_events.aggregator import Shape
+from siloseal.federation.shapes import Shape
 from siloseal.models.building import GLOBAL_MODEL, SharedModel, read_model
 from siloseal.run_folder.metrics import TrafficMetric
 from siloseal.run_folder.summary import read_run
@@ -20,7 +20,7 @@ class RunResult:
     network: SharedModel
     parameters: int
     """Number of parameters of the shared model."""
-    image_shape: Shape
+    shape: Shape
     classes: int
     traffic: list[TrafficMetric]
     notes: list[str]
@@ -31,7 +31,7 @@ def from_trained(trained: TrainedModel, notes: Sequence[str], counted: Sequence[
     return RunResult(
         trained.network(),
         trained.model.size,
-        trained.image_shape,
+        trained.shape,
         trained.classes,
         as_metrics(counted),
         [*notes],
@@ -51,7 +51,7 @@ def from_state(folder: Path) -> RunResult:
     return RunResult(
         network=read_model(folder / GLOBAL_MODEL),
         parameters=model.parameters,
-        image_shape=model.image_shape,
+        shape=model.shape,
         classes=model.classes,
         traffic=run.traffic,
         notes=run.summary.warnings,

@@ -31,7 +31,7 @@ from siloseal.runs.result import RunResult, from_trained
 from siloseal.runs.scoring import build_scorer
 from siloseal.runs.simulation import RandomnessOf, deal, federate, open_silos
 from siloseal.runs.stages import stage_lengths
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.loading import load
 from siloseal.silo.data.units import count_units
 
@@ -41,7 +41,7 @@ WORKERS = 2
 POOLED = "pooled"
 
 
-Federation = Callable[[Job, Mapping[str, LabelledImages], Path, Recorder, Subscriber], RunResult]
+Federation = Callable[[Job, Mapping[str, Examples], Path, Recorder, Subscriber], RunResult]
 """Function that runs or continues a job among silos that hold these parts, in this folder, and publishes its events."""
 
 
@@ -56,7 +56,7 @@ def run_job(
     """Run, or go on with, the job in its folder, with silos in this process, `workers` of them at a time."""
 
     def in_process(
-        job: Job, parts: Mapping[str, LabelledImages], run_dir: Path, recorder: Recorder, publish: Subscriber
+        job: Job, parts: Mapping[str, Examples], run_dir: Path, recorder: Recorder, publish: Subscriber
     ) -> RunResult:
         with open_silos(job, parts, run_dir, randomness_of, publish) as silos:
             outcome = federate(job, silos, run_dir, publish, workers=workers)
@@ -88,7 +88,7 @@ def run_and_report(
     show(RunOpened(job.name, str(run_dir), repeated, stage_lengths(job)))
     with locked(run_dir), threadpool_limits(1):
         began, events = time.monotonic(), EventStream()
-        recorder = Recorder(job, run_dir, scorer, train.image_shape, train.classes, events.publish)
+        recorder = Recorder(job, run_dir, scorer, train.shape, train.classes, events.publish)
         events.subscribe(recorder.hear)
         events.subscribe(show)
         recorder.score_reference()
@@ -104,9 +104,9 @@ def run_and_report(
         return summary
 
 
-def _require_feasible(job: Job, train: LabelledImages, parts: Mapping[str, LabelledImages]) -> None:
+def _require_feasible(job: Job, train: Examples, parts: Mapping[str, Examples]) -> None:
     """Refuse a job whose noise or whose precision some silo's data do not allow."""
-    lengths = vector_lengths(job, train.image_shape, train.classes)
+    lengths = vector_lengths(job, train.shape, train.classes)
     for name, part in parts.items():
         units = count_units(job, part)
         plan_silo(job, name, units, lengths)
@@ -115,7 +115,7 @@ def _require_feasible(job: Job, train: LabelledImages, parts: Mapping[str, Label
 
 def _score_silos(
     job: Job,
-    parts: Mapping[str, LabelledImages],
+    parts: Mapping[str, Examples],
     run_dir: Path,
     recorder: Recorder,
     randomness_of: RandomnessOf,
@@ -134,7 +134,7 @@ def _score_silos(
             part = parts[name]
             model = _run_alone(job, name, part, run_dir / "alone" / name, randomness_of)
             # A silo without the others can only make the classes that it holds.
-            network = load_model(job, part.image_shape, part.classes, model)
+            network = load_model(job, part.shape, part.classes, model)
             recorder.score("silo_alone", name, network, sorted(part.label_set()))
 
     if isinstance(job.privacy, SiloLevel):
@@ -150,7 +150,7 @@ def _score_silos(
                 show(ComparisonProgressed(stage, done, len(names)))
 
 
-def _score_pooled(job: Job, train: LabelledImages, run_dir: Path, recorder: Recorder, show: Subscriber) -> None:
+def _score_pooled(job: Job, train: Examples, run_dir: Path, recorder: Recorder, show: Subscriber) -> None:
     """Score what the same training would have learnt from everybody's images in one place, without privacy."""
     if ("pooled", None) in recorder.scores:
         return
@@ -167,11 +167,11 @@ def _score_pooled(job: Job, train: LabelledImages, run_dir: Path, recorder: Reco
         }  # fmt: skip
         open_job = job.model_copy(update=changes)
         model = _run_alone(open_job, POOLED, train, run_dir / POOLED, lambda _: SecureRandomness())
-        recorder.score("pooled", None, load_model(job, train.image_shape, train.classes, model))
+        recorder.score("pooled", None, load_model(job, train.shape, train.classes, model))
     show(ComparisonProgressed(POOLED, 1, 1))
 
 
-def _run_alone(job: Job, name: str, part: LabelledImages, folder: Path, randomness_of: RandomnessOf) -> Model:
+def _run_alone(job: Job, name: str, part: Examples, folder: Path, randomness_of: RandomnessOf) -> Model:
     """Run the same job at the same epsilon for one silo: a federation of one, in a ledger of its own."""
     start = (
         job.warm_start.model_copy(update={"silo": name}) if isinstance(job.warm_start, LeaderStart) else job.warm_start

@@ -18,7 +18,7 @@ from siloseal.models.meta.model import FewShotModel
 from siloseal.run_folder.images import quantise, write_npz
 from siloseal.run_folder.metrics import QualityMetric
 from siloseal.run_folder.summary import sample_path
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 
 SHOWN_PER_CLASS = 8
 SAMPLING_SEED = 1
@@ -42,12 +42,12 @@ class ImageScorer:
     """A scorer that generates images, keeps some, trains classifiers on all, and tests them on real images."""
 
     def __init__(
-        self, config: GeneratedImages, train: LabelledImages, held_out: LabelledImages, *, seed: int, last_stage: str
+        self, config: GeneratedImages, train: Examples, held_out: Examples, *, seed: int, last_stage: str
     ) -> None:
         self._config, self._classes, self._last_stage = config, train.classes, last_stage
         self._evaluator = Evaluator(
-            (train.images, train.labels),
-            (held_out.images, held_out.labels),
+            (train.inputs, train.labels),
+            (held_out.inputs, held_out.labels),
             classes=train.classes,
             classifiers=config.classifiers,
             samples=config.samples,
@@ -74,10 +74,10 @@ class ImageScorer:
 class TaskScorer:
     """A scorer that asks every model the same tasks."""
 
-    def __init__(self, config: FewShotTasks, held_out: LabelledImages) -> None:
+    def __init__(self, config: FewShotTasks, held_out: Examples) -> None:
         self._config = config
         self._evaluator = TaskEvaluator(
-            held_out.images,
+            held_out.inputs,
             held_out.labels,
             ways=config.ways,
             shots=config.shots,
@@ -104,7 +104,7 @@ class TaskScorer:
         """No reference: pooled training is a run of its own."""
 
 
-def build_scorer(job: Job, train: LabelledImages, held_out: LabelledImages) -> Scorer:
+def build_scorer(job: Job, train: Examples, held_out: Examples) -> Scorer:
     """The scorer that fits the job's learner."""
     rounds = job.schedule.rounds if isinstance(job.schedule, FedAvg) else job.schedule.tuning_rounds
     match job.evaluation:
@@ -114,7 +114,7 @@ def build_scorer(job: Job, train: LabelledImages, held_out: LabelledImages) -> S
             return TaskScorer(config, held_out)
 
 
-def require_tasks(job: Job, held_out: LabelledImages) -> None:
+def require_tasks(job: Job, held_out: Examples) -> None:
     """`DataError` where the held-out data are too few for the tasks that a few-shot model is to be tried on."""
     if isinstance(job.evaluation, FewShotTasks):
         TaskScorer(job.evaluation, held_out)

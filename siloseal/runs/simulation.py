@@ -20,7 +20,7 @@ from siloseal.federation.records.identity import Identity
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.engine import LocalEngine
 from siloseal.models.building import vector_lengths
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.partition import partition
 from siloseal.silo.opening import open_training_silo
 from siloseal.silo.public_start import public_sum
@@ -33,13 +33,13 @@ RandomnessOf = Callable[[str], Randomness]
 """Function that gives each silo its own source of randomness."""
 
 
-def deal(job: Job, data: LabelledImages) -> dict[str, LabelledImages]:
+def deal(job: Job, data: Examples) -> dict[str, Examples]:
     """The data that each silo of the simulation holds."""
     shares = partition(data.labels, len(job.silos.names), job.silos.partition, job.seed)
     return {name: data.select(share) for name, share in zip(job.silos.names, shares, strict=True)}
 
 
-def declared_labels(job: Job, part: LabelledImages) -> list[int]:
+def declared_labels(job: Job, part: Examples) -> list[int]:
     """The classes that a silo says it holds, which are public: its own where the partition is by class, else all.
 
     It must not follow from single examples: a class with one example would tell on that example.
@@ -81,11 +81,11 @@ def open_each(names: Iterable[str], folder: Path, open_one: Callable[[Home], Sil
 
 @contextmanager
 def open_silos(
-    job: Job, parts: Mapping[str, LabelledImages], folder: Path, randomness_of: RandomnessOf, publish: Subscriber
+    job: Job, parts: Mapping[str, Examples], folder: Path, randomness_of: RandomnessOf, publish: Subscriber
 ) -> Iterator[dict[str, Silo]]:
     """The silos of a training job."""
     any_part = next(iter(parts.values()))
-    lengths = vector_lengths(job, any_part.image_shape, any_part.classes)
+    lengths = vector_lengths(job, any_part.shape, any_part.classes)
 
     def opened(home: Home) -> Silo:
         return open_training_silo(

@@ -42,7 +42,7 @@ class Entering:
                 fields = {"identity": self.keys[silo], "commitment": commitment} | lies
                 fields.pop("nonce", None)
                 signed = agreement.sign(self.silos[silo], commitment)
-                enrolled = pb.Enrolled(image_shape=[1, 8, 8], classes=10, agreement=signed, **fields)
+                enrolled = pb.Enrolled(shape=[1, 8, 8], classes=10, agreement=signed, **fields)
                 return reply_to(request, silo, enrolled=enrolled)
             case "begin":
                 return reply_to(request, silo, begun=pb.Begun(nonce=lies.get("nonce", nonce)))

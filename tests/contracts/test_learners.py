@@ -13,7 +13,7 @@ from siloseal.federation.randomness import SeededRandomness
 from siloseal.models.building import build_learner, initial_model, load_model, model_file, read_model
 from siloseal.models.learner import TaskLearner
 from siloseal.models.vectors import flatten
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.units import units_of
 from siloseal.silo.training.gradients import unit_gradients
 from siloseal.silo.training.trainer import Privacy, PrivateTrainer
@@ -44,10 +44,10 @@ def job_of(name: str) -> Job:
     return Job.model_validate({**SMALL_JOB, **sections})
 
 
-def data(seed: int = 0) -> LabelledImages:
+def data(seed: int = 0) -> Examples:
     """54 images of six classes: three disjoint tasks of 3 x 3, and as many again."""
     images = torch.rand(54, 1, 12, 12, generator=torch.Generator().manual_seed(seed))
-    return LabelledImages(images, torch.arange(54) % CLASSES, CLASSES)
+    return Examples(images, torch.arange(54) % CLASSES, CLASSES)
 
 
 class Bench:
@@ -57,7 +57,7 @@ class Bench:
         self.name, self.job, self.images = name, job_of(name), data(seed)
         self.learner = build_learner(
             self.job,
-            self.images.image_shape,
+            self.images.shape,
             CLASSES,
             labels=range(CLASSES),
             expected_batch=4,
@@ -90,7 +90,7 @@ def bench(request: pytest.FixtureRequest) -> Bench:
 
 class TestEveryLearner:
     def test_starts_from_the_jobs_seed_alone(self, bench: Bench) -> None:
-        model = initial_model(bench.job, bench.images.image_shape, CLASSES)
+        model = initial_model(bench.job, bench.images.shape, CLASSES)
         assert torch.equal(bench.learner.vector(), torch.from_numpy(model))
 
     def test_takes_over_a_shared_vector_and_gives_it_back(self, bench: Bench) -> None:
@@ -160,7 +160,7 @@ class TestEveryLearner:
         path.write_bytes(content)
         found = read_model(path)
         assert torch.equal(flatten([found]), bench.learner.vector())
-        again = load_model(bench.job, bench.images.image_shape, CLASSES, bench.learner.vector().numpy())
+        again = load_model(bench.job, bench.images.shape, CLASSES, bench.learner.vector().numpy())
         assert model_file(bench.job.learner, again) == content
 
 
@@ -168,5 +168,5 @@ def _with_still_roles(units: Any) -> Any:
     """Every task with its images in the order of the partition."""
     from siloseal.models.meta.tasks import task_of
 
-    images, members, shots = units._data.images, units.members, units._config.shots
+    images, members, shots = units._data.inputs, units.members, units._config.shots
     return lambda indices: [task_of(images[torch.from_numpy(members[n])], shots=shots) for n in indices.tolist()]

@@ -134,7 +134,7 @@ def with_a_long_name(reply: bytes) -> list[consortium_pb2.Chunk]:
 
 def with_endless_images(reply: bytes) -> list[consortium_pb2.Chunk]:
     """A byte on the wire is eight in memory: it is refused before it is unpacked."""
-    return list(to_chunks(_changed(reply, enrolled=pb.Enrolled(image_shape=[1] * 10**5))))
+    return list(to_chunks(_changed(reply, enrolled=pb.Enrolled(shape=[1] * 10**5))))
 
 
 def with_half_a_key(reply: bytes) -> list[consortium_pb2.Chunk]:
@@ -142,7 +142,7 @@ def with_half_a_key(reply: bytes) -> list[consortium_pb2.Chunk]:
 
 
 def with_flat_images(reply: bytes) -> list[consortium_pb2.Chunk]:
-    return list(to_chunks(_changed(reply, enrolled=pb.Enrolled(image_shape=[8]))))
+    return list(to_chunks(_changed(reply, enrolled=pb.Enrolled(shape=[8]))))
 
 
 def of_another_number(reply: bytes) -> list[consortium_pb2.Chunk]:

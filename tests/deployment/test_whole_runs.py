@@ -52,14 +52,14 @@ def contributions(consortium: Consortium, truth: Truth, silo: str) -> Iterator[t
     """What the silo put into the sums of its run: its kernel mean with the noise that its seed gives, its models."""
     job, data = consortium.job, load(Digits(limit=EXAMPLES[silo]))[0]
     assert isinstance(job.warm_start, KernelMeanStart)
-    features = feature_map(job, job.warm_start, data.image_shape, data.classes)
+    features = feature_map(job, job.warm_start, data.shape, data.classes)
     release = release_of(job, Lengths(features.length, 1), Phase.WARM_START, 0)
     mechanism, domain = release.mechanism, release.domain
     assert mechanism is not None
     randomness = SeededRandomness(consortium.silos[silo].seed)
     randomness.begin(f"contribution of request {KERNEL_MEAN_REQUEST}")
     session = Session(bytes(32), NAMES, domain, mechanism.name, len(NAMES), (bytes(32),) * len(NAMES))
-    noised = mechanism.encode(features.labelled_sum(data.images, data.labels).numpy(), session, randomness)
+    noised = mechanism.encode(features.labelled_sum(data.inputs, data.labels).numpy(), session, randomness)
     yield noised, mechanism.domain(domain, len(NAMES))
     for models in truth.models:
         model = models[silo]

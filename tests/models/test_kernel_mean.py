@@ -9,7 +9,7 @@ from siloseal.federation.errors import ConfigError, DataError, DomainError
 from siloseal.models.gan.generators import MlpGenerator
 from siloseal.models.kernel_mean import COUNT_SHARE, FeatureMap, fit_generator
 
-DIGITS = FeatureMap(image_shape=(1, 8, 8), classes=10, frequencies=600, length_scale=1.0, seed=3)
+DIGITS = FeatureMap(shape=(1, 8, 8), classes=10, frequencies=600, length_scale=1.0, seed=3)
 SHAPES = [(1, 8, 8), (1, 28, 28), (3, 9, 14)]
 
 
@@ -22,7 +22,7 @@ def digits() -> tuple[Tensor, Tensor]:
 def fitted(noisy_sum: Tensor, *, steps: int, seed: int) -> tuple[MlpGenerator, list[float]]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
-        generator = MlpGenerator(image_shape=DIGITS.image_shape, classes=10, latent=8)
+        generator = MlpGenerator(shape=DIGITS.shape, classes=10, latent=8)
     distances: list[float] = []
     fit_generator(
         generator,

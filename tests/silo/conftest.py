@@ -31,7 +31,7 @@ from siloseal.federation.transport.wire.codec import decode, to_array
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.models.building import feature_map, initial_model, vector_lengths
 from siloseal.models.kernel_mean import FeatureMap
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.loading import load
 from siloseal.silo.data.tables import Table
 from siloseal.silo.ledger import Charge
@@ -138,9 +138,9 @@ class Enrolled:
 class Bench(Enrolled):
     """A silo that trains."""
 
-    def __init__(self, job: Job, data: LabelledImages, folder: Path) -> None:
+    def __init__(self, job: Job, data: Examples, folder: Path) -> None:
         self.job, self.data = job, data
-        self.model = initial_model(job, data.image_shape, data.classes)
+        self.model = initial_model(job, data.shape, data.classes)
         super().__init__(job, folder)
 
     def open(self, randomness: SeededRandomness) -> Silo:
@@ -148,7 +148,7 @@ class Bench(Enrolled):
             self.job,
             self.data,
             self.folder,
-            lengths=vector_lengths(self.job, self.data.image_shape, self.data.classes),
+            lengths=vector_lengths(self.job, self.data.shape, self.data.classes),
             labels=range(10),
             identity=IDENTITIES["north"],
             roster=KEYS,
@@ -182,7 +182,7 @@ class Bench(Enrolled):
 
     def features(self) -> FeatureMap:
         assert isinstance(self.job.warm_start, KernelMeanStart)
-        return feature_map(self.job, self.job.warm_start, self.data.image_shape, self.data.classes)
+        return feature_map(self.job, self.job.warm_start, self.data.shape, self.data.classes)
 
     def kernel_mean_session(self, id: bytes | None = None) -> tuple[Session, Session]:
         """The session as it is agreed, and the inner one that its messages are bound to."""
@@ -216,12 +216,12 @@ def pieces(said: dict[str, bytes]) -> list[sums_pb2.Piece]:
 
 
 @pytest.fixture(scope="session")
-def digits() -> LabelledImages:
+def digits() -> Examples:
     return load(Digits())[0].select(torch.arange(400))
 
 
 @pytest.fixture
-def bench_of(small_job: Callable[..., Job], digits: LabelledImages, tmp_path: Path) -> Iterator[Callable[..., Bench]]:
+def bench_of(small_job: Callable[..., Job], digits: Examples, tmp_path: Path) -> Iterator[Callable[..., Bench]]:
     """A bench for the small job with some sections replaced."""
     benches: list[Bench] = []
 

@@ -34,7 +34,7 @@ def test_it_is_noised_with_the_noise_that_was_charged(bench: Bench) -> None:
     upload = from_array(
         decode(sums_pb2.Array, unwrap(inner, round=1, data=reply.sum)), dtype="<f4", length=features.length
     )
-    noise = upload - features.labelled_sum(bench.data.images, bench.data.labels).numpy()
+    noise = upload - features.labelled_sum(bench.data.inputs, bench.data.labels).numpy()
     assert np.std(noise) == pytest.approx(
         bench.silo.work.plan.releases["warm_start"][0].noise_multiplier, rel=0.2
     )  # 1,010 draws: 9 standard errors

@@ -26,7 +26,7 @@ from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.models.building import initial_model
 from siloseal.silo.config import SiloConfig
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.tables import read_table
 from siloseal.silo.messages import ReceivedRequest
 from siloseal.silo.participation import Participation, require_kept, take_part, unended
@@ -55,7 +55,7 @@ NONCE = b"n" * 32
 class Desk:
     """Where offers to north arrive."""
 
-    def __init__(self, small_job: Callable[..., Job], data: LabelledImages, state: Path) -> None:
+    def __init__(self, small_job: Callable[..., Job], data: Examples, state: Path) -> None:
         self._job, self.data, self.state = small_job, data, state
         self.made: list[Participation] = []
 
@@ -96,7 +96,7 @@ class Desk:
     def train(self, part: Participation, job: Job, run: bytes = RUN) -> None:
         """From enrolment through the first training."""
         agreement = Agreement(run, job.digest, ROSTER)
-        model = to_array(initial_model(job, self.data.image_shape, self.data.classes))
+        model = to_array(initial_model(job, self.data.shape, self.data.classes))
 
         def ask(number: int, **body: Any) -> pb.Reply:
             reply = reply_of(part, request(job, number, run, **body))
@@ -114,7 +114,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(small_job: Callable[..., Job], digits: LabelledImages, tmp_path: Path) -> Iterator[Desk]:
+def desk(small_job: Callable[..., Job], digits: Examples, tmp_path: Path) -> Iterator[Desk]:
     desk = Desk(small_job, digits, tmp_path / "state")
     yield desk
     for part in desk.made:
@@ -366,7 +366,7 @@ def test_a_run_that_was_taken_part_in_must_be_there_with_its_job(desk: Desk, wha
 class TestTheEndOfARun:
     def finish(self, desk: Desk, part: Participation, job: Job, run: bytes = RUN) -> None:
         desk.train(part, job, run)
-        model = to_array(initial_model(job, desk.data.image_shape, desk.data.classes))
+        model = to_array(initial_model(job, desk.data.shape, desk.data.classes))
         assert not part.finished
         reply = reply_of(part, request(job, 5, run, finish=pb.Finish(model=model)))
         assert reply.WhichOneof("body") == "finished"
@@ -430,7 +430,7 @@ class TestTheEndOfARun:
         policy = {"secure_sums": ["ckks"], "largest_epsilon": 20}
         part = desk.offered(job := desk.job(**ckks), policy=policy)
         desk.train(part, job)
-        model = initial_model(job, desk.data.image_shape, desk.data.classes)
+        model = initial_model(job, desk.data.shape, desk.data.classes)
         release = release_of(job, Lengths(0, model.size), Phase.PHASE_1, 0)
         session = release.session(Run(desk.beacon, ROSTER), start_of(pb.Train(model=to_array(model))))
         (message,) = set(release.scheme.aggregator(session).open().values())

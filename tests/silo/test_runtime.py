@@ -192,9 +192,9 @@ def test_enrolment_tells_the_shape_and_not_the_size(bench: Bench) -> None:
     bench.folder = bench.folder / "another"
     bench.silo = bench.start()
     reply = bench.ask(-2, enrol=pb.Enrol())
-    assert (list(reply.enrolled.image_shape), reply.enrolled.classes) == ([1, 8, 8], 10)
+    assert (list(reply.enrolled.shape), reply.enrolled.classes) == ([1, 8, 8], 10)
     assert {field.name for field, _ in reply.enrolled.ListFields()} == {
-        "image_shape",
+        "shape",
         "classes",
         "identity",
         "agreement",
@@ -271,7 +271,7 @@ def test_a_class_that_a_silo_holds_but_does_not_declare_is_refused(bench: Bench,
             bench.job,
             bench.data,
             tmp_path,
-            lengths=vector_lengths(bench.job, bench.data.image_shape, bench.data.classes),
+            lengths=vector_lengths(bench.job, bench.data.shape, bench.data.classes),
             labels=range(5),
             identity=Identity.create("a"),
             roster=bench.keys,

@@ -127,18 +127,18 @@ class Reply(_message.Message):
     def __init__(self, number: _Optional[int] = ..., silo: _Optional[str] = ..., request_digest: _Optional[bytes] = ..., protocol_version: _Optional[int] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., begun: _Optional[_Union[Begun, _Mapping]] = ..., ready: _Optional[_Union[Ready, _Mapping]] = ..., prepared: _Optional[_Union[Prepared, _Mapping]] = ..., sum: _Optional[bytes] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., finished: _Optional[_Union[Finished, _Mapping]] = ...) -> None: ...
 
 class Enrolled(_message.Message):
-    __slots__ = ("image_shape", "classes", "identity", "agreement", "commitment")
-    IMAGE_SHAPE_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("shape", "classes", "identity", "agreement", "commitment")
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
     CLASSES_FIELD_NUMBER: _ClassVar[int]
     IDENTITY_FIELD_NUMBER: _ClassVar[int]
     AGREEMENT_FIELD_NUMBER: _ClassVar[int]
     COMMITMENT_FIELD_NUMBER: _ClassVar[int]
-    image_shape: _containers.RepeatedScalarFieldContainer[int]
+    shape: _containers.RepeatedScalarFieldContainer[int]
     classes: int
     identity: bytes
     agreement: bytes
     commitment: bytes
-    def __init__(self, image_shape: _Optional[_Iterable[int]] = ..., classes: _Optional[int] = ..., identity: _Optional[bytes] = ..., agreement: _Optional[bytes] = ..., commitment: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, shape: _Optional[_Iterable[int]] = ..., classes: _Optional[int] = ..., identity: _Optional[bytes] = ..., agreement: _Optional[bytes] = ..., commitment: _Optional[bytes] = ...) -> None: ...
 
 class Begun(_message.Message):
     __slots__ = ("nonce",)

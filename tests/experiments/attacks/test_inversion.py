@@ -103,7 +103,7 @@ def test_the_guess_is_the_mean_of_its_class(plain: list[Inversion]) -> None:
     """So that an attack does not count for knowing the class, which every silo declares."""
     private, public = load(EmbeddedMnist())
     for image, found in zip(IMAGES, plain, strict=True):
-        alike = public.images[public.labels == private.labels[image]]
+        alike = public.inputs[public.labels == private.labels[image]]
         np.testing.assert_allclose(found.guess, alike.mean(0)[0].numpy(), atol=1e-6)
 
 

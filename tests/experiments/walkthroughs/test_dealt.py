@@ -13,7 +13,7 @@ def test_each_silo_is_shown_with_its_own_part() -> None:
     job = small_job("digits.yaml", {"silos": {"partition": {"kind": "by_class", "classes_per_silo": 5}}})
     shown, (train, held_out) = deal_images(job), load(job.data)
     for name, part in deal(job, train).items():
-        assert np.array_equal(shown.silos[name].images, quantise(part.images))
+        assert np.array_equal(shown.silos[name].images, quantise(part.inputs))
         assert shown.silos[name].classes == sorted(part.label_set())
         assert len(shown.silos[name].one_of_each) == 5
     assert len(shown.held_out.labels) == len(held_out)

@@ -55,7 +55,7 @@ class TestDownstreamAccuracy:
         assert downstream_accuracy(name, images[:100], labels[:100], *test, classes=10, seed=5) == first
 
     @pytest.mark.parametrize("shape", [(3, 40, 20), (3, 7, 9), (1, 28, 28)], ids=str)
-    def test_any_image_shape_trains(self, shape: tuple[int, ...]) -> None:
+    def test_any_shape_trains(self, shape: tuple[int, ...]) -> None:
         """Dark and bright images are told apart at every size, also inside no_grad."""
         labels = torch.arange(40) % 2
         images = noisy(0.3 + 0.4 * labels.float().view(-1, 1, 1, 1).expand(-1, *shape), 0.05)

@@ -14,7 +14,7 @@ from siloseal.models.meta.prototypes import ProtonetModel
 class Oracle(FewShotModel):
     """Images carry their class as their brightness: it names a share of them rightly, and guesses the others."""
 
-    image_shape = (1, 2, 2)
+    shape = (1, 2, 2)
 
     def __init__(self, right: float) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ def test_embedding_every_image_once_changes_nothing() -> None:
     model = ProtonetModel(ProtonetConfig(kind="protonet", filters=4), (1, 8, 8))
 
     class Plain(FewShotModel):
-        image_shape = (1, 8, 8)
+        shape = (1, 8, 8)
 
         def classify(self, support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
             return model.classify(support, labels, query)

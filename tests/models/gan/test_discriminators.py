@@ -14,7 +14,7 @@ SHAPES = [(1, 8, 8), (1, 14, 14), (1, 28, 28), (3, 32, 32), (3, 17, 12), (1, 4, 
 
 @pytest.mark.parametrize("network", [MlpDiscriminator, ConvDiscriminator])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_every_image_shape_gets_one_logit_a_row_and_can_be_clipped(
+def test_every_shape_gets_one_logit_a_row_and_can_be_clipped(
     network: type[MlpDiscriminator] | type[ConvDiscriminator], shape: tuple[int, int, int]
 ) -> None:
     discriminator = network(shape, 5)

@@ -18,7 +18,7 @@ from siloseal.models.gan.building import build_gan
 from siloseal.models.gan.controller import Controller
 from siloseal.models.gan.learner import GanLearner, Shared
 from siloseal.models.gan.sampling import generate
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.training.trainer import PrivateTrainer
 
 SHAPE = (1, 8, 8)
@@ -26,7 +26,7 @@ SHAPE = (1, 8, 8)
 
 @dataclass(frozen=True)
 class Rows:
-    images: Tensor
+    inputs: Tensor
     labels: Tensor
 
 
@@ -51,7 +51,7 @@ def rows(count: int) -> Rows:
 
 def trained(learner: GanLearner, steps: int) -> GanLearner:
     images = rows(32)
-    data = LabelledImages(images.images, images.labels, 3)
+    data = Examples(images.inputs, images.labels, 3)
     trainer = PrivateTrainer(
         learner, data, sampling_rate=0.5, optimizer=DpAdamConfig(), privacy=None, randomness=SeededRandomness(2)
     )
@@ -146,10 +146,10 @@ def test_the_state_of_another_job_is_refused() -> None:
         learner_of().load_state(learner_of(GanConfig(latent=9)).state())
 
 
-def test_generated_images_are_labelled_images_and_repeat_with_their_seed() -> None:
+def test_generated_images_are_examples_and_repeat_with_their_seed() -> None:
     generator, labels = learner_of().shared_model, torch.arange(2500) % 3
     made = generate(generator, labels, seed=4)
-    assert len(LabelledImages(made.images, made.labels, 3)) == 2500
+    assert len(Examples(made.images, made.labels, 3)) == 2500
     assert torch.equal(made.images, generate(generator, labels, seed=4).images)
     assert not torch.equal(made.images, generate(generator, labels, seed=5).images)
     assert torch.equal(made.labels, labels)
@@ -177,7 +177,7 @@ def test_a_silo_that_trains_without_noise_learns_the_digits() -> None:
     digits = load_digits()
     images = torch.tensor(digits.images / 16, dtype=torch.float32)[:, None]
     labels = torch.tensor(digits.target, dtype=torch.int64)
-    data, held_out = LabelledImages(images[:1437], labels[:1437], 10), slice(1437, None)
+    data, held_out = Examples(images[:1437], labels[:1437], 10), slice(1437, None)
     learner = build_gan(
         GanConfig(generator_learning_rate=2e-3),
         SHAPE,

@@ -34,7 +34,7 @@ class TestComparing:
 
     @pytest.mark.parametrize("model", [protonet(), embedding()], ids=["protonet", "embedding"])
     def test_an_image_is_named_the_same_whatever_else_is_asked(self, model: ProtonetModel) -> None:
-        images = torch.rand(6, *model.image_shape)
+        images = torch.rand(6, *model.shape)
         together = model.classify(images[:3], LABELS, images[3:])
         alone = torch.cat([model.classify(images[:3], LABELS, images[n : n + 1]) for n in (3, 4, 5)])
         assert torch.allclose(together, alone, atol=1e-5)

@@ -52,7 +52,7 @@ def with_cache(source: Source, folder: Path) -> Source:
 
 def same(one: Source, other: Source) -> bool:
     parts = zip(load(one), load(other), strict=True)
-    return all(torch.equal(a.images, b.images) and torch.equal(a.labels, b.labels) for a, b in parts)
+    return all(torch.equal(a.inputs, b.inputs) and torch.equal(a.labels, b.labels) for a, b in parts)
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -74,7 +74,7 @@ class TestEveryCachedSource:
     def test_another_side_is_another_cache(self, name: str, tmp_path: Path) -> None:
         source = with_cache(SOURCES[name](tmp_path / "data"), tmp_path / "cache")
         load(source)
-        assert load(source.model_copy(update={"side": 5}))[0].image_shape[1:] == (5, 5)
+        assert load(source.model_copy(update={"side": 5}))[0].shape[1:] == (5, 5)
         assert len(list((tmp_path / "cache").iterdir())) == 4
 
     def test_any_changed_file_makes_a_new_cache(self, name: str, tmp_path: Path) -> None:
@@ -97,11 +97,11 @@ def entries(source: Source) -> list[Path]:
 
 
 def test_a_changed_picture_is_seen(source: Source, tmp_path: Path) -> None:
-    before = load(source)[0].images
+    before = load(source)[0].inputs
     path = tmp_path / "data" / "train" / "n02" / "1.png"
     Image.fromarray(picture(999)).save(path)
     touch_later(path)
-    after = load(source)[0].images
+    after = load(source)[0].inputs
     assert (before != after).any(dim=(1, 2, 3)).nonzero().flatten().tolist() == [5]
 
 
@@ -132,7 +132,7 @@ def test_a_damaged_cache_is_made_anew(source: Source, damage: Callable[[bytes], 
     for path, content in sound.items():
         path.write_bytes(damage(content))
     for one, other in zip(load(source), expected, strict=True):
-        assert torch.equal(one.images, other.images)
+        assert torch.equal(one.inputs, other.inputs)
     assert {path: path.read_bytes() for path in entries(source)} == sound
 
 
@@ -162,7 +162,7 @@ def test_a_sound_archive_of_something_else_is_made_anew(source: Source, write: C
     for path in entries(source):
         write(path)
     for one, other in zip(load(source), expected, strict=True):
-        assert torch.equal(one.images, other.images)
+        assert torch.equal(one.inputs, other.inputs)
 
 
 def test_a_cache_under_another_name_is_not_trusted(source: Source) -> None:

@@ -8,20 +8,20 @@ from PIL import Image
 from siloseal.federation.errors import DataError
 from siloseal.federation.job.sections.data import ClassFolders
 from siloseal.silo.data.class_folders import read_class_folders
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.loading import load
 
 
-def read(root: Path, class_names: tuple[str, ...] | None = None) -> LabelledImages:
+def read(root: Path, class_names: tuple[str, ...] | None = None) -> Examples:
     return read_class_folders(root, side=8, colour="grey", class_names=class_names)
 
 
 def test_labels_follow_the_alphabet_and_images_the_stated_size(class_folders: Path) -> None:
     data = read(class_folders)
-    assert data.images.shape == (10, 1, 8, 8)
+    assert data.inputs.shape == (10, 1, 8, 8)
     assert data.labels.tolist() == [0] * 6 + [1] * 4
-    assert torch.allclose(data.images[:6], torch.tensor(1.0))
-    assert torch.all(data.images[6:] == 0.0)
+    assert torch.allclose(data.inputs[:6], torch.tensor(1.0))
+    assert torch.all(data.inputs[6:] == 0.0)
 
 
 def test_it_loads_as_a_training_and_a_held_out_set(class_folders: Path) -> None:
@@ -34,7 +34,7 @@ def test_rgb_has_three_channels(tmp_path: Path) -> None:
     (tmp_path / "red").mkdir()
     Image.new("RGB", (5, 5), color=(255, 0, 0)).save(tmp_path / "red" / "a.png")
     data = read_class_folders(tmp_path, side=5, colour="rgb", class_names=None)
-    assert data.images[0, :, 0, 0].tolist() == [1.0, 0.0, 0.0]
+    assert data.inputs[0, :, 0, 0].tolist() == [1.0, 0.0, 0.0]
 
 
 def test_agreed_class_names_number_a_silo_without_a_class_like_its_peers(class_folders: Path) -> None:
@@ -54,7 +54,7 @@ def test_sixteen_bit_greys_keep_their_depth(tmp_path: Path, colour: str) -> None
     ramp = np.array([[0, 13107], [39321, 65535]], dtype=np.uint16)
     Image.fromarray(ramp).save(tmp_path / "scan" / "a.png")
     data = read_class_folders(tmp_path, side=2, colour=colour, class_names=None)  # type: ignore[arg-type]
-    for channel in data.images[0]:
+    for channel in data.inputs[0]:
         assert torch.allclose(channel, torch.tensor([[0.0, 0.2], [0.6, 1.0]]))
 
 

@@ -18,8 +18,8 @@ IMAGES, LABELS = "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"
 
 def test_gzipped_and_plain_files_are_read_alike(idx_folder: Path) -> None:
     train, test = read_idx_folder(idx_folder)
-    assert train.image_shape == test.image_shape == (1, 6, 5)
-    assert torch.equal(train.images[:, 0], torch.from_numpy(pixels(20, 6, 5)) / 255)
+    assert train.shape == test.shape == (1, 6, 5)
+    assert torch.equal(train.inputs[:, 0], torch.from_numpy(pixels(20, 6, 5)) / 255)
     assert test.labels.tolist() == list(range(10))
     assert (train.classes, test.classes) == (10, 10)
 

@@ -22,22 +22,22 @@ def counts(labels: torch.Tensor) -> list[int]:
 
 def test_embedded_mnist_splits_into_4000_and_1000_with_even_classes() -> None:
     train, held_out = load(EmbeddedMnist())
-    assert train.image_shape == held_out.image_shape == (1, 28, 28)
+    assert train.shape == held_out.shape == (1, 28, 28)
     assert counts(train.labels) == [400] * 10
     assert counts(held_out.labels) == [100] * 10
-    assert train.images.max() == 1.0
+    assert train.inputs.max() == 1.0
 
 
 def test_embedded_mnist_holds_what_the_package_returns() -> None:
     whole = embedded_mnist()
-    pixels = (whole.images * 255).round().to(torch.uint8).numpy().tobytes()
+    pixels = (whole.inputs * 255).round().to(torch.uint8).numpy().tobytes()
     assert hashlib.sha256(pixels + whole.labels.to(torch.uint8).numpy().tobytes()).hexdigest() == MNIST_5K_DIGEST
 
 
 def test_digits_are_scikit_learns() -> None:
     train, held_out = load(Digits())
     assert len(held_out) == round(0.2 * 1797)
-    both = torch.cat([train.images, held_out.images]).flatten(1)
+    both = torch.cat([train.inputs, held_out.inputs]).flatten(1)
     shipped = torch.from_numpy(load_digits().images).float().flatten(1) / 16
     assert torch.equal(both.sum(1).sort().values, shipped.sum(1).sort().values)
 
@@ -45,13 +45,13 @@ def test_digits_are_scikit_learns() -> None:
 def test_the_split_is_the_same_in_every_run_and_shares_no_example() -> None:
     first, again = load(Digits()), load(Digits())
     for part, repeated in zip(first, again, strict=True):
-        assert torch.equal(part.images, repeated.images)
+        assert torch.equal(part.inputs, repeated.inputs)
     assert len(first[0]) + len(first[1]) == 1797
 
 
 def test_side_turns_8x8_digits_into_28x28_images() -> None:
     train, held_out = load(Digits(side=28, limit=50))
-    assert train.image_shape == held_out.image_shape == (1, 28, 28)
+    assert train.shape == held_out.shape == (1, 28, 28)
 
 
 def test_limit_keeps_an_even_part_of_both_sets() -> None:
@@ -104,5 +104,5 @@ def test_a_section_that_names_no_source_is_refused(section: dict[str, object]) -
 def test_the_whole_of_mnist_loads() -> None:
     train, held_out = load(IdxFiles(folder=Path("${SILOSEAL_DATA}/mnist")))
     assert (len(train), len(held_out)) == (60_000, 10_000)
-    assert train.image_shape == (1, 28, 28)
+    assert train.shape == (1, 28, 28)
     assert counts(train.labels) == [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]

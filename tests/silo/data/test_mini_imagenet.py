@@ -9,7 +9,7 @@ import torch
 
 from siloseal.federation.errors import DataError
 from siloseal.federation.job.sections.data import MiniImagenet
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.loading import load, place
 from siloseal.silo.data.pixels import resize
 
@@ -18,15 +18,15 @@ from .few_shot_files import PICTURES, SPLITS, content_of, in_folders, in_pickles
 FORMS = {"tables": in_tables, "folders": in_folders, "pickles": in_pickles}
 
 
-def rows(part: LabelledImages) -> set[bytes]:
-    return {image.numpy().tobytes() for image in part.images}
+def rows(part: Examples) -> set[bytes]:
+    return {image.numpy().tobytes() for image in part.inputs}
 
 
 @pytest.mark.parametrize("form", FORMS)
 class TestEveryForm:
     def test_splits_share_no_class_and_no_image(self, form: str, tmp_path: Path) -> None:
         train, held_out = load(MiniImagenet(folder=FORMS[form](tmp_path / "data"), side=12))
-        assert train.image_shape == held_out.image_shape == (3, 12, 12)
+        assert train.shape == held_out.shape == (3, 12, 12)
         assert train.classes == held_out.classes == 5
         assert (train.label_set(), held_out.label_set()) == ({0, 1, 2}, {3, 4})
         assert torch.bincount(train.labels).tolist() == [PICTURES] * 3
@@ -40,12 +40,12 @@ class TestEveryForm:
 
     def test_a_margin_is_part_of_the_side(self, form: str, tmp_path: Path) -> None:
         train, _ = load(MiniImagenet(folder=FORMS[form](tmp_path / "data"), side=12, margin=2))
-        assert train.image_shape == (3, 12, 12)
-        assert train.images[:, :, :2].max() == 0 < train.images[:, :, 2].max()
+        assert train.shape == (3, 12, 12)
+        assert train.inputs[:, :, :2].max() == 0 < train.inputs[:, :, 2].max()
 
     def test_pixels_are_of_eight_bits(self, form: str, tmp_path: Path) -> None:
         train, _ = load(MiniImagenet(folder=FORMS[form](tmp_path / "data"), side=5))
-        assert torch.equal(train.images, torch.round(train.images * 255) / 255)
+        assert torch.equal(train.inputs, torch.round(train.inputs * 255) / 255)
 
 
 def test_folders_and_pickles_of_the_same_pictures_are_the_same_data(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_folders_and_pickles_of_the_same_pictures_are_the_same_data(tmp_path: Pa
     for left, right in zip(one, other, strict=True):
         order = torch.argsort(right.labels, stable=True)  # a pickle's pictures may be in any order
         assert torch.equal(left.labels, right.labels[order])
-        assert torch.equal(left.images, right.images[order])
+        assert torch.equal(left.inputs, right.inputs[order])
 
 
 @pytest.mark.parametrize("form", [in_folders, in_pickles])
@@ -63,14 +63,14 @@ def test_pixels_are_rounded_to_the_nearest_of_eight_bits(tmp_path: Path, form: C
     stored = stored[torch.argsort(torch.arange(12) % 3, stable=True)]  # by class
     train, _ = load(MiniImagenet(folder=form(tmp_path / "data"), side=7))
     order = torch.argsort(train.labels, stable=True)
-    assert (train.images[order] - resize(stored, 7)).abs().max() <= 0.5001 / 255
+    assert (train.inputs[order] - resize(stored, 7)).abs().max() <= 0.5001 / 255
 
 
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
 def test_pickles_of_every_protocol_are_read(tmp_path: Path, protocol: int) -> None:
     expected = content_of("train")["image_data"]
     train, _ = load(MiniImagenet(folder=in_pickles(tmp_path, protocol), side=12))
-    assert torch.equal(train.images, torch.from_numpy(expected).permute(0, 3, 1, 2) / 255)
+    assert torch.equal(train.inputs, torch.from_numpy(expected).permute(0, 3, 1, 2) / 255)
 
 
 def test_pickles_of_python_2_are_read(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_pickles_of_python_2_are_read(tmp_path: Path) -> None:
     for split in SPLITS:
         (tmp_path / f"mini-imagenet-cache-{split}.pkl").write_bytes(python_2_pickle(content_of(split)))
     for one, other in zip(newer, load(MiniImagenet(folder=tmp_path, side=12)), strict=True):
-        assert torch.equal(one.images, other.images)
+        assert torch.equal(one.inputs, other.inputs)
         assert torch.equal(one.labels, other.labels)
 
 
@@ -168,4 +168,4 @@ def test_the_real_mini_imagenet_has_64_classes_to_train_on(held_out: Literal["te
     train, evaluation = load(MiniImagenet(folder=Path("${SILOSEAL_DATA}/mini-imagenet"), side=32, held_out=held_out))
     assert len(train.label_set()) == 64
     assert len(evaluation.label_set()) == classes
-    assert np.isclose(train.images.mean().item(), 0.45, atol=0.05)
+    assert np.isclose(train.inputs.mean().item(), 0.45, atol=0.05)

@@ -34,9 +34,9 @@ def test_medmnist_keeps_its_test_split_and_trains_on_the_rest(npz_file: Write) -
     )
     train, test = load(NpzFile(path=path))
     assert (len(train), len(test)) == (9, 2)
-    assert train.image_shape == (3, 4, 4)
+    assert train.shape == (3, 4, 4)
     assert train.classes == test.classes == 3
-    assert torch.equal(test.images, torch.from_numpy(pixels(2, 4, 4, 3)).permute(0, 3, 1, 2) / 255)
+    assert torch.equal(test.inputs, torch.from_numpy(pixels(2, 4, 4, 3)).permute(0, 3, 1, 2) / 255)
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_every_pixel_type_with_a_stated_range_is_scaled_by_it(
     npz_file: Write, stored: np.ndarray, first: float
 ) -> None:
     train, _ = read_npz(npz_file(images=stored, labels=np.array([0, 1])), None)
-    assert train.images.shape == (2, 1, 4, 5)
-    assert train.images[0, 0, 0, 0].item() == pytest.approx(first)
+    assert train.inputs.shape == (2, 1, 4, 5)
+    assert train.inputs[0, 0, 0, 0].item() == pytest.approx(first)
 
 
 def test_the_stated_number_of_classes_counts_classes_that_the_silo_lacks(npz_file: Write) -> None:
@@ -74,13 +74,13 @@ NAN = np.full((4, 5, 5), np.nan, dtype=np.float32)
         ({"train_images": IMAGES, "train_labels": LABELS, "test_images": IMAGES}, "; test_labels "),
         ({"images": IMAGES, "labels": LABELS + 2}, "2 to 3, expected 0 to 1"),
         ({"images": IMAGES, "labels": LABELS.astype(np.int64) - 1}, "-1 to 0"),
-        ({"images": IMAGES, "labels": LABELS[:3]}, "4 images .* 3 labels"),
+        ({"images": IMAGES, "labels": LABELS[:3]}, "4 examples .* 3 labels"),
         ({"images": IMAGES, "labels": np.zeros((4, 14), np.uint8)}, r"shape \(4, 14\)"),
         ({"images": IMAGES, "labels": LABELS.astype(np.float32)}, "labels .*float32"),
         ({"images": IMAGES[0], "labels": LABELS}, r"images .*\(5, 5\)"),
         ({"images": pixels(4, 5, 5, 2), "labels": LABELS}, r"images .*\(4, 5, 5, 2\)"),
         ({"images": IMAGES.astype(np.int32), "labels": LABELS}, "pixels .*int32"),
-        ({"images": NAN, "labels": LABELS}, "NaN"),
+        ({"images": NAN, "labels": LABELS}, "nan"),
         ({"images": IMAGES.astype(np.float32), "labels": LABELS}, r"1 to 250, expected \[0, 1\]"),
         (
             {"train_images": IMAGES, "train_labels": LABELS, "val_images": IMAGES[:, 1:], "val_labels": LABELS},
@@ -118,7 +118,7 @@ def test_labels_that_are_no_class_numbers_are_refused(npz_file: Write) -> None:
 
 def test_what_is_wrong_with_the_arrays_names_the_file(npz_file: Write) -> None:
     path = npz_file(images=IMAGES, labels=LABELS[:-1])
-    with pytest.raises(DataError, match=rf"{path.name}: .*4 images.* 3 labels"):
+    with pytest.raises(DataError, match=rf"{path.name}: .*4 examples.* 3 labels"):
         load(NpzFile(path=path))
 
 
@@ -151,5 +151,5 @@ def test_a_missing_archive_is_refused(tmp_path: Path) -> None:
 @pytest.mark.skipif("SILOSEAL_DATA" not in os.environ, reason="SILOSEAL_DATA names no folder with a MedMNIST file")
 def test_a_real_medmnist_file_loads() -> None:
     train, test = load(NpzFile(path=Path("${SILOSEAL_DATA}/medmnist/pneumoniamnist.npz")))
-    assert train.image_shape == test.image_shape == (1, 28, 28)
+    assert train.shape == test.shape == (1, 28, 28)
     assert train.label_set() == test.label_set() == {0, 1}

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from siloseal.federation.errors import DataError
 from siloseal.federation.job.sections.data import Omniglot
 from siloseal.silo.data import zip_pictures
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.loading import load, place
 
 from .few_shot_files import DRAWINGS, OMNIGLOT, drawing, omniglot_entries, omniglot_folders, omniglot_zips, write_zip
@@ -18,7 +18,7 @@ from .few_shot_files import DRAWINGS, OMNIGLOT, drawing, omniglot_entries, omnig
 LAYOUTS = {"folders": omniglot_folders, "zips": omniglot_zips}
 
 
-def classes(part: LabelledImages) -> int:
+def classes(part: Examples) -> int:
     return len(part.label_set())
 
 
@@ -34,9 +34,9 @@ class TestEveryLayout:
     def test_ink_is_one_on_paper_of_zero(self, layout: str, tmp_path: Path) -> None:
         folder = LAYOUTS[layout](tmp_path, "images_background", "images_evaluation")
         train, _ = load(Omniglot(folder=folder, side=21, margin=0))
-        assert train.images[0, 0, 0, 3] == 1  # where Greek's first character has its ink
-        assert train.images[0, 0, 20, 20] == 0
-        assert train.images.mean() < 0.2
+        assert train.inputs[0, 0, 0, 3] == 1  # where Greek's first character has its ink
+        assert train.inputs[0, 0, 20, 20] == 0
+        assert train.inputs.mean() < 0.2
 
     def test_a_drawing_in_two_collections_is_taken_once(self, layout: str, tmp_path: Path) -> None:
         folder = LAYOUTS[layout](tmp_path, *OMNIGLOT)  # Greek is in two
@@ -62,7 +62,7 @@ def test_a_folder_and_a_zip_of_the_same_drawings_are_the_same_data(tmp_path: Pat
     one = load(Omniglot(folder=omniglot_folders(tmp_path / "a", *parts)))
     other = load(Omniglot(folder=omniglot_zips(tmp_path / "b", *parts)))
     for left, right in zip(one, other, strict=True):
-        assert torch.equal(left.images, right.images)
+        assert torch.equal(left.inputs, right.inputs)
         assert torch.equal(left.labels, right.labels)
 
 
@@ -71,12 +71,12 @@ def test_turning_makes_three_more_classes_of_each_training_character(tmp_path: P
     upright, same = load(Omniglot(folder=folder))
     train, held_out = load(Omniglot(folder=folder, rotations=True))
     assert (classes(train), classes(held_out), train.classes) == (20, 2, 22)
-    assert torch.equal(train.images[: len(upright)], upright.images)
+    assert torch.equal(train.inputs[: len(upright)], upright.inputs)
     for turn in range(4):
         of_turn = train.select(torch.arange(len(upright)) + turn * len(upright))
-        assert torch.equal(of_turn.images, upright.images.rot90(turn, dims=(2, 3)))
+        assert torch.equal(of_turn.inputs, upright.inputs.rot90(turn, dims=(2, 3)))
         assert torch.equal(of_turn.labels, upright.labels + 5 * turn)
-    assert torch.equal(held_out.images, same.images)
+    assert torch.equal(held_out.inputs, same.inputs)
     assert not train.label_set() & held_out.label_set()
 
 
@@ -182,4 +182,4 @@ def test_the_real_small_sets_load() -> None:
     train, test = load(Omniglot(folder=Path("${SILOSEAL_DATA}/omniglot"), test_alphabets=held_out))
     assert (classes(train), classes(test)) == (136, 106)
     assert (len(train), len(test)) == (136 * 20, 106 * 20)
-    assert 0.03 < train.images.mean() < 0.15
+    assert 0.03 < train.inputs.mean() < 0.15

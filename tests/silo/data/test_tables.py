@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from siloseal.federation.errors import DataError
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.tables import Table, image_table, read_table
 
 PATIENTS = "patient,sex,age\n1,f,30\n2,m,40\n1,f,31\n1,f,32\n3,m,50\n1,f,33\n"
@@ -81,7 +81,7 @@ def test_selected_records_keep_the_lines_that_they_came_from(tmp_path: Path) -> 
 
 def test_images_are_asked_about_by_label_and_brightness() -> None:
     images = torch.stack([torch.full((1, 8, 8), 0.25), torch.full((1, 8, 8), 0.75)])
-    table = image_table(LabelledImages(images, torch.tensor([3, 7]), classes=10))
+    table = image_table(Examples(images, torch.tensor([3, 7]), classes=10))
     assert table.texts("label").tolist() == ["3", "7"]
     assert table.numbers("brightness").tolist() == [0.25, 0.75]
     with pytest.raises(DataError, match="brightness"):

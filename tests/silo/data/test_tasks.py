@@ -10,17 +10,17 @@ from siloseal.federation.errors import DataError
 from siloseal.federation.job.sections.few_shot import ProtonetConfig
 from siloseal.federation.randomness import SecureRandomness, SeededRandomness
 from siloseal.models.meta.tasks import Task
-from siloseal.silo.data.labelled_images import LabelledImages
+from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.tasks import FixedTasks, FreshTasks, disjoint_tasks
 
 CONFIG = ProtonetConfig(kind="protonet", ways=3, shots=2, queries=2)
 
 
-def numbered(counts: tuple[int, ...] = (9, 8, 12, 5, 4, 3)) -> LabelledImages:
+def numbered(counts: tuple[int, ...] = (9, 8, 12, 5, 4, 3)) -> Examples:
     """Images of one pixel each, which is the image's own number; labels have gaps, as a silo's may."""
     labels = np.repeat(np.arange(len(counts)) * 2 + 1, counts)
     pixels = (torch.arange(len(labels)) / 1000).view(-1, 1, 1, 1)
-    return LabelledImages(pixels, torch.from_numpy(labels), 2 * len(counts) + 1)
+    return Examples(pixels, torch.from_numpy(labels), 2 * len(counts) + 1)
 
 
 def members_of(task: Task) -> list[int]:
@@ -60,7 +60,7 @@ class TestFixedTasks:
 
     def test_they_do_not_depend_on_what_the_images_show(self) -> None:
         data = numbered()
-        dark = LabelledImages(torch.zeros_like(data.images), data.labels, data.classes)
+        dark = Examples(torch.zeros_like(data.inputs), data.labels, data.classes)
         tasks = [FixedTasks(part, CONFIG, seed=4, randomness=SecureRandomness()).members for part in (data, dark)]
         assert [task.tolist() for task in tasks[0]] == [task.tolist() for task in tasks[1]]
 
@@ -80,11 +80,11 @@ class TestFixedTasks:
         assert len(set(zip(classes, in_task, strict=True))) == 3  # one number a class, in support and query alike
 
     def test_mirrored_images_are_of_the_same_task(self) -> None:
-        wide = LabelledImages(torch.rand(30, 1, 2, 4), torch.arange(30) % 3, 3)
+        wide = Examples(torch.rand(30, 1, 2, 4), torch.arange(30) % 3, 3)
         config = CONFIG.model_copy(update={"mirror": True})
         tasks = FixedTasks(wide, config, seed=0, randomness=SeededRandomness(1))
         (task,) = tasks.select(torch.tensor([0]))
-        own = wide.images[torch.from_numpy(tasks.members[0].reshape(-1))]
+        own = wide.inputs[torch.from_numpy(tasks.members[0].reshape(-1))]
         turned = 0
         for image in torch.cat([task.support, task.query]):
             same, mirrored = ((own == one).flatten(1).all(1).any() for one in (image, image.flip(-1)))

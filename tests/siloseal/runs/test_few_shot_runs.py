@@ -99,7 +99,7 @@ class TestExampleLevel:
         assert len(north | east) == 24
 
     def test_the_model_file_learns_tasks(self, example_level: tuple[Path, RunSummary]) -> None:
-        assert read_few_shot_model(example_level[0] / "global.safetensors").image_shape == (1, 16, 16)
+        assert read_few_shot_model(example_level[0] / "global.safetensors").shape == (1, 16, 16)
 
 
 def test_task_level_counts_tasks_and_says_so(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_a_silo_refuses_fresh_episodes_by_itself(tmp_path: Path) -> None:
 def test_two_runs_that_are_compared_are_asked_the_same_tasks() -> None:
     job = Job.model_validate(FEW_SHOT)
     train, held_out = load(job.data)
-    model = build_few_shot_model(job.learner, train.image_shape, seed=0)  # type: ignore[arg-type]
+    model = build_few_shot_model(job.learner, train.shape, seed=0)  # type: ignore[arg-type]
     one, other = (build_scorer(job, train, held_out).score("final", None, model, (), Path()) for _ in range(2))
     assert one == other
 

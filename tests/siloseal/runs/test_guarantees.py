@@ -14,7 +14,7 @@ from siloseal.models.building import vector_lengths
 from siloseal.runs.guarantees import _range, _sums, baseline_warnings, query_parameters, training_releases
 
 JOINT_KEY = {"kind": "ckks_joint_key"}
-FINISHED = SimpleNamespace(parameters=3000, image_shape=(1, 8, 8), classes=10)
+FINISHED = SimpleNamespace(parameters=3000, shape=(1, 8, 8), classes=10)
 ROW = "statistical distance of all sums"
 
 
@@ -31,7 +31,7 @@ def test_statistical_distances_add_up_over_the_sums_of_a_run(small_job: Callable
     """The joint-key sum's is a session's: one of phase 1, and one of each tuning round."""
     schedule = {"kind": "two_phase", "batch": 48, "local_steps": 5, "tuning_rounds": rounds, "tuning_sum": JOINT_KEY}
     job = small_job(warm_start={"kind": "none"}, secure_sum=JOINT_KEY, schedule=schedule)
-    length = vector_lengths(job, FINISHED.image_shape, FINISHED.classes).model
+    length = vector_lengths(job, FINISHED.shape, FINISHED.classes).model
     domain = weighted_domain(length, job.largest_weight)
     one = job.secure_sum.build().statistical_distance(domain, len(job.silos.names))
     assert 0 < one <= 2.0**-40

@@ -1,0 +1,24 @@
+"""The shape of one example, on which all silos of a job agree."""
+
+from siloseal.federation.errors import DataError
+
+Shape = tuple[int, ...]
+"""Sizes of one example, as a tensor."""
+
+ImageShape = tuple[int, int, int]
+"""Channels, height and width of an image."""
+
+MOST_DIMENSIONS = 8
+LARGEST_EXAMPLE = 3 * 4096 * 4096
+"""Most numbers of one example: a colour picture of the largest side."""
+
+
+def image_shape(shape: Shape) -> ImageShape:
+    """The shape as that of an image, or `DataError`: generators and few-shot learners know nothing else."""
+    match shape:
+        case (1 | 3 as channels, height, width) if min(height, width) >= 1:
+            return channels, height, width
+    raise DataError(
+        f"an example has shape {shape}, expected an image: 1 or 3 channels, height and width; choose learner.kind "
+        "classifier for other data, or convert them to greyscale or RGB"
+    )
