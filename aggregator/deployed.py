@@ -41,7 +41,7 @@ from siloseal.federation.transport.pki.certificates import Revocations, Role
 from siloseal.federation.transport.tls import read_credentials
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
-from siloseal.models.building import GLOBAL_MODEL, model_file
+from siloseal.models.model_files import GLOBAL_MODEL
 
 Ended = Outcome[TrainedModel | Answers]
 """What a run ends with: a model, or the answers to queries."""
@@ -128,7 +128,7 @@ class DeployedAggregator:
         """Write what the run has found into a file of the state folder."""
         match result:
             case TrainedModel():
-                return GlobalModelWritten(self._write(GLOBAL_MODEL, model_file(result.job.learner, result.network())))
+                return GlobalModelWritten(self._write(GLOBAL_MODEL, result.file()))
             case Answers():
                 return AnswersWritten(self._write(ANSWERS_FILE, result.to_json()))
             case _:

@@ -7,7 +7,8 @@ from siloseal.federation.records.storage import make_folder, write_atomically
 from siloseal.federation.run_events.aggregator import Model, ModelKept, ModelReleased, SilosEnrolled
 from siloseal.federation.run_events.stream import RunEvent, Subscriber
 from siloseal.federation.shapes import Shape
-from siloseal.models.building import load_model, model_file
+from siloseal.models.building import load_model
+from siloseal.models.model_files import model_file
 
 
 class ModelFiles:
@@ -28,7 +29,8 @@ class ModelFiles:
     def _write(self, stage: str, model: Model) -> str:
         network = load_model(self._job, self._shape, self._classes, model)
         make_folder(self._folder, mode=0o700)
-        path, content = self._folder / f"{stage}.safetensors", model_file(self._job.learner, network)
+        path = self._folder / f"{stage}.safetensors"
+        content = model_file(self._job.learner, self._shape, self._classes, network)
         if not path.exists() or path.read_bytes() != content:
             write_atomically(path, content, mode=0o600)
         return path.name

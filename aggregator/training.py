@@ -9,6 +9,7 @@ from typing import assert_never
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from siloseal.aggregator.clip_norm import ClipNorm
 from siloseal.aggregator.dispatcher import Dispatcher
@@ -34,7 +35,6 @@ from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import to_array
 from siloseal.models.building import (
-    SharedModel,
     feature_map,
     initial_model,
     load_generator,
@@ -43,6 +43,7 @@ from siloseal.models.building import (
     with_generator,
 )
 from siloseal.models.kernel_mean import FeatureMap, fit_generator
+from siloseal.models.model_files import model_file
 
 PublicSum = Callable[[PublicStart, FeatureMap], NDArray[np.float64]]
 """The labelled sum of public data; given by the caller, because what reads data belongs to the silos."""
@@ -60,9 +61,13 @@ class TrainedModel:
     shape: Shape
     classes: int
 
-    def network(self) -> SharedModel:
+    def network(self) -> nn.Module:
         """The model as a network."""
         return load_model(self.job, self.shape, self.classes, self.model)
+
+    def file(self) -> bytes:
+        """The model as a file."""
+        return model_file(self.job.learner, self.shape, self.classes, self.network())
 
 
 class AggregatorTraining:

@@ -5,15 +5,14 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import torch
-from torch import nn
 
-Network = TypeVar("Network", bound=nn.Module)
+Built = TypeVar("Built")
 
 _process_generator = threading.Lock()  # a simulation may build its silos in threads
 
 
-def seeded(seed: int, build: Callable[[], Network]) -> Network:
-    """Build a network with layers that draw their weights from the process's generator, which is seeded meanwhile."""
+def seeded(seed: int, build: Callable[[], Built]) -> Built:
+    """Build something with layers that draw their weights from the process's generator, which is seeded meanwhile."""
     with _process_generator, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return build()

@@ -53,6 +53,7 @@ class Learner(Protocol):
         """The inverse of `state`; raises RunError for a state of another job."""
 
 
+@runtime_checkable
 class ExampleLearner(Learner, Protocol):
     """A learner whose unit of privacy is one example."""
 

@@ -10,12 +10,21 @@ from siloseal.federation.errors import DomainError, MessageError
 
 def flatten(modules: Sequence[nn.Module]) -> Tensor:
     """All parameters of these modules, in order, as one float32 vector of their own."""
-    return torch.cat([parameter.detach().reshape(-1) for parameter in _parameters(modules)])
+    return flatten_parameters(_parameters(modules))
 
 
 def load_flat(modules: Sequence[nn.Module], vector: Tensor) -> None:
-    """The inverse of `flatten`, in place. The vector came from outside, so it is checked before anything changes."""
-    parameters = _parameters(modules)
+    """The inverse of `flatten`, in place."""
+    load_parameters(_parameters(modules), vector)
+
+
+def flatten_parameters(parameters: Sequence[nn.Parameter]) -> Tensor:
+    """These parameters, in order, as one float32 vector of their own."""
+    return torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
+
+
+def load_parameters(parameters: Sequence[nn.Parameter], vector: Tensor) -> None:
+    """The inverse, in place. The vector came from outside, so it is checked before anything changes."""
     sizes = [parameter.numel() for parameter in parameters]
     if vector.shape != (sum(sizes),):
         raise MessageError(

@@ -9,6 +9,7 @@ from siloseal.federation.analytics.config import CsvTables, QueryKind
 from siloseal.federation.config.fields import Host, Name, Port
 from siloseal.federation.config.section import Section
 from siloseal.federation.job.sections.data import MOST_CLASSES, DataSource
+from siloseal.federation.job.sections.learners import AllowedLearner
 from siloseal.federation.job.sections.mechanisms import MechanismKind
 from siloseal.federation.sums.config import SumKind
 from siloseal.federation.sums.plain.plain_sum import PlainSum
@@ -48,8 +49,11 @@ class Policy(Section):
         min_length=1,
         description="noise on sums; gaussian_central trusts the aggregator, which is why it must be named",
     )
-    learners: tuple[Literal["gan", "meta_lstm", "reptile", "protonet", "embedding"], ...] = Field(
-        default=(), description="what may be learnt from the data; nothing if not given"
+    learners: tuple[AllowedLearner, ...] = Field(
+        default=(),
+        description="what may be learnt from the data, and by whose code: a built-in kind, such as classifier, or code "
+        "of your own with its digest, such as classifier:xray:build@sha256:... or "
+        "python:mylab.learner:MyLearner@sha256:...; nothing if not given",
     )
     largest_model: int = Field(
         default=0, ge=0, description="the most parameters that the shared model may have; no model if not given"

@@ -40,7 +40,7 @@ def open_training_silo(
 
     `lengths` are those of the job's vectors for examples of this shape (`models.building.vector_lengths`).
     """
-    require_images(data)
+    _require_fitting(job, data)
     if undeclared := data.label_set() - set(labels):
         raise DataError(f"{identity.name} holds classes {sorted(undeclared)} that it does not declare; declare them")
     units = units_of(job, data, randomness)
@@ -88,6 +88,17 @@ def open_query_silo(
     except BaseException:
         _close(ledger)
         raise
+
+
+def _require_fitting(job: Job, data: Examples) -> None:
+    """`DataError` where the job's learner cannot learn from these data."""
+    if job.learner.of_images:
+        require_images(data)
+    elif job.learner.kind == "classifier" and (data.classes == 0 or data.labels.ndim != 1):
+        raise DataError(
+            "learner.kind is classifier, but the data hold measured targets, or several labels an example; give each "
+            "example one class number, or choose learner.kind python"
+        )
 
 
 def _close(ledger: Ledger | None) -> None:

@@ -47,7 +47,7 @@ def _refused_training(policy: Policy, job: Job, silo: str, lengths: Lengths, spe
     found = [
         *_privacy(policy, job, silo, lengths, spent),
         *_sums(policy, job, silo),
-        *_allowed("learner.kind", job.learner.kind, "learners", policy.learners),
+        *_allowed("learner", job.learner.policy_entry, "learners", policy.learners),
     ]
     if lengths.model > policy.largest_model:
         found.append(

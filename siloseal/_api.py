@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
     from siloseal.federation.run_events.stream import Subscriber
-    from siloseal.models.building import SharedModel
     from siloseal.run_folder.summary import Run, RunSummary
     from siloseal.runs.adapting import Prediction
     from siloseal.runs.drawing import Samples
@@ -131,15 +130,15 @@ def read_ledger(folder: AnyPath, silo: str) -> "LedgerReading":
     raise RunError(f"found no ledger of a silo {shown(silo)} in {run_dir}; {known}")
 
 
-def load_model(path: AnyPath) -> "SharedModel":
+def load_model(path: AnyPath) -> "Module":
     """Load the global model of a run, from its folder or from its global.safetensors, as a `torch.nn.Module`.
 
     >>> siloseal.load_model("runs/first").shape
     (1, 8, 8)
     """
-    from siloseal.models.building import read_model
+    from siloseal.models.model_files import read_model
 
-    return read_model(_model_file(path))
+    return read_model(_model_file(path)).network
 
 
 def sample(model: "AnyPath | Module", *, label: int | None = None, count: int = 64, seed: int = 0) -> "Samples":
@@ -180,7 +179,7 @@ def _network_or_file(given: object) -> "Module | Path":
 
 
 def _model_file(given: object) -> Path:
-    from siloseal.models.building import GLOBAL_MODEL
+    from siloseal.models.model_files import GLOBAL_MODEL
 
     path = as_path(given, _MODEL)
     return path / GLOBAL_MODEL if path.is_dir() else path

@@ -11,18 +11,11 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.noise_on_sums import clip_rule
 from siloseal.federation.job.phase_sums import phase_sums
 from siloseal.federation.job.phases import Phase
-from siloseal.federation.job.sections.gan import GanConfig
 from siloseal.federation.job.sections.privacy import SiloLevel
 from siloseal.federation.job.weighting import mean_of, weigh, weighted_domain
 from siloseal.federation.privacy.mechanisms.clipping import QuantileRule, clip
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.transport.wire import messages_pb2 as pb
-
-COARSEST = 2.0**-5
-"""Largest error of a model's weight after a sum: at 0.1 a generator of digits loses accuracy, at 0.4 all of it."""
-
-COARSEST_FEW_SHOT = 2.0**-10
-"""The same for few-shot models, whose smallest weights, those of gates, begin at a hundredth."""
 
 
 def model_contribution(
@@ -30,7 +23,7 @@ def model_contribution(
 ) -> NDArray[np.float64]:
     """The contribution of a silo with this many units, noise not included."""
     if not isinstance(job.privacy, SiloLevel):
-        return weigh(model, weight=units * job.images_a_unit, largest=job.largest_silo)
+        return weigh(model, weight=units * job.examples_a_unit, largest=job.largest_silo)
     rule, norm = clip_rule(job), clip_norm or job.privacy.clip_norm
     update = model - start
     return rule.extend(update, norm) if isinstance(rule, QuantileRule) else clip(update, norm)
@@ -47,12 +40,12 @@ def require_precision(job: Job, silo: str, units: int) -> None:
     """`ConfigError` where a sum is too coarse for a silo's model, which travels scaled by its share of largest_silo."""
     if isinstance(job.privacy, SiloLevel):
         return  # silos count alike, whatever they hold
-    coarsest = COARSEST if isinstance(job.learner, GanConfig) else COARSEST_FEW_SHOT
+    coarsest = job.learner.coarsest
     for found in phase_sums(job):
         if found.phase is Phase.WARM_START:
             continue  # a kernel mean is rounded beside its noise, and a leader's model travels as it is
         grid = found.config.build().grid(weighted_domain(1, job.largest_weight))
-        error = grid / 2 * job.largest_silo / (units * job.images_a_unit)
+        error = grid / 2 * job.largest_silo / (units * job.examples_a_unit)
         if error > coarsest:
             raise ConfigError(
                 f"{found.section}.precision_bits leaves the weights of {silo}'s model uncertain by {error:.2g}, at "

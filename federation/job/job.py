@@ -10,10 +10,9 @@ from siloseal.federation.errors import DomainError
 from siloseal.federation.job.phase_sums import phase_sums
 from siloseal.federation.job.sections.data import DataSource, IdxFiles
 from siloseal.federation.job.sections.evaluation import EvaluationConfig, GeneratedImages
-from siloseal.federation.job.sections.few_shot import Episodic, FewShot
 from siloseal.federation.job.sections.fitting_noise import require_fitting_noise
-from siloseal.federation.job.sections.gan import GanConfig
-from siloseal.federation.job.sections.learners import LearnerConfig, require_fitting_learner
+from siloseal.federation.job.sections.learner_kind import LearnerKind
+from siloseal.federation.job.sections.learners import MEASURED_AS, LearnerConfig, require_fitting_learner
 from siloseal.federation.job.sections.mechanisms import (
     Binomial,
     Ddg,
@@ -75,22 +74,22 @@ class Job(Section):
     @property
     def units(self) -> str:
         """What privacy and sizes are counted in, as a word."""
-        return "tasks" if isinstance(self.learner, Episodic) else "examples"
+        return self.learner.units
 
     @property
-    def images_a_unit(self) -> int:
-        """Number of images of one unit of privacy."""
-        return self.learner.ways * self.learner.task_images if isinstance(self.learner, Episodic) else 1
+    def examples_a_unit(self) -> int:
+        """Number of examples of one unit of privacy."""
+        return self.learner.examples_a_unit
 
     @model_validator(mode="before")
     @classmethod
     def _measured_as_fits_the_learner(cls, values: Any) -> Any:
-        """A file need not say how its model is measured: a generator by its images, a few-shot model by tasks."""
+        """A file need not say how its model is measured: the kind of its learner does."""
         match values:
-            case {"learner": {"kind": str(kind)} | GanConfig(kind=kind) | FewShot(kind=kind), **others}:
-                fitting, found = "generated" if kind == "gan" else "few_shot", others.get("evaluation", {})
+            case {"learner": {"kind": str(kind)} | LearnerKind(kind=kind), **others} if kind in MEASURED_AS:
+                found = others.get("evaluation", {})
                 if isinstance(found, dict):
-                    return {**values, "evaluation": {"kind": fitting, **found}}
+                    return {**values, "evaluation": {"kind": MEASURED_AS[kind], **found}}
         return values
 
     @model_validator(mode="after")

@@ -40,10 +40,10 @@ class SiloPlan:
 
 def plan_silo(job: Job, silo: str, units: int, lengths: Lengths) -> SiloPlan:
     """Steps, sampling rate, and the least noise with which all phases together stay within the job's epsilon."""
-    if units * job.images_a_unit > job.largest_silo:
+    if units * job.examples_a_unit > job.largest_silo:
         raise ConfigError(f"{silo} holds more examples than largest_silo, {job.largest_silo}; raise it in the job")
     if isinstance(job.privacy, UnitLevel):
-        _require_small_delta(job.privacy.delta, silo, units * job.images_a_unit)
+        _require_small_delta(job.privacy.delta, silo, units * job.examples_a_unit)
     rate = min(1.0, job.schedule.batch / units)
     bare = SiloPlan(rate, None, training_steps(job, silo, units), costs_of(job, silo, lengths))
     return _with_step_noise(bare, job.privacy, silo) if isinstance(job.privacy, UnitLevel) else bare

@@ -24,8 +24,9 @@ from siloseal.federation.run_events.silo import TrainingProgressed
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
-from siloseal.models.building import GLOBAL_MODEL, build_learner, feature_map, model_file, shared_classes
+from siloseal.models.building import build_learner, feature_map, shared_classes
 from siloseal.models.kernel_mean import FeatureMap
+from siloseal.models.model_files import GLOBAL_MODEL, model_file
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.units import Units
 from siloseal.silo.ledger import Ledger
@@ -57,6 +58,7 @@ class SiloTraining:
         self.silo, self.plan, self._job, self._data, self._folder = silo, plan, job, data, folder
         self._ledger, self._randomness, self._publish = ledger, randomness, publish
         self._units, self._lengths = len(units), lengths
+        self._classes = shared_classes(job, data.classes)
         self._learner = build_learner(
             job,
             data.shape,
@@ -76,7 +78,7 @@ class SiloTraining:
 
     def describe(self, enrolled: pb.Enrolled) -> None:
         enrolled.shape.extend(self._data.shape)
-        enrolled.classes = shared_classes(self._job, self._data.classes)
+        enrolled.classes = self._classes
 
     def prepare(self, request: pb.Request, checkpoints: Checkpoints, run: Run) -> pb.Prepared:
         match request.WhichOneof("body"):
@@ -153,7 +155,7 @@ class SiloTraining:
         return received_model(array, length=self._lengths.model, largest=self._job.largest_weight)
 
     def _keep_model(self, name: str) -> None:
-        content = model_file(self._job.learner, self._learner.shared_model)
+        content = model_file(self._job.learner, self._data.shape, self._classes, self._learner.shared_model)
         write_atomically(self._folder / name, content, mode=0o600)
 
     def _privacy(self, step_noise: float | None) -> Privacy | None:

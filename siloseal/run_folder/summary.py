@@ -22,6 +22,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt, Valid
 
 from siloseal.federation.analytics.query import Answer
 from siloseal.federation.errors import RunError
+from siloseal.federation.job.sections.learners import MEASURED_AS
 from siloseal.federation.records.storage import write_atomically
 from siloseal.run_folder.json_files import first_problem, parse, read_text
 from siloseal.run_folder.metrics import (
@@ -122,7 +123,7 @@ class RunSummary(Record):
     @property
     def few_shot(self) -> bool:
         """Whether there is a model that learns tasks."""
-        return self.answers is None and self.learner != "gan"
+        return self.answers is None and MEASURED_AS.get(self.learner) == "few_shot"
 
     @property
     def final_accuracy(self) -> float | None:

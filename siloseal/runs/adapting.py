@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from siloseal.federation.errors import ConfigError, DataError
 from siloseal.federation.records.storage import write_atomically
-from siloseal.models.building import read_few_shot_model
 from siloseal.models.meta.model import FewShotModel
+from siloseal.models.model_files import read_few_shot_model
 from siloseal.silo.data.pictures import Colour, Picture, decode, pictures_in, subfolders
 
 

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from siloseal.aggregator.coordinator import Outcome
 from siloseal.aggregator.traffic import Traffic
@@ -26,9 +27,9 @@ from siloseal.federation.privacy.guarantee import NO_GUARANTEE
 from siloseal.federation.records.storage import make_folder, write_atomically
 from siloseal.federation.run_events.aggregator import BudgetSpent, ReplayEnded, RequestReplayed
 from siloseal.federation.run_events.stream import PublishedBefore, RunEvent
-from siloseal.models.building import SharedModel, read_model
 from siloseal.models.gan.generators import Generator
 from siloseal.models.gan.sampling import generate
+from siloseal.models.model_files import read_model
 from siloseal.run_folder.images import quantise, write_npz
 from siloseal.run_folder.metrics import PrivacyMetric
 from siloseal.run_folder.summary import RunSummary, SiloSummary, find_samples, read_run, sample_path
@@ -149,7 +150,7 @@ class AggregatorRecorder:
         known = "as far as the aggregator knows" if epsilon < privacy.epsilon else "because its ledger allows no more"
         return f"{name}: at most {stated} It has not spent more, {known}. Its own ledger has the exact statement."
 
-    def _keep_samples(self, job: Job, final: SharedModel) -> None:
+    def _keep_samples(self, job: Job, final: nn.Module) -> None:
         """Images that the released generators draw, which costs no privacy; nothing for learners that draw none."""
         # Every run keeps its first model. One of phase 1 may be an earlier run's where this job has no such phase.
         phases = [
@@ -158,10 +159,10 @@ class AggregatorRecorder:
         if not isinstance(final, Generator):
             return
         make_folder(self._state / "samples", mode=0o700)
-        models: dict[str, SharedModel] = {"final": final}
+        models: dict[str, nn.Module] = {"final": final}
         for phase in phases:
             if (path := self._state / "models" / f"{phase}.safetensors").exists():
-                models[phase] = read_model(path)
+                models[phase] = read_model(path).network
         for stage, model in models.items():
             if isinstance(model, Generator):
                 drawn = generate(model, torch.arange(model.classes).repeat(SHOWN_PER_CLASS), seed=SAMPLING_SEED)

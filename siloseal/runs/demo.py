@@ -25,7 +25,7 @@ from siloseal.federation.run_events.aggregator import ModelKept
 from siloseal.federation.run_events.experimenter import ProcessEnded, ProcessStarted
 from siloseal.federation.run_events.stream import PartySaid, Subscriber, unheard
 from siloseal.federation.transport.config import Tls
-from siloseal.models.building import read_model
+from siloseal.models.model_files import read_model
 from siloseal.provisioning.addresses import free_port
 from siloseal.provisioning.kits import provision
 from siloseal.run_folder.images import quantise
@@ -112,7 +112,7 @@ def _policy(job: Job) -> Policy:
         tuning_sums=(job.schedule.tuning_sum.kind,),
         privacy=(privacy.kind,),
         mechanisms=(job.noise.kind,),
-        learners=(job.learner.kind,),
+        learners=(job.learner.policy_entry,),
         largest_model=10_000_000,
     )
 
@@ -148,7 +148,7 @@ class _View:
         while parties:
             match self._heard.get():
                 case ModelKept(stage=stage):
-                    self._recorder.released(stage, read_model(self._models / f"{stage}.safetensors"))
+                    self._recorder.released(stage, read_model(self._models / f"{stage}.safetensors").network)
                 case ProcessEnded():
                     parties -= 1
                     processes.require_well()

@@ -9,9 +9,9 @@ from torch import nn
 from siloseal.federation.config.quoting import quoted
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.whole_numbers import is_whole
-from siloseal.models.building import read_generator
 from siloseal.models.gan.generators import Generator
 from siloseal.models.gan.sampling import generate
+from siloseal.models.model_files import read_generator
 from siloseal.run_folder.images import Images, Labels, class_rows, quantise, square_grid, write_npz, write_png
 
 LARGEST_GRID = 10_000

@@ -14,7 +14,6 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.planning import SiloPlan, epsilon_by_phase, plan_silo
 from siloseal.federation.job.releases import Content, Lengths, counted, releases
-from siloseal.federation.job.sections.evaluation import FewShotTasks
 from siloseal.federation.job.sections.privacy import NoPrivacy, UnitLevel
 from siloseal.federation.job.sections.warm_start import KernelMeanStart, PublicStart
 from siloseal.federation.privacy.accounting import RENYI, tightest_epsilon
@@ -192,7 +191,7 @@ def _seconds(
         part_measured = min(1.0, job.evaluation.most_silos / len(parts))
         later = sum(spent for phase, spent in seconds.items() if phase != Phase.WARM_START)
         seconds["silo_alone"] = part_measured * (fits + later)
-    if isinstance(job.evaluation, FewShotTasks) and job.evaluation.pooled:  # as many units a step as all silos see
+    if job.evaluation.pooled:  # as many units a step as all silos see
         seconds["pooled"] = sum(sum(cost.plan.steps.values()) for cost in silos) * step_seconds
     return dict(seconds)
 

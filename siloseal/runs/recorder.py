@@ -7,6 +7,8 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from torch import nn
+
 from siloseal.aggregator.traffic import Traffic
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
@@ -14,7 +16,7 @@ from siloseal.federation.run_events.aggregator import ModelReleased
 from siloseal.federation.run_events.experimenter import ModelScored
 from siloseal.federation.run_events.stream import RunEvent, Subscriber
 from siloseal.federation.shapes import Shape
-from siloseal.models.building import SharedModel, load_model
+from siloseal.models.building import load_model
 from siloseal.run_folder.images import read_npz, write_npz
 from siloseal.run_folder.metrics import QualityMetric
 from siloseal.run_folder.summary import read_metrics, sample_path, write_metrics
@@ -52,14 +54,14 @@ class Recorder:
             with self.stopwatch.during("evaluation"):
                 self.released(event.stage, load_model(self._job, self._shape, self._classes, event.model))
 
-    def released(self, stage: str, model: SharedModel) -> None:
+    def released(self, stage: str, model: nn.Module) -> None:
         """Score a global model, and publish how good it is."""
         metric = self.score(stage, None, model)
         self._last = stage
         accuracy = next(iter(metric.accuracy.values()))
         self._publish(ModelScored(phase_of(self._job, stage), round_of(stage), accuracy))
 
-    def score(self, stage: str, silo: str | None, model: SharedModel, labels: Sequence[int] = ()) -> QualityMetric:
+    def score(self, stage: str, silo: str | None, model: nn.Module, labels: Sequence[int] = ()) -> QualityMetric:
         """Measure a model; what is known already is not measured again. Any thread may call it."""
         if (stage, silo) in self.scores:
             return self.scores[stage, silo]

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from torch import nn
+
 from siloseal.aggregator.traffic import Counted
 from siloseal.aggregator.training import TrainedModel
 from siloseal.federation.errors import RunError
 from siloseal.federation.shapes import Shape
-from siloseal.models.building import GLOBAL_MODEL, SharedModel, read_model
+from siloseal.models.model_files import GLOBAL_MODEL, read_model
 from siloseal.run_folder.metrics import TrafficMetric
 from siloseal.run_folder.summary import read_run
 
@@ -17,7 +19,7 @@ from siloseal.run_folder.summary import read_run
 class RunResult:
     """The global model, and what a report says of how it came about."""
 
-    network: SharedModel
+    network: nn.Module
     parameters: int
     """Number of parameters of the shared model."""
     shape: Shape
@@ -49,7 +51,7 @@ def from_state(folder: Path) -> RunResult:
     if (model := run.summary.model) is None:
         raise RunError(f"{folder / 'summary.json'} does not describe the model; run the job again with this version")
     return RunResult(
-        network=read_model(folder / GLOBAL_MODEL),
+        network=read_model(folder / GLOBAL_MODEL).network,
         parameters=model.parameters,
         shape=model.shape,
         classes=model.classes,

@@ -11,7 +11,6 @@ from threadpoolctl import threadpool_limits
 from siloseal.federation.job.contributions import require_precision
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.planning import plan_silo
-from siloseal.federation.job.sections.evaluation import FewShotTasks
 from siloseal.federation.job.sections.few_shot import Episodic
 from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
 from siloseal.federation.job.sections.schedule import TwoPhase
@@ -22,7 +21,8 @@ from siloseal.federation.run_events.aggregator import Model
 from siloseal.federation.run_events.experimenter import ComparisonProgressed, RunOpened
 from siloseal.federation.run_events.stream import EventStream, Subscriber, unheard
 from siloseal.federation.sums.plain.config import PlainSumConfig
-from siloseal.models.building import GLOBAL_MODEL, load_model, model_file, read_model, vector_lengths
+from siloseal.models.building import load_model, vector_lengths
+from siloseal.models.model_files import GLOBAL_MODEL, model_file, read_model
 from siloseal.run_folder.location import open_run_folder, silo_folder
 from siloseal.run_folder.summary import RunSummary
 from siloseal.runs.closing import finish_folder, open_ledgers, sum_up
@@ -93,10 +93,11 @@ def run_and_report(
         events.subscribe(show)
         recorder.score_reference()
         finished = federation(job, parts, run_dir, recorder, events.publish)
-        write_atomically(run_dir / GLOBAL_MODEL, model_file(job.learner, finished.network))
+        model = model_file(job.learner, finished.shape, finished.classes, finished.network)
+        write_atomically(run_dir / GLOBAL_MODEL, model)
         recorder.finish()
         _score_silos(job, parts, run_dir, recorder, randomness_of, show, workers)
-        if isinstance(job.evaluation, FewShotTasks) and job.evaluation.pooled:
+        if job.evaluation.pooled:
             _score_pooled(job, train, run_dir, recorder, show)
         with open_ledgers(job, run_dir, parts) as ledgers:
             summary = sum_up(job, run_dir, parts, ledgers, finished, recorder, seconds=time.monotonic() - began)
@@ -127,7 +128,7 @@ def _score_silos(
     def score_trained(name: str) -> None:
         trained = silo_folder(run_dir, name) / "trained.safetensors"
         if trained.exists():
-            recorder.score("silo_trained", name, read_model(trained))
+            recorder.score("silo_trained", name, read_model(trained).network)
 
     def score_alone(name: str) -> None:
         if ("silo_alone", name) not in recorder.scores:

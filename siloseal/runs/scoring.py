@@ -2,19 +2,21 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, assert_never
 
 import torch
+from torch import nn
 
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.sections.evaluation import FewShotTasks, GeneratedImages
+from siloseal.federation.job.sections.evaluation import Classification, FewShotTasks, GeneratedImages, OwnMeasures
 from siloseal.federation.job.sections.schedule import FedAvg
-from siloseal.models.building import SharedModel
 from siloseal.models.evaluation.evaluator import Evaluator, Quality
 from siloseal.models.evaluation.few_shot import TaskEvaluator
+from siloseal.models.evaluation.outputs import outputs_of
 from siloseal.models.gan.generators import Generator
 from siloseal.models.gan.sampling import generate
 from siloseal.models.meta.model import FewShotModel
+from siloseal.models.own_learner import OWN_MEASURE, own_measure
 from siloseal.run_folder.images import quantise, write_npz
 from siloseal.run_folder.metrics import QualityMetric
 from siloseal.run_folder.summary import sample_path
@@ -22,6 +24,8 @@ from siloseal.silo.data.examples import Examples
 
 SHOWN_PER_CLASS = 8
 SAMPLING_SEED = 1
+ACCURACY = "accuracy"
+"""Share of held-out records that a classifier names rightly."""
 TASK_SEED = 20_170_424
 """Seed of the tasks, public and fixed: two runs that are compared are asked the same tasks."""
 
@@ -30,7 +34,7 @@ class Scorer(Protocol):
     """Measures models on held-out data. Any thread may call it."""
 
     def score(
-        self, stage: str, silo: str | None, model: SharedModel, labels: Sequence[int], run_dir: Path
+        self, stage: str, silo: str | None, model: nn.Module, labels: Sequence[int], run_dir: Path
     ) -> QualityMetric:
         """Measure one model. `labels` are the classes that a generator is asked for; all if there are none."""
 
@@ -55,7 +59,7 @@ class ImageScorer:
         )
 
     def score(
-        self, stage: str, silo: str | None, model: SharedModel, labels: Sequence[int], run_dir: Path
+        self, stage: str, silo: str | None, model: nn.Module, labels: Sequence[int], run_dir: Path
     ) -> QualityMetric:
         if not isinstance(model, Generator):
             raise TypeError(f"{type(model).__name__} generates nothing to be measured by")
@@ -87,7 +91,7 @@ class TaskScorer:
         )
 
     def score(
-        self, stage: str, silo: str | None, model: SharedModel, labels: Sequence[int], run_dir: Path
+        self, stage: str, silo: str | None, model: nn.Module, labels: Sequence[int], run_dir: Path
     ) -> QualityMetric:
         if not isinstance(model, FewShotModel):
             raise TypeError(f"{type(model).__name__} learns no tasks to be measured by")
@@ -104,6 +108,40 @@ class TaskScorer:
         """No reference: pooled training is a run of its own."""
 
 
+class RecordScorer:
+    """A scorer that has a classifier name held-out records."""
+
+    def __init__(self, held_out: Examples) -> None:
+        self._held_out = held_out
+
+    def score(
+        self, stage: str, silo: str | None, model: nn.Module, labels: Sequence[int], run_dir: Path
+    ) -> QualityMetric:
+        outputs = outputs_of(model, self._held_out.inputs)
+        right = (outputs.argmax(1) == self._held_out.labels).double().mean().item()
+        return QualityMetric(stage=stage, silo=silo, accuracy={ACCURACY: right})
+
+    def reference(self) -> None:
+        """No reference: pooled training is a run of its own."""
+
+
+class OwnScorer:
+    """A scorer that asks a learner of the user's own for its measure."""
+
+    def __init__(self, job: Job, held_out: Examples) -> None:
+        self._job, self._held_out = job, held_out
+
+    def score(
+        self, stage: str, silo: str | None, model: nn.Module, labels: Sequence[int], run_dir: Path
+    ) -> QualityMetric:
+        rows = self._held_out
+        measured = own_measure(self._job, model, rows, shape=rows.shape, classes=rows.classes)
+        return QualityMetric(stage=stage, silo=silo, accuracy={OWN_MEASURE: measured})
+
+    def reference(self) -> None:
+        """No reference: pooled training is a run of its own."""
+
+
 def build_scorer(job: Job, train: Examples, held_out: Examples) -> Scorer:
     """The scorer that fits the job's learner."""
     rounds = job.schedule.rounds if isinstance(job.schedule, FedAvg) else job.schedule.tuning_rounds
@@ -112,6 +150,12 @@ def build_scorer(job: Job, train: Examples, held_out: Examples) -> Scorer:
             return ImageScorer(config, train, held_out, seed=job.seed, last_stage=f"round_{rounds}")
         case FewShotTasks() as config:
             return TaskScorer(config, held_out)
+        case Classification():
+            return RecordScorer(held_out)
+        case OwnMeasures():
+            return OwnScorer(job, held_out)
+        case _:
+            assert_never(job.evaluation)
 
 
 def require_tasks(job: Job, held_out: Examples) -> None:
@@ -127,6 +171,12 @@ def headline(job: Job) -> str:
             return names[0]
         case FewShotTasks(shots=shots) as config:
             return measure(config, shots[0])
+        case Classification():
+            return ACCURACY
+        case OwnMeasures():
+            return OWN_MEASURE
+        case _:
+            assert_never(job.evaluation)
 
 
 def measure(config: FewShotTasks, shots: int) -> str:

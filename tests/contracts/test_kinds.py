@@ -8,9 +8,10 @@ import re
 from typing import get_args
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from siloseal.federation.analytics.config import AnyQuery, QueryKind
-from siloseal.federation.job.sections.learners import LearnerConfig
+from siloseal.federation.job.sections.learners import AllowedLearner, LearnerConfig
 from siloseal.federation.job.sections.mechanisms import MechanismConfig, MechanismKind
 from siloseal.federation.job.sections.privacy import PrivacyConfig
 from siloseal.federation.sums.config import NamedSum, SecureSumConfig, SumKind
@@ -36,12 +37,25 @@ def kinds_of(union: object) -> set[str]:
         "mechanisms": MechanismConfig,
         "queries": AnyQuery,
         "privacy": PrivacyConfig,
-        "learners": LearnerConfig,
     }.items(),
 )
 def test_a_policy_can_name_what_a_job_can(field: str, union: object) -> None:
     literal, _ = get_args(Policy.model_fields[field].annotation)
     assert set(get_args(literal)) == kinds_of(union)
+
+
+@pytest.mark.parametrize("kind", sorted(kinds_of(LearnerConfig) - {"python"}))
+def test_a_policy_can_name_every_built_in_learner(kind: str) -> None:
+    assert TypeAdapter(AllowedLearner).validate_python(kind) == kind
+
+
+@pytest.mark.parametrize("code", ["classifier:xray:build", "python:mylab.learner:MyLearner"])
+def test_a_policy_names_code_of_the_users_own_with_its_digest(code: str) -> None:
+    entry = f"{code}@sha256:{'0' * 64}"
+    assert TypeAdapter(AllowedLearner).validate_python(entry) == entry
+    for wrong in (code, "python", f"{code}@sha256:0", f"gan:{entry}"):
+        with pytest.raises(ValidationError):
+            TypeAdapter(AllowedLearner).validate_python(wrong)
 
 
 def test_the_kinds_that_tests_and_commands_run_over_are_all_of_them() -> None:

@@ -9,9 +9,11 @@ from torch import Tensor
 
 from siloseal.federation.errors import MessageError, RunError
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.sections.learners import MEASURED_AS
 from siloseal.federation.randomness import SeededRandomness
-from siloseal.models.building import build_learner, initial_model, load_model, model_file, read_model
+from siloseal.models.building import build_learner, initial_model, load_model
 from siloseal.models.learner import TaskLearner
+from siloseal.models.model_files import model_file, read_model
 from siloseal.models.vectors import flatten
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.units import units_of
@@ -30,11 +32,14 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "embedding": {"kind": "embedding", "filters": 4, "average_decay": 0.9},
     "embedding on convolved wavelets": {"kind": "embedding", "network": "wavelets_conv", "filters": 4},
     "embedding on wavelets": {"kind": "embedding", "network": "wavelets"},
+    "logistic classifier": {"kind": "classifier", "model": "logistic"},
+    "averaged classifier": {"kind": "classifier", "model": "mlp", "average_decay": 0.9},
+    "own learner": {"kind": "python", "target": "tests.contracts.own_learner:Halves", "options": {"target": 0.5}},
 }
 
 
 def job_of(name: str) -> Job:
-    few_shot = name != "gan"
+    few_shot = MEASURED_AS[LEARNERS[name]["kind"]] == "few_shot"
     sections = {
         "learner": LEARNERS[name],
         "privacy": {"kind": "none"},
@@ -156,12 +161,12 @@ class TestEveryLearner:
     def test_its_model_file_says_what_it_holds(self, bench: Bench, tmp_path: Any) -> None:
         bench.trainer().train(1, phase="public")
         path = tmp_path / "model.safetensors"
-        content = model_file(bench.job.learner, bench.learner.shared_model)
+        content = model_file(bench.job.learner, bench.images.shape, CLASSES, bench.learner.shared_model)
         path.write_bytes(content)
         found = read_model(path)
-        assert torch.equal(flatten([found]), bench.learner.vector())
+        assert torch.equal(flatten([found.network]), bench.learner.vector())
         again = load_model(bench.job, bench.images.shape, CLASSES, bench.learner.vector().numpy())
-        assert model_file(bench.job.learner, again) == content
+        assert model_file(bench.job.learner, bench.images.shape, CLASSES, again) == content
 
 
 def _with_still_roles(units: Any) -> Any:

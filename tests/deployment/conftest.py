@@ -13,7 +13,7 @@ from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.job.job import Job
 from siloseal.federation.sums.config import SumKind
-from siloseal.models.building import read_generator
+from siloseal.models.model_files import read_generator
 from siloseal.provisioning.addresses import free_port
 from siloseal.provisioning.kits import provision
 

@@ -14,8 +14,8 @@ from PIL import Image
 
 import siloseal
 from siloseal.federation.job.sections.few_shot import ProtonetConfig
-from siloseal.models.building import model_file
 from siloseal.models.meta.building import build_few_shot_model
+from siloseal.models.model_files import model_file
 
 PLACES = {"siloseal": siloseal, **{name: getattr(siloseal, name) for name in siloseal.__all__}}
 """Everything public that has a docstring, the package included."""
@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, small_sections: dict[str, A
         alter_a_ledger()
         learner = ProtonetConfig(kind="protonet", network="wavelets")
         network = build_few_shot_model(learner, (1, 16, 16), seed=1)
-        Path("few-shot.safetensors").write_bytes(model_file(learner, network))
+        Path("few-shot.safetensors").write_bytes(model_file(learner, (1, 16, 16), 1, network))
         for number, (name, rows) in enumerate({"lying": stripes(), "upright": stripes().T}.items()):
             for path in (Path("support", name, "0.png"), Path("query", f"{number}.png")):
                 path.parent.mkdir(parents=True, exist_ok=True)

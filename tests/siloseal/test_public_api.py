@@ -172,7 +172,7 @@ class TestAWholeJob:
         (lambda run: siloseal.read_ledger(siloseal.read_run(run).summary, "north"), r"give its \.run_dir"),
         (lambda run: siloseal.simulate(siloseal.load_job(run.with_name("job.yaml")), 3), "run folder"),
         (lambda run: siloseal.sample(run, label=10), "0 to 9"),
-        (lambda run: siloseal.adapt(run, run, run), "generator"),
+        (lambda run: siloseal.adapt(run, run, run), "sample"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -15,6 +15,10 @@ class _Evaluation(Section):
     most_silos: int = Field(
         default=20, ge=1, le=100_000, description="the most silos whose own models are measured, the first of the list"
     )
+    pooled: bool = Field(
+        default=False,
+        description="also train on all silos' records together without privacy: what privacy and federating cost",
+    )
 
 
 class GeneratedImages(_Evaluation):
@@ -49,10 +53,18 @@ class FewShotTasks(_Evaluation):
             raise ValueError("shots lists a number twice; remove the copy")
         return shots
 
-    pooled: bool = Field(
-        default=False,
-        description="also train on all silos' images together without privacy: what privacy and federating cost",
-    )
+
+class Classification(_Evaluation):
+    """How well the network names held-out records: over all, for each class, and for each silo's mix of classes."""
+
+    kind: Literal["classification"] = Field(default="classification", description="held-out records, by class and silo")
+    bins: int = Field(default=10, ge=2, le=100, description="groups of confidence that calibration is measured in")
 
 
-EvaluationConfig = Annotated[GeneratedImages | FewShotTasks, Field(discriminator="kind")]
+class OwnMeasures(_Evaluation):
+    """What a learner of the user's own measures by itself."""
+
+    kind: Literal["own"] = Field(default="own", description="the learner's own measures of held-out records")
+
+
+EvaluationConfig = Annotated[GeneratedImages | FewShotTasks | Classification | OwnMeasures, Field(discriminator="kind")]

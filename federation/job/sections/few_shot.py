@@ -4,11 +4,17 @@ from typing import Literal
 
 from pydantic import Field
 
-from siloseal.federation.config.section import Section
+from siloseal.federation.job.sections.learner_kind import LearnerKind
 
 
-class FewShot(Section):
+class FewShot(LearnerKind):
     """What all few-shot learners have."""
+
+    of_images = True
+    measured_as = "few_shot"
+    one_output_a_class = False
+    coarsest = 2.0**-10  # the smallest weights, those of gates, begin at a hundredth
+    warm_starts = ("none", "leader")
 
     kind: str
     filters: int = Field(default=32, ge=4, le=512, multiple_of=4, description="channels of each convolutional block")
@@ -23,6 +29,8 @@ class FewShot(Section):
 
 class Episodic(FewShot):
     """A learner that is trained on tasks: the unit of its privacy is one of them."""
+
+    units = "tasks"
 
     ways: int = Field(default=5, ge=2, le=1000, description="classes of a training task")
     shots: int = Field(default=1, ge=1, le=1000, description="labelled images in a class that a task is learnt from")
@@ -40,6 +48,10 @@ class Episodic(FewShot):
     def task_images(self) -> int:
         """Number of images of one class in one task."""
         return self.shots + self.queries
+
+    @property
+    def examples_a_unit(self) -> int:
+        return self.ways * self.task_images
 
 
 Network = Literal["conv4", "wavelets", "wavelets_conv"]

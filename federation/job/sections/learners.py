@@ -1,11 +1,11 @@
 """What a job may learn, and which guarantee each learner can be given."""
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, get_args
 
 from pydantic import Field
 
-from siloseal.federation.job.sections.data import DataSource, Omniglot
-from siloseal.federation.job.sections.evaluation import FewShotTasks, GeneratedImages
+from siloseal.federation.job.sections.data import AtSilos, DataSource, Omniglot
 from siloseal.federation.job.sections.few_shot import (
     EmbeddingConfig,
     Episodic,
@@ -15,14 +15,33 @@ from siloseal.federation.job.sections.few_shot import (
     ReptileConfig,
 )
 from siloseal.federation.job.sections.gan import GanConfig
+from siloseal.federation.job.sections.learner_kind import LearnerKind
 from siloseal.federation.job.sections.privacy import UnitLevel
+from siloseal.federation.job.sections.supervised import TARGET, ClassifierConfig, PythonConfig
 
 if TYPE_CHECKING:
     from siloseal.federation.job.job import Job
 
-LearnerConfig = Annotated[
-    GanConfig | MetaLstmConfig | ReptileConfig | ProtonetConfig | EmbeddingConfig, Field(discriminator="kind")
+AnyLearner = (
+    GanConfig | MetaLstmConfig | ReptileConfig | ProtonetConfig | EmbeddingConfig | ClassifierConfig | PythonConfig
+)
+LearnerConfig = Annotated[AnyLearner, Field(discriminator="kind")]
+
+LEARNERS: Mapping[str, type[LearnerKind]] = {
+    kind: learner for learner in get_args(AnyLearner) for kind in get_args(learner.model_fields["kind"].annotation)
+}
+"""Every kind of learner by its name."""
+
+BUILT_IN_LEARNERS = tuple(kind for kind in LEARNERS if kind != "python")
+"""Kinds of learners that run no code of the user's own, or need not."""
+
+AllowedLearner = Annotated[
+    str, Field(pattern=rf"^({'|'.join(BUILT_IN_LEARNERS)}|(classifier|python):{TARGET}@sha256:[0-9a-f]{{64}})$")
 ]
+"""An entry of a silo's policy: a built-in kind, or the user's own code with its digest."""
+
+MEASURED_AS = {kind: learner.measured_as for kind, learner in LEARNERS.items()}
+"""The `evaluation.kind` that goes with each `learner.kind`."""
 
 
 def require_fitting_learner(job: "Job") -> None:
@@ -36,22 +55,22 @@ def require_fitting_learner(job: "Job") -> None:
             f"privacy.kind is task_level, but learner.kind {learner.kind} is trained on examples, not on tasks; choose "
             "example_level"
         )
-    match learner, job.evaluation:
-        case GanConfig(), GeneratedImages():
-            return
-        case FewShot(), FewShotTasks():
-            pass
-        case _:
-            raise ValueError(
-                f"evaluation.kind is {job.evaluation.kind}, which measures something else than learner.kind "
-                f"{learner.kind} makes; leave evaluation.kind out"
-            )
-    if job.warm_start.kind not in ("none", "leader"):
+    if job.evaluation.kind != learner.measured_as:
+        raise ValueError(
+            f"evaluation.kind is {job.evaluation.kind}, which measures something else than learner.kind "
+            f"{learner.kind} makes; leave evaluation.kind out"
+        )
+    if job.warm_start.kind not in learner.warm_starts:
         raise ValueError(
             f"warm_start.kind is {job.warm_start.kind}, which fits a generator, but learner.kind is {learner.kind}; "
-            "choose none or leader"
+            f"choose {' or '.join(learner.warm_starts)}"
         )
-    if not job.data.holds_out_classes:
+    if job.data.holds_out_classes and not isinstance(learner, FewShot) and not isinstance(job.data, AtSilos):
+        raise ValueError(
+            f"data holds out whole classes, but learner.kind {learner.kind} is tried on the classes that it was trained"
+            " on; hold out examples instead"
+        )
+    if isinstance(learner, FewShot) and not job.data.holds_out_classes:
         raise ValueError(
             "a few-shot learner is tried on classes that nobody trained on, but data holds out images of the same "
             "classes; set data.hold_out to classes"

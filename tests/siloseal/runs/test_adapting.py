@@ -13,9 +13,9 @@ from PIL import Image
 from siloseal.federation.errors import ConfigError, DataError, RunError
 from siloseal.federation.job.sections.few_shot import ProtonetConfig, ReptileConfig
 from siloseal.federation.job.sections.gan import GanConfig
-from siloseal.models.building import model_file
 from siloseal.models.gan.building import build_generator
 from siloseal.models.meta.building import FewShotConfig, build_few_shot_model
+from siloseal.models.model_files import model_file
 from siloseal.runs.adapting import accuracy, adapt, write_predictions
 
 PROTONET = ProtonetConfig(kind="protonet", network="wavelets")
@@ -23,7 +23,8 @@ PROTONET = ProtonetConfig(kind="protonet", network="wavelets")
 
 def model_in(folder: Path, config: FewShotConfig = PROTONET, channels: int = 1) -> Path:
     path = folder / "global.safetensors"
-    path.write_bytes(model_file(config, build_few_shot_model(config, (channels, 16, 16), seed=1)))
+    shape = (channels, 16, 16)
+    path.write_bytes(model_file(config, shape, 1, build_few_shot_model(config, shape, seed=1)))
     return path
 
 
@@ -114,7 +115,7 @@ class TestMistakes:
     def test_a_generator_learns_no_tasks(self, folders, tmp_path: Path) -> None:
         config = GanConfig(latent=4)
         path = tmp_path / "gan.safetensors"
-        path.write_bytes(model_file(config, build_generator(config, (1, 8, 8), 3, seed=0)))
+        path.write_bytes(model_file(config, (1, 8, 8), 3, build_generator(config, (1, 8, 8), 3, seed=0)))
         with pytest.raises(ConfigError, match="`siloseal sample`"):
             adapt(path, *folders)
 

@@ -15,8 +15,8 @@ from siloseal.federation.job.sections.privacy import TaskLevel
 from siloseal.federation.job.weighting import weighted_domain
 from siloseal.federation.privacy.events import SampledGaussianSteps
 from siloseal.federation.privacy.guarantee import Guarantee
-from siloseal.models.building import read_few_shot_model
 from siloseal.models.meta.building import build_few_shot_model
+from siloseal.models.model_files import read_few_shot_model
 from siloseal.run_folder.summary import RunSummary, read_run
 from siloseal.runs.closing import check_ledgers
 from siloseal.runs.run import run_job

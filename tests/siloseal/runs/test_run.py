@@ -15,7 +15,7 @@ from siloseal.federation.privacy.epsilon import delta_text, epsilon_text
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.storage import locked
-from siloseal.models.building import read_generator
+from siloseal.models.model_files import read_generator
 from siloseal.run_folder.location import open_run_folder
 from siloseal.run_folder.summary import RunSummary, read_run
 from siloseal.runs.run import run_job

@@ -1,0 +1,93 @@
+"""What a job says about a network that is trained on labelled records, and about a learner of the user's own."""
+
+from pathlib import Path
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field, JsonValue
+
+from siloseal.federation.job.sections.learner_kind import LearnerKind, UserCode
+
+BuiltInNetwork = Literal["logistic", "mlp", "cnn", "resnet"]
+BUILT_IN_NETWORKS: tuple[str, ...] = get_args(BuiltInNetwork)
+
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+TARGET = rf"{_NAME}(\.{_NAME})*:{_NAME}"
+
+Target = Annotated[str, Field(pattern=rf"^{TARGET}$", max_length=200)]
+"""A class or function of the user's own, as MODULE:NAME."""
+
+SourceDigest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+
+_SOURCE = (
+    "the digest of the code that {} names, as `siloseal digest` prints it; a deployment needs it, so that every silo "
+    "runs the code that it agreed to; in a simulation it may be left out"
+)
+_PATTERNS = "names of parameters, * standing for any part of a name, such as body.*"
+Patterns = tuple[Annotated[str, Field(min_length=1, max_length=200)], ...]
+
+
+class ClassifierConfig(LearnerKind):
+    """A network with one output a class, trained on the silos' own labelled records."""
+
+    of_images = False
+    measured_as = "classification"
+    one_output_a_class = True
+    coarsest = 2.0**-10
+    warm_starts = ("none", "leader")
+
+    kind: Literal["classifier"] = Field(description="a classifier of the silos' records")
+    model: str = Field(
+        pattern=rf"^({'|'.join(BUILT_IN_NETWORKS)}|{TARGET})$",
+        description=f"the network: {', '.join(BUILT_IN_NETWORKS)}; or a function of your own, MODULE:NAME, which takes "
+        "the shape of one example and the number of classes and returns a torch module",
+    )
+    source: SourceDigest | None = Field(default=None, description=_SOURCE.format("model"))
+    frozen: Patterns = Field(
+        default=(), description=f"parameters that keep their first weights and are never sent: {_PATTERNS}"
+    )
+    local: Patterns = Field(
+        default=(), description=f"parameters that every silo trains for itself and never sends: {_PATTERNS}"
+    )
+    average_decay: float = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="how slowly the averaged network, the one that is shared, follows the trained one; 0 shares the "
+        "trained one; 0.9 or so takes out much of the noise of private steps",
+    )
+    batch_norm: Literal["refuse", "group_norm"] = Field(
+        default="refuse",
+        description="what to do with batch norm, which mixes the examples of a batch: refuse the network, or replace "
+        "each by a group norm",
+    )
+    weights: Path | None = Field(
+        default=None,
+        description="a safetensors file with the network's first weights, of public origin; every party has its own "
+        "copy; may hold environment variables, ${NAME}",
+    )
+    weights_source: SourceDigest | None = Field(
+        default=None, description="the digest of the file of weights, as `siloseal digest` prints it"
+    )
+
+    @property
+    def code(self) -> UserCode | None:
+        return None if self.model in BUILT_IN_NETWORKS else UserCode(self.kind, self.model, self.source)
+
+
+class PythonConfig(LearnerKind):
+    """A learner of the user's own: a class with the `Learner` protocol."""
+
+    of_images = False
+    measured_as = "own"
+    one_output_a_class = True
+    coarsest = 2.0**-10
+    warm_starts = ("none", "leader")
+
+    kind: Literal["python"] = Field(description="a learner of your own")
+    target: Target = Field(description="the learner's class, MODULE:NAME; docs/own-learner.md has a template")
+    source: SourceDigest | None = Field(default=None, description=_SOURCE.format("target"))
+    options: dict[str, JsonValue] = Field(default={}, description="settings that the class is made with, by name")
+
+    @property
+    def code(self) -> UserCode:
+        return UserCode(self.kind, self.target, self.source)

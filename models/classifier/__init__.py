@@ -1,0 +1,1 @@
+"""Networks that are trained on the silos' own labelled records."""

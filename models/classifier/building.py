@@ -1,0 +1,60 @@
+"""The network that a classifier's config names: built in, or the user's own."""
+
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from siloseal.federation.errors import ConfigError
+from siloseal.federation.job.sections.supervised import BuiltInNetwork, ClassifierConfig
+from siloseal.federation.shapes import Shape
+from siloseal.models.classifier.learner import ClassifierLearner
+from siloseal.models.classifier.networks import built_in
+from siloseal.models.initial_weights import seeded
+from siloseal.models.user_code import load_code
+
+
+def build_classifier(config: ClassifierConfig, shape: Shape, classes: int, *, seed: int) -> ClassifierLearner:
+    """A learner at its initial weights."""
+    network = build_network(config, shape, classes, seed=seed)
+    return ClassifierLearner(network, average_decay=config.average_decay, frozen=config.frozen, local=config.local)
+
+
+def build_network(config: ClassifierConfig, shape: Shape, classes: int, *, seed: int) -> nn.Module:
+    """The network at its initial weights, which are a function of the job's public seed."""
+    if (code := config.code) is None:
+        return seeded(seed, lambda: built_in(cast(BuiltInNetwork, config.model), shape, classes))
+    build = load_code(code)
+    if not callable(build):
+        raise ConfigError(
+            f"learner.model is {config.model}, which is no function or class; name one that builds a network"
+        )
+    return _checked(seeded(seed, lambda: build(shape, classes)), shape, classes, config.model)
+
+
+def _checked(network: object, shape: Shape, classes: int, name: str) -> nn.Module:
+    """The network; `ConfigError` unless it is one of float32 that gives each example one number a class."""
+    if not isinstance(network, nn.Module):
+        raise ConfigError(f"{name} returned a {type(network).__name__}, expected a torch.nn.Module; return the network")
+    if odd := {str(tensor.dtype) for tensor in network.parameters()} - {"torch.float32"}:
+        raise ConfigError(
+            f"the network of {name} has parameters of {', '.join(sorted(odd))}; only torch.float32 is summed"
+        )
+    rows = torch.zeros(2, *shape)
+    training = network.training
+    try:
+        with torch.no_grad():
+            outputs = network.eval()(rows)
+    except Exception as error:  # whatever a user's forward pass raises
+        raise ConfigError(
+            f"the network of {name} cannot take a batch of shape {tuple(rows.shape)} ({type(error).__name__}: "
+            f"{error}); build it for the shape that the function is given"
+        ) from error
+    finally:
+        network.train(training)
+    if not isinstance(outputs, Tensor) or outputs.shape != (2, classes):
+        found = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
+        raise ConfigError(
+            f"the network of {name} makes {found} of two examples, expected (2, {classes}): one number a class"
+        )
+    return network

@@ -1,0 +1,112 @@
+"""Networks as files that say what they hold."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import assert_never
+
+import safetensors.torch
+from pydantic import TypeAdapter, ValidationError
+from safetensors import SafetensorError, safe_open
+from torch import nn
+
+from siloseal.federation.errors import ConfigError, RunError
+from siloseal.federation.job.sections.few_shot import FewShot
+from siloseal.federation.job.sections.gan import GanConfig
+from siloseal.federation.job.sections.learners import AnyLearner, LearnerConfig
+from siloseal.federation.job.sections.supervised import ClassifierConfig, PythonConfig
+from siloseal.federation.shapes import Shape, image_shape
+from siloseal.models.classifier.building import build_network
+from siloseal.models.gan.building import build_generator
+from siloseal.models.gan.generators import Generator
+from siloseal.models.meta.building import build_few_shot_model
+from siloseal.models.meta.model import FewShotModel
+from siloseal.models.own_learner import build_own_learner
+
+GLOBAL_MODEL = "global.safetensors"
+"""Name of the global model's file: in a run folder, and in the state folders of the aggregator and of each silo."""
+
+_FORMAT = "siloseal model 4"
+_LEARNER: TypeAdapter[AnyLearner] = TypeAdapter(LearnerConfig)
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """A network, and what it takes to build one like it."""
+
+    learner: AnyLearner
+    shape: Shape
+    """Shape of one example that the network is for."""
+    classes: int
+    """Number of classes that the network is for."""
+    network: nn.Module
+
+
+def model_file(learner: AnyLearner, shape: Shape, classes: int, network: nn.Module) -> bytes:
+    """The network as a safetensors file that says what it holds. Equal networks give equal bytes."""
+    words = {"learner": learner.model_dump(mode="json"), "shape": shape, "classes": classes}
+    tensors = {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}  # some share memory
+    return bytes(safetensors.torch.save(tensors, {_FORMAT: json.dumps(words)}))
+
+
+def read_model(path: Path) -> StoredModel:
+    """The network that `model_file` wrote."""
+    if not path.is_file():
+        raise ConfigError(f"{path} is not there, or no file; give the path of a {GLOBAL_MODEL} in a run folder")
+    try:
+        with safe_open(path, framework="pt") as file:
+            words = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
+        if _FORMAT not in words:
+            raise RunError(f"{path} holds no SiloSeal model; give a run's {GLOBAL_MODEL}")
+        described = json.loads(words[_FORMAT])
+        shape, classes = tuple(int(size) for size in described["shape"]), int(described["classes"])
+        learner = _LEARNER.validate_python(described["learner"])
+        network = _build(learner, shape, classes)
+        network.load_state_dict(tensors)
+    except (SafetensorError, ValidationError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        raise RunError(f"{path} is damaged or of another version; restore it, or run the job again") from error
+    if not all(tensor.isfinite().all() for tensor in tensors.values()):
+        raise RunError(f"{path} holds weights that are not finite numbers; restore it, or run the job again")
+    return StoredModel(learner, shape, classes, network)
+
+
+def read_generator(path: Path) -> Generator:
+    """The generator that `model_file` wrote."""
+    stored = read_model(path)
+    if not isinstance(stored.network, Generator):
+        raise ConfigError(f"{path} holds a {stored.learner.kind}, which draws nothing; {_use(stored.learner)}")
+    return stored.network
+
+
+def read_few_shot_model(path: Path) -> FewShotModel:
+    """The few-shot model that `model_file` wrote."""
+    stored = read_model(path)
+    if not isinstance(stored.network, FewShotModel):
+        raise ConfigError(f"{path} holds a {stored.learner.kind}, which learns no tasks; {_use(stored.learner)}")
+    return stored.network
+
+
+def _use(learner: AnyLearner) -> str:
+    match learner:
+        case GanConfig():
+            return "use it with `siloseal sample`"
+        case FewShot():
+            return "use it with `siloseal adapt`"
+        case _:
+            return "use it with `siloseal predict`"
+
+
+def _build(learner: AnyLearner, shape: Shape, classes: int) -> nn.Module:
+    """A network of this kind, whose weights are about to be replaced."""
+    match learner:
+        case GanConfig():
+            return build_generator(learner, image_shape(shape), classes, seed=0)
+        case FewShot():
+            return build_few_shot_model(learner, image_shape(shape), seed=0)
+        case ClassifierConfig():
+            return build_network(learner, shape, classes, seed=0)
+        case PythonConfig():
+            return build_own_learner(learner, shape, classes, seed=0).shared_model
+        case _:
+            assert_never(learner)

@@ -1,0 +1,54 @@
+"""A learner of the user's own, made as its job says."""
+
+from typing import Protocol, runtime_checkable
+
+from torch import nn
+
+from siloseal.federation.errors import ConfigError
+from siloseal.federation.job.job import Job
+from siloseal.federation.job.sections.supervised import PythonConfig
+from siloseal.federation.shapes import Shape
+from siloseal.models.initial_weights import seeded
+from siloseal.models.learner import ExampleLearner, LabelledRows
+from siloseal.models.user_code import load_code
+
+OWN_MEASURE = "own measure"
+"""Headline of a learner that measures itself by one number from 0 to 1, larger being better."""
+
+
+@runtime_checkable
+class SelfMeasuring(Protocol):
+    """A learner that can tell how good its shared model is."""
+
+    def measure(self, rows: LabelledRows) -> float:
+        """How good the shared model is on held-out rows, from 0 to 1, larger being better."""
+
+
+def build_own_learner(config: PythonConfig, shape: Shape, classes: int, *, seed: int) -> ExampleLearner:
+    """The learner at its initial weights. What it draws while it is made follows from the job's public seed."""
+    make = load_code(config.code)
+    if not callable(make):
+        raise ConfigError(f"learner.target is {config.target}, which cannot be called; name the learner's class")
+    learner = seeded(seed, lambda: make(shape, classes, dict(config.options)))
+    if not isinstance(learner, ExampleLearner):
+        missing = [name for name in sorted(_members()) if not hasattr(learner, name)]
+        raise ConfigError(
+            f"{config.target} lacks {', '.join(missing)}; `siloseal check-learner {config.target}` tries everything "
+            "that a learner promises"
+        )
+    return learner
+
+
+def own_measure(job: Job, network: nn.Module, rows: LabelledRows, *, shape: Shape, classes: int) -> float:
+    """What the job's learner says of a shared network; 0 where it does not measure itself."""
+    if not isinstance(job.learner, PythonConfig):
+        raise TypeError(f"{job.learner.kind} is no learner of the user's own")
+    learner = build_own_learner(job.learner, shape, classes, seed=job.seed)
+    if not isinstance(learner, SelfMeasuring):
+        return 0.0
+    learner.shared_model.load_state_dict(network.state_dict())
+    return float(learner.measure(rows))
+
+
+def _members() -> set[str]:
+    return {name for kind in ExampleLearner.__mro__ for name in vars(kind) if not name.startswith("_")}

@@ -1,0 +1,46 @@
+"""Parts of a network by the names of their parameters: what is trained, and what leaves the silo."""
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from torch import nn
+
+from siloseal.federation.errors import ConfigError
+
+
+def freeze(network: nn.Module, frozen: Sequence[str]) -> None:
+    """Keep these parameters from being trained."""
+    for name in named(network, frozen, "frozen"):
+        network.get_parameter(name).requires_grad_(False)
+    if not any(parameter.requires_grad for parameter in network.parameters()):
+        raise ConfigError("the network has no parameter left to train; change learner.frozen, or the network")
+
+
+def shared_parameters(network: nn.Module, *, frozen: Sequence[str], local: Sequence[str]) -> list[nn.Parameter]:
+    """The parameters that leave a silo, in order: those that are neither frozen nor the silo's own."""
+    kept = named(network, frozen, "frozen") | named(network, local, "local")
+    shared = [parameter for name, parameter in network.named_parameters() if name not in kept]
+    if not shared:
+        raise ConfigError(
+            "learner.frozen and learner.local cover every parameter, so that silos have nothing to share; leave some "
+            f"of {_some(name for name, _ in network.named_parameters())}"
+        )
+    return shared
+
+
+def named(network: nn.Module, patterns: Sequence[str], field: str) -> set[str]:
+    """The names of the parameters that match one of the patterns; a pattern without any is an error."""
+    names = [name for name, _ in network.named_parameters()]
+    found = set[str]()
+    for pattern in patterns:
+        if not (matching := {name for name in names if fnmatchcase(name, pattern)}):
+            raise ConfigError(
+                f"learner.{field} lists {pattern}, which is the name of no parameter; they are {_some(names)}"
+            )
+        found |= matching
+    return found
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:20]) + (f" and {len(listed) - 20} more" if len(listed) > 20 else "")
