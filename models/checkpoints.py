@@ -10,8 +10,8 @@ State = dict[str, Tensor]
 
 
 def under(prefix: str, state: Mapping[str, Tensor]) -> State:
-    """Copies of these tensors, named `prefix.name`: safetensors takes no two tensors that share memory."""
-    return {f"{prefix}.{name}": tensor.detach().clone() for name, tensor in state.items()}
+    """Copies of these tensors in main memory, named `prefix.name`: safetensors takes no two that share memory."""
+    return {f"{prefix}.{name}": tensor.detach().cpu().clone() for name, tensor in state.items()}
 
 
 def part_of(prefix: str, state: Mapping[str, Tensor]) -> State:

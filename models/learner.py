@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+import torch
 from torch import Tensor, nn
 
 from siloseal.models.checkpoints import State
@@ -25,6 +26,9 @@ class Learner(Protocol):
     All that private data does, it does through the gradient that the trainer clips and noises, unit by unit. How the
     gradient of one unit is told from the others' is what the two kinds of learners below differ in.
     """
+
+    def to(self, device: torch.device) -> object:
+        """Move every network to a device, where the trainer then gives it data. What it returns does not matter."""
 
     @property
     def private_module(self) -> nn.Module:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
 
+import torch
 from torch import Tensor, nn
 
 from siloseal.models.checkpoints import State, part_of, require_same_shapes, under
@@ -35,6 +36,11 @@ class ModuleLearner(Generic[M]):
         self._model = model
         self._average = RunningAverage(model, average_decay)
         self._shared = shared_parameters(self._average.network, frozen=frozen, local=local)
+
+    def to(self, device: torch.device) -> None:
+        """Move the network and its average to a device."""
+        self.private_module.to(device)
+        self._average.network.to(device)
 
     @property
     def private_module(self) -> nn.Module:

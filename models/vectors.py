@@ -19,8 +19,8 @@ def load_flat(modules: Sequence[nn.Module], vector: Tensor) -> None:
 
 
 def flatten_parameters(parameters: Sequence[nn.Parameter]) -> Tensor:
-    """These parameters, in order, as one float32 vector of their own."""
-    return torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
+    """These parameters, in order, as one float32 vector of their own, in main memory."""
+    return torch.cat([parameter.detach().reshape(-1) for parameter in parameters]).cpu()
 
 
 def load_parameters(parameters: Sequence[nn.Parameter], vector: Tensor) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -18,6 +19,10 @@ class SoftmaxLearner:
         self._network = nn.Linear(images.inputs[0].numel(), images.classes, bias=False)
         nn.init.zeros_(self._network.weight)
         self.released = [self._network.weight.detach().clone()]
+
+    def to(self, device: torch.device) -> None:
+        """Move the network to a device."""
+        self._network.to(device)
 
     @property
     def private_module(self) -> nn.Module:

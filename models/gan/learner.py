@@ -54,6 +54,7 @@ class GanLearner:
         }
         self._shared = (self._average,) if shared == "generator" else (self._average, discriminator)
         self._labels = torch.tensor(sorted(set(labels)))
+        self._device = torch.device("cpu")
         self._fakes = max(1, round(expected_batch))  # as many as real rows are expected, never as many as there are
         self._controller = Controller(config)
         self._optimizer = GeneratorOptimizer(config, generator)
@@ -61,6 +62,13 @@ class GanLearner:
         # touches real rows comes from the silo's randomness, which nobody can predict.
         self._randomness = randomness
         self._fake_stream = torch.Generator().manual_seed(int.from_bytes(randomness.bits(8)))
+
+    def to(self, device: torch.device) -> None:
+        """Move all three networks to a device. The streams of random numbers stay where they give the same numbers."""
+        for network in (*self._networks.values(), self._average):
+            network.to(device)
+        self._device = device
+        self._optimizer.restart()
 
     @property
     def private_module(self) -> nn.Module:
@@ -125,12 +133,14 @@ class GanLearner:
     def _make_fakes(self) -> tuple[Tensor, Tensor]:
         picks = torch.randint(len(self._labels), (self._fakes,), generator=self._fake_stream)
         latents = torch.randn(self._fakes, self._generator.latent, generator=self._fake_stream)
-        return self._generator(latents, self._labels[picks]), self._labels[picks]
+        labels = self._labels[picks].to(self._device)
+        return self._generator(latents.to(self._device), labels), labels
 
     def _blur_real(self, images: Tensor) -> Tensor:
         """Add instance noise: the two distributions keep overlapping, so that the discriminator stays informative."""
         noise = torch.from_numpy(self._randomness.normals(images.numel())).view(images.shape)
-        return images + self._config.instance_noise * noise
+        return images + self._config.instance_noise * noise.to(images.device)
 
     def _blur_fakes(self, images: Tensor) -> Tensor:
-        return images + self._config.instance_noise * torch.randn(images.shape, generator=self._fake_stream)
+        noise = torch.randn(images.shape, generator=self._fake_stream)
+        return images + self._config.instance_noise * noise.to(images.device)

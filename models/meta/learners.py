@@ -70,5 +70,5 @@ class EmbeddingLearner(ModuleLearner[EmbeddingModel]):
 
     def row_losses(self, units: LabelledRows) -> Tensor:
         """Cross entropy of each example's class among those that the silo declares."""
-        targets = torch.searchsorted(self._labels, units.labels)
+        targets = torch.searchsorted(self._labels.to(units.labels.device), units.labels)
         return functional.cross_entropy(self._classifier(units.inputs), targets, reduction="none")
