@@ -29,7 +29,14 @@ def build_network(config: ClassifierConfig, shape: Shape, classes: int, *, seed:
         raise ConfigError(
             f"learner.model is {config.model}, which is no function or class; name one that builds a network"
         )
-    return _checked(seeded(seed, lambda: build(shape, classes)), shape, classes, config.model)
+    try:
+        network = seeded(seed, lambda: build(shape, classes))
+    except Exception as error:  # whatever the user's code raises
+        raise ConfigError(
+            f"{config.model} failed for examples of shape {shape} in {classes} classes ({type(error).__name__}: "
+            f"{error}); build the network from the shape and the number of classes that the function is given"
+        ) from error
+    return _checked(network, shape, classes, config.model)
 
 
 def _checked(network: object, shape: Shape, classes: int, name: str) -> nn.Module:
