@@ -193,5 +193,6 @@ def federation_of_one(job: Job, name: str) -> Job:
         "schedule": job.schedule.model_copy(update={"server": ServerAverage(), **tuned}),
         "secure_sum": plain,
         "mechanism": None,
+        "optimizer": job.optimizer.model_copy(update={"proximal": 0.0}),
     }
     return job.model_copy(update=changes)

@@ -130,6 +130,23 @@ def test_a_run_that_dies_between_rounds_ends_with_the_same_models(
     }
 
 
+def test_moments_last_from_round_to_round(small_job: Callable[..., Job], tmp_path: Path) -> None:
+    """From the same start the silos find the same averages; with momentum the second round goes on with the first's."""
+    momentum = {"kind": "momentum"}
+    plain, moved = (
+        released(
+            small_job(learner=LEARNER, privacy={"kind": "none"}, schedule={**FEDAVG, "rounds": 2, "server": server}),
+            tmp_path / server["kind"],
+        )
+        for server in ({"kind": "average"}, momentum)
+    )
+    optimizer = build(momentum)
+    first = optimizer.step(plain["warm_start"], plain["round_1"])
+    assert np.array_equal(moved["round_1"], first)
+    assert np.array_equal(moved["round_1"], plain["round_1"])
+    assert np.array_equal(moved["round_2"], optimizer.step(first, plain["round_2"]))
+
+
 def test_the_one_aggregation_of_phase_1_is_the_plain_average_and_tuning_is_the_servers(
     small_job: Callable[..., Job], tmp_path: Path
 ) -> None:

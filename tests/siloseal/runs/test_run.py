@@ -230,9 +230,12 @@ def test_a_silo_alone_has_nothing_that_serves_to_agree_with_others(
     small_job: Callable[..., Job], schedule: dict[str, Any]
 ) -> None:
     job = small_job(secure_sum=CKKS, schedule={**schedule, "server": {"kind": "adam"}})
+    near = job.optimizer.model_copy(update={"proximal": 0.1})
+    job = job.model_copy(update={"optimizer": near})
     alone = federation_of_one(job, "east")
     assert alone.silos.names == ("east",)
     assert (alone.secure_sum.kind, alone.schedule.server) == ("plain", ServerAverage())
+    assert alone.optimizer == job.optimizer.model_copy(update={"proximal": 0.0})
     assert (alone.privacy, alone.schedule.batch) == (job.privacy, job.schedule.batch)
 
 
