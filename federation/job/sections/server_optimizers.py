@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from siloseal.federation.config.section import Section
-
-Decay = Annotated[float, Field(ge=0, lt=1)]
+from siloseal.federation.job.sections.optimizers import Decay
 
 
 class ServerAverage(Section):
