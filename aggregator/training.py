@@ -13,6 +13,7 @@ from torch import nn
 
 from siloseal.aggregator.clip_norm import ClipNorm
 from siloseal.aggregator.dispatcher import Dispatcher
+from siloseal.aggregator.server_optimizers import ServerOptimizer, build_server_optimizer
 from siloseal.aggregator.spending import Spending
 from siloseal.federation.errors import MessageError, RunError
 from siloseal.federation.job.contributions import start_of, to_model
@@ -20,7 +21,7 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase, rounds_of
 from siloseal.federation.job.releases import Release, Run, release_of
 from siloseal.federation.job.sections.data import MOST_CLASSES
-from siloseal.federation.job.sections.schedule import TwoPhase
+from siloseal.federation.job.sections.server_optimizers import ServerAverage
 from siloseal.federation.job.sections.warm_start import ColdStart, KernelMeanStart, LeaderStart, PublicStart
 from siloseal.federation.run_events.aggregator import (
     FittingProgressed,
@@ -154,20 +155,20 @@ class AggregatorTraining:
     def _trained_phase(self, phase: Phase, model: Model) -> Model:
         """The model after every round of a phase; the same model where the job has no such phase."""
         rounds = rounds_of(self._job, phase)
+        server = self._server_optimizer(phase)
         if rounds:
             self._dispatcher.enter(phase)
         for number in rounds:
             if number:
                 self._publish(RoundBegan(number))
-            model = self._moved(phase, model, self._trained(phase, number, model))
+            model = server.step(model, self._trained(phase, number, model))
             self._publish(ModelReleased(f"round_{number}" if number else phase, model))
         return model
 
-    def _moved(self, phase: Phase, model: Model, average: Model) -> Model:
-        """The model that a round ends with: the silos' average, or in phase 2 a part of the way to it."""
-        if phase is Phase.PHASE_2 and isinstance(self._job.schedule, TwoPhase):
-            return model + np.float32(self._job.schedule.tuning_rate) * (average - model)
-        return average
+    def _server_optimizer(self, phase: Phase) -> ServerOptimizer:
+        """The job's, for rounds that follow each other; the one aggregation of phase 1 is the plain average."""
+        config = ServerAverage() if phase is Phase.PHASE_1 else self._job.schedule.server
+        return build_server_optimizer(config, largest_weight=self._job.largest_weight)
 
     def _trained(self, phase: Phase, number: int, model: Model) -> Model:
         """The average of what the round's silos make of the model. Silent silos are left out, if enough remain."""

@@ -40,6 +40,7 @@ COVERED: dict[str, tuple[str, ...]] = {
         "federation/sums/config*.py", "federation/sums/secure_sum.py",
         "federation/sums/threshold.py",
     ),
+    "tests/contracts/test_server_optimizers.py": ("federation/job/sections/server_optimizers.py",),
     "tests/contracts/test_session_rounds.py": ("federation/errors.py", "federation/sums/*/statements.py"),
     "tests/deployment/test_rosters.py": (
         "aggregator/admission.py", "aggregator/deployed.py", "aggregator/model_files.py", "aggregator/service.py",

@@ -26,7 +26,7 @@ from siloseal.federation.job.sections.mechanisms import (
 from siloseal.federation.job.sections.optimizers import OptimizerConfig
 from siloseal.federation.job.sections.partition import Sizes
 from siloseal.federation.job.sections.privacy import ExampleLevel, NoPrivacy, PrivacyConfig
-from siloseal.federation.job.sections.schedule import ScheduleConfig
+from siloseal.federation.job.sections.schedule import ScheduleConfig, TwoPhase
 from siloseal.federation.job.sections.silos import Silos
 from siloseal.federation.job.sections.warm_start import KernelMeanStart, LeaderStart, PublicStart, WarmStart
 from siloseal.federation.sums.config import SecureSumConfig
@@ -125,6 +125,12 @@ class Job(Section):
         if isinstance(partition, Sizes) and len(partition.fractions) != len(names):
             raise ValueError(
                 f"silos.partition.fractions are {len(partition.fractions)} for {len(names)} silos; give one each"
+            )
+        if self.optimizer.proximal and isinstance(self.learner, GanConfig) and isinstance(self.schedule, TwoPhase):
+            raise ValueError(
+                f"optimizer.proximal is {self.optimizer.proximal:g}, but what a gan trains on data, its discriminator, "
+                "stays with each silo under schedule.kind two_phase, so that there is no common one to stay near; set "
+                "it to 0, or choose schedule.kind fedavg, which shares both networks"
             )
         match self.warm_start:
             case PublicStart(data=data) if data.origin == self.data.origin or _both_mnist(data, self.data):

@@ -17,6 +17,7 @@ from siloseal.silo.training.gradients import ExampleSource, TaskSource, unit_gra
 from siloseal.silo.training.noising import add_noise, scale
 from siloseal.silo.training.optimizers import build_optimizer
 from siloseal.silo.training.poisson_sampling import poisson_sample
+from siloseal.silo.training.proximal import ProximalTerm
 
 
 class Chargeable(Protocol):
@@ -93,14 +94,17 @@ class PrivateTrainer:
         self._parameters = list(learner.private_module.parameters())
         noise_std = 0.0 if privacy is None else privacy.noise_std / self.expected_batch
         self._optimizer = build_optimizer(optimizer, self._parameters, noise_std=noise_std)
+        self._proximal = ProximalTerm(optimizer.proximal, self._parameters)
 
     def train(
         self, steps: int, *, phase: str, done: int = 0, on_chunk: Callable[[TrainingProgress], None] | None = None
     ) -> TrainingOutcome:
         """Take up to `steps` steps, each chunk charged before it runs: a crash over-counts, and never under-counts.
 
-        `done` of them lie behind, before a crash.
+        `done` of them lie behind, before a crash. Where none does, the proximal term is anchored here.
         """
+        if not done:
+            self._proximal.anchor()
         torch.set_flush_denormal(True)  # for this thread: a discriminator far ahead yields denormals, which are slow
         # A crash loses what its chunk was charged: a tenth of a short training, at most 50 steps of a long one.
         chunk = self._chunk_steps or min(50, max(10, steps // 10))
@@ -136,7 +140,7 @@ class PrivateTrainer:
         total = self._gradients.sum(sample, clip_norm=clip_norm)  # of an empty sample, too: skipping it would tell
         if self._privacy is not None:
             total = add_noise(total, noise_std=self._privacy.noise_std, randomness=self._randomness)
-        self._optimizer.step(scale(total, self.expected_batch))
+        self._optimizer.step(self._proximal.added_to(scale(total, self.expected_batch)))
         self._learner.public_step()
 
     def _require_finite(self) -> None:
@@ -145,10 +149,12 @@ class PrivateTrainer:
             raise RunError("training diverged: a parameter is NaN or infinite; lower the learning rate")
 
     def state(self) -> State:
-        """The state of learner and optimizer, for a checkpoint between chunks."""
-        return under("learner", self._learner.state()) | under("optimizer", self._optimizer.state())
+        """The state of learner, optimizer and proximal term, for a checkpoint between chunks."""
+        parts = {"learner": self._learner, "optimizer": self._optimizer, "proximal": self._proximal}
+        return {name: tensor for part, held in parts.items() for name, tensor in under(part, held.state()).items()}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Go on from a checkpoint. The ledger has its own file and may have been charged for lost steps: so be it."""
+        self._proximal.load_state(part_of("proximal", state))
         self._optimizer.load_state(part_of("optimizer", state))
         self._learner.load_state(part_of("learner", state))

@@ -69,15 +69,17 @@ class _Page:
         yield paragraphs(schema["description"])
         example = f" [An example](../{file.example}) has comments." if file.example else ""
         yield f"For {file.readers}.{example}"
-        yield from self._keys(file.title, schema, schema.get("$defs", {}))
+        keys, ahead = self._keys(file.title, schema)
+        yield keys
+        yield from self._sections(ahead, schema.get("$defs", {}))
 
     def section(self, heading: str, schema: Schema) -> Iterator[str]:
         """A section that no file's schema holds."""
         yield f"### {heading}"
         yield from self._kinds(heading, schema, schema["$defs"])
 
-    def _keys(self, owner: str, schema: Schema, models: Mapping[str, Schema]) -> Iterator[str]:
-        """The table of a model's keys, then the sections that are met here first."""
+    def _keys(self, owner: str, schema: Schema) -> tuple[str, list[tuple[str, Schema]]]:
+        """The table of a model's keys, and the sections that are met here first."""
         required, rows, ahead = schema.get("required", ()), list[tuple[str, ...]](), list[tuple[str, Schema]]()
         for key, field in schema.get("properties", {}).items():
             if "const" in field:  # the kind, which the heading says
@@ -91,14 +93,16 @@ class _Page:
                 link = anchor(self._headings[known])
             default = "required" if key in required else default_text(field)
             rows.append((f"`{key}`", field.get("description", ""), value_text(field, link), default))
-        yield table(("key", "meaning", "value", "default"), rows) if rows else "No further keys."
+        return table(("key", "meaning", "value", "default"), rows) if rows else "No further keys.", ahead
+
+    def _sections(self, ahead: Sequence[tuple[str, Schema]], models: Mapping[str, Schema]) -> Iterator[str]:
         for heading, field in ahead:
             yield f"### {heading}"
             yield from self._kinds(heading, field, models)
 
     def _kinds(self, heading: str, field: Schema, models: Mapping[str, Schema]) -> Iterator[str]:
-        """A section of one shape, or one part for each of its kinds."""
-        names = members(field)
+        """A section of one shape, or one part for each of its kinds; then the sections that they hold."""
+        names, ahead = members(field), list[tuple[str, Schema]]()
         yield from self._links([name for name in names if name in self._described], models)
         for name in names:
             if name in self._described:
@@ -108,7 +112,10 @@ class _Page:
             if kind := model.get("properties", {}).get("kind", {}).get("const"):
                 yield f"#### `kind: {kind}`"
             yield paragraphs(model.get("description", ""))
-            yield from self._keys(heading, model, models)
+            keys, inner = self._keys(heading, model)
+            yield keys
+            ahead += inner
+        yield from self._sections(ahead, models)
 
     def _links(self, names: Sequence[str], models: Mapping[str, Schema]) -> Iterator[str]:
         """Links to the sections that describe these kinds already."""

@@ -14,6 +14,7 @@ from siloseal.federation.job.planning import plan_silo
 from siloseal.federation.job.sections.few_shot import Episodic
 from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
 from siloseal.federation.job.sections.schedule import TwoPhase
+from siloseal.federation.job.sections.server_optimizers import ServerAverage
 from siloseal.federation.job.sections.warm_start import LeaderStart
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.storage import locked, write_atomically
@@ -173,20 +174,26 @@ def _score_pooled(job: Job, train: Examples, run_dir: Path, recorder: Recorder, 
 
 
 def _run_alone(job: Job, name: str, part: Examples, folder: Path, randomness_of: RandomnessOf) -> Model:
-    """Run the same job at the same epsilon for one silo: a federation of one, in a ledger of its own."""
+    """Run the same job at the same epsilon for one silo, in a ledger of its own."""
+    alone = federation_of_one(job, name)
+    with open_silos(alone, {name: part}, folder, randomness_of, unheard) as opened:
+        return federate(alone, opened, folder, unheard, workers=1).result.model
+
+
+def federation_of_one(job: Job, name: str) -> Job:
+    """The job as a silo would run it by itself, without what serves to agree with others."""
     start = (
         job.warm_start.model_copy(update={"silo": name}) if isinstance(job.warm_start, LeaderStart) else job.warm_start
     )
     silos = job.silos.model_copy(update={"names": (name,)})  # the partition stays: it says which classes are declared
     plain = PlainSumConfig(kind="plain")  # a sum of one hides nothing
-    schedule = job.schedule.model_copy(update={"tuning_sum": plain} if isinstance(job.schedule, TwoPhase) else {})
+    tuned: dict[str, object] = {"tuning_sum": plain} if isinstance(job.schedule, TwoPhase) else {}
     changes: dict[str, object] = {
         "silos": silos,
         "warm_start": start,
-        "schedule": schedule,
+        "schedule": job.schedule.model_copy(update={"server": ServerAverage(), **tuned}),
         "secure_sum": plain,
         "mechanism": None,
+        "optimizer": job.optimizer.model_copy(update={"proximal": 0.0}),
     }
-    alone = job.model_copy(update=changes)
-    with open_silos(alone, {name: part}, folder, randomness_of, unheard) as opened:
-        return federate(alone, opened, folder, unheard, workers=1).result.model
+    return job.model_copy(update=changes)

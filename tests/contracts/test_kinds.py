@@ -14,6 +14,7 @@ from siloseal.federation.analytics.config import AnyQuery, QueryKind
 from siloseal.federation.job.sections.learners import AllowedLearner, LearnerConfig
 from siloseal.federation.job.sections.mechanisms import MechanismConfig, MechanismKind
 from siloseal.federation.job.sections.privacy import PrivacyConfig
+from siloseal.federation.job.sections.server_optimizers import ServerOptimizerConfig
 from siloseal.federation.sums.config import NamedSum, SecureSumConfig, SumKind
 from siloseal.silo.config import Policy
 
@@ -21,6 +22,7 @@ from .carried import ADVERTISED_OF_SCHEME, SEALED_OF_SCHEME
 from .schemes import ALL_SCHEMES, HIDING, SCHEME_OF_KIND, UPLOAD_ROUND
 from .test_learners import LEARNERS
 from .test_mechanisms import ALL_MECHANISMS
+from .test_server_optimizers import SERVERS
 
 
 def kinds_of(union: object) -> set[str]:
@@ -89,3 +91,6 @@ class TestTheContracts:
 
     def test_try_every_learner(self) -> None:
         assert {learner["kind"] for learner in LEARNERS.values()} == kinds_of(LearnerConfig)
+
+    def test_try_every_server_optimizer(self) -> None:
+        assert {server["kind"] for server in SERVERS.values()} == kinds_of(ServerOptimizerConfig)

@@ -66,6 +66,35 @@ LEARNERS: dict[str, dict[str, Any]] = {
 }
 
 
+def test_a_silo_that_dies_far_from_its_start_is_pulled_back_to_it_all_the_same(
+    bench_of: Callable[..., Bench], tmp_path: Path
+) -> None:
+    """A restart that took its last checkpoint for the start of the round would end elsewhere."""
+    near = {"kind": "dp_sgd", "learning_rate": 0.05, "proximal": 10}
+    bench = bench_of(
+        data={"kind": "digits", "hold_out": "classes"},
+        evaluation={},
+        optimizer=near,
+        schedule={**SHORT, "local_steps": 30, "tuning_rounds": 30},
+        **LEARNERS["embedding"],
+    )
+    bench.model = bench.model / 2  # not where a new process begins by itself
+    bench.train(1)
+    undisturbed = bench.silo.work._learner.vector().clone()
+    bench.silo.close()
+    bench.folder = tmp_path / "another"
+    bench.silo = bench.start()
+    bench.enrol()
+    bench.silo.work._publish = die  # when the first chunk is on the disk
+    with pytest.raises(Killed):
+        bench.train(1)
+    bench.silo.close()
+    bench.silo = bench.start()
+    assert bench.silo.at.steps_done == 10
+    assert bench.train(1).WhichOneof("body") == "prepared"
+    assert torch.equal(bench.silo.work._learner.vector(), undisturbed)
+
+
 @pytest.mark.parametrize(
     ("learner", "checkpoints"), [*(("gan", n) for n in range(4)), ("protonet", 1), ("meta_lstm", 1), ("embedding", 1)]
 )

@@ -11,6 +11,13 @@ Decay = Annotated[float, Field(ge=0, lt=1)]
 
 class _Optimizer(Section):
     learning_rate: float = Field(default=1e-3, gt=0, le=10, description="the step size")
+    proximal: float = Field(
+        default=0.0,
+        ge=0,
+        le=1000,
+        description="mu of FedProx: pulls the trained network, after the noise, to where the round's training began; "
+        "0 is off",
+    )
 
 
 class _Moments(_Optimizer):

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from siloseal.federation.config.fields import Batch, Steps
 from siloseal.federation.config.section import Section
+from siloseal.federation.job.sections.server_optimizers import ServerAverage, ServerOptimizerConfig
 from siloseal.federation.sums.config import SecureSumConfig
 from siloseal.federation.sums.plain.config import PlainSumConfig
 
@@ -19,8 +20,9 @@ class TwoPhase(Section):
     local_steps: Steps = Field(description="training steps of each silo before the one aggregation")
     tuning_rounds: int = Field(default=10, ge=0, le=10_000, description="rounds of phase 2; they drift after about 20")
     tuning_steps: Steps = Field(default=10, description="training steps that a silo takes in one tuning round")
-    tuning_rate: float = Field(
-        default=1.0, gt=0, le=1, description="how far a round moves the global model towards the new average"
+    server: ServerOptimizerConfig = Field(
+        default=ServerAverage(),
+        description="how a tuning round moves the global model; the one aggregation of phase 1 is the plain average",
     )
     tuning_sum: SecureSumConfig = Field(
         default=PlainSumConfig(kind="plain"),
@@ -40,6 +42,9 @@ class FedAvg(Section):
     fraction: float = Field(default=1.0, gt=0, le=1, description="C: the part of the silos that a round asks")
     local_epochs: float = Field(default=1.0, gt=0, le=10_000, description="E: passes over a silo's data in one round")
     batch: Batch = Field(description="B: expected examples, or tasks, of a Poisson batch")
+    server: ServerOptimizerConfig = Field(
+        default=ServerAverage(), description="how a round moves the global model; average is FedAvg as published"
+    )
 
     def participant_count(self, silos: int) -> int:
         """Number of silos that a round asks: a fraction of all."""

@@ -45,6 +45,13 @@ def test_every_key_of_a_job_and_every_kind_of_sum_is_there() -> None:
     assert [kind for kind in sums if f"#### `kind: {kind}`" not in page] == []
 
 
+def test_kinds_stand_below_their_own_section_and_not_below_one_that_another_kind_holds() -> None:
+    sections = re.split(r"^### ", config_page(), flags=re.MULTILINE)
+    kinds = {section.splitlines()[0]: re.findall(r"^#### `kind: (\w+)`", section, re.MULTILINE) for section in sections}
+    assert kinds["Job: schedule"] == ["two_phase", "fedavg"]
+    assert kinds["Job: schedule.server"] == ["average", "momentum", "adam", "yogi"]
+
+
 def test_every_key_says_what_it_means() -> None:
     rows = re.findall(r"^\| (`[^|]*`) \| (.*?) \|", config_page(), re.MULTILINE)
     assert len(rows) > 200

@@ -10,6 +10,7 @@ import torch
 
 from siloseal.federation.errors import ConfigError, RunError, SiloSealError
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.sections.server_optimizers import ServerAverage
 from siloseal.federation.job.weighting import weighted_domain
 from siloseal.federation.privacy.epsilon import delta_text, epsilon_text
 from siloseal.federation.randomness import SeededRandomness
@@ -18,7 +19,7 @@ from siloseal.federation.records.storage import locked
 from siloseal.models.model_files import read_generator
 from siloseal.run_folder.location import open_run_folder
 from siloseal.run_folder.summary import RunSummary, read_run
-from siloseal.runs.run import run_job
+from siloseal.runs.run import federation_of_one, run_job
 from siloseal.silo.ledger import Budget, Ledger
 from siloseal.silo.opening import open_training_silo
 from siloseal.silo.runtime import Silo
@@ -222,6 +223,20 @@ def test_silos_alone_only_count_for_their_own_classes(
     assert len(declared) == 4  # each in the federation and alone, with the same classes both times
     assert {(silo.name, tuple(silo.labels)) for silo in summary.silos} == set(declared)
     assert summary.accuracy["final"] > summary.best_silo_accuracy + 0.15
+
+
+@pytest.mark.parametrize("schedule", [SHORT, FEDAVG], ids=lambda schedule: f"{schedule['kind']}")
+def test_a_silo_alone_has_nothing_that_serves_to_agree_with_others(
+    small_job: Callable[..., Job], schedule: dict[str, Any]
+) -> None:
+    job = small_job(secure_sum=CKKS, schedule={**schedule, "server": {"kind": "adam"}})
+    near = job.optimizer.model_copy(update={"proximal": 0.1})
+    job = job.model_copy(update={"optimizer": near})
+    alone = federation_of_one(job, "east")
+    assert alone.silos.names == ("east",)
+    assert (alone.secure_sum.kind, alone.schedule.server) == ("plain", ServerAverage())
+    assert alone.optimizer == job.optimizer.model_copy(update={"proximal": 0.0})
+    assert (alone.privacy, alone.schedule.batch) == (job.privacy, job.schedule.batch)
 
 
 def test_a_run_goes_on_in_one_process_at_a_time(small_job: Callable[..., Job], tmp_path: Path) -> None:
