@@ -87,11 +87,11 @@ def load_model(job: Job, shape: Shape, classes: int, model: Model) -> nn.Module:
 
 
 def load_generator(job: Job, shape: Shape, classes: int, model: Model) -> Generator:
-    """The generator within a shared vector."""
+    """The generator within a shared vector, ready to be fitted."""
     network = load_model(job, shape, classes, model)
     if not isinstance(network, Generator):
         raise RunError(f"the job learns a {job.learner.kind}, which generates nothing")
-    return network
+    return network.requires_grad_()
 
 
 def with_generator(model: Model, generator: Generator) -> Model:

@@ -11,6 +11,7 @@ from siloseal.federation.job.phase_sums import phase_sums
 from siloseal.federation.job.sections.data import DataSource, IdxFiles
 from siloseal.federation.job.sections.evaluation import EvaluationConfig, GeneratedImages
 from siloseal.federation.job.sections.fitting_noise import require_fitting_noise
+from siloseal.federation.job.sections.gan import GanConfig
 from siloseal.federation.job.sections.learner_kind import LearnerKind
 from siloseal.federation.job.sections.learners import MEASURED_AS, LearnerConfig, require_fitting_learner
 from siloseal.federation.job.sections.mechanisms import (
