@@ -133,7 +133,7 @@ class Step:
     def _step(self, way: Way) -> Callable[[], None]:
         match way:
             case "ours":
-                return self._ours(BookKeeping(self.network))
+                return self._ours(BookKeeping(self.network, order="groups" if self.classifies else "patches"))
             case "row_by_row":
                 return self._ours(RowByRow(self.network, vectorised=True))
             case "opacus":

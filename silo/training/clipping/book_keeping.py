@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from siloseal.models.learner import LabelledRows
 from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.books import books_of
+from siloseal.silo.training.clipping.layers.convolution import Order
 from siloseal.silo.training.clipping.layers.rows import LayerRows
 from siloseal.silo.training.clipping.mixing import refuse_mixing
 from siloseal.silo.training.clipping.parts import parts_of
@@ -31,8 +32,8 @@ class BookKeeping:
     A part that no formula knows runs again, alone: `vectorised` by `vmap`, or one row after the other.
     """
 
-    def __init__(self, module: nn.Module, *, vectorised: bool = True) -> None:
-        self._module, self._parts, self._vectorised = module, parts_of(module), vectorised
+    def __init__(self, module: nn.Module, *, vectorised: bool = True, order: Order = "groups") -> None:
+        self._module, self._parts, self._vectorised, self._order = module, parts_of(module), vectorised, order
         self._parameters = trainable_parameters(module)
 
     def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
@@ -40,7 +41,11 @@ class BookKeeping:
         with recording(self._parts) as recorded:
             losses = row_losses(rows)  # (rows,)
         recorded.require_untouched_inputs()
-        books = books_of(self._parts, recorded, losses, vectorised=self._vectorised) if len(losses) else {}
+        books = (
+            books_of(self._parts, recorded, losses, vectorised=self._vectorised, order=self._order)
+            if len(losses)
+            else {}
+        )
         gradients: dict[Tensor, Tensor] = {parameter: torch.zeros_like(parameter) for parameter in self._parameters}
         if not books:
             return list(gradients.values())

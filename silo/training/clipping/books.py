@@ -10,7 +10,7 @@ from torch.autograd.graph import GradientEdge
 from siloseal.federation.errors import UnclippableModule
 from siloseal.silo.training.clipping.layers.any_module import Call, ModuleRows, require_rows_first
 from siloseal.silo.training.clipping.layers.attention import attention_rows
-from siloseal.silo.training.clipping.layers.convolution import Convolution, convolution_rows
+from siloseal.silo.training.clipping.layers.convolution import Convolution, Order, convolution_rows
 from siloseal.silo.training.clipping.layers.embedding import EmbeddingRows
 from siloseal.silo.training.clipping.layers.linear import linear_rows
 from siloseal.silo.training.clipping.layers.normalisation import Norm, norm_rows
@@ -22,7 +22,7 @@ Derivatives = dict[GradientEdge, Tensor]
 
 
 def books_of(
-    parts: Mapping[str, Part], recorded: Recording, losses: Tensor, *, vectorised: bool
+    parts: Mapping[str, Part], recorded: Recording, losses: Tensor, *, vectorised: bool, order: Order
 ) -> dict[str, LayerRows]:
     """The rows of all parts that ran. `vectorised` is for parts that run again: at once, or one row after the other."""
     derivatives = _derivatives(parts, recorded, losses.sum())
@@ -36,7 +36,9 @@ def books_of(
                 }
                 books[name] = attention_rows(calls, outward, parts[name].trained, rows=len(losses))
             elif record.outputs:
-                books[name] = _rows(parts[name], record, derivatives, rows=len(losses), vectorised=vectorised)
+                books[name] = _rows(
+                    parts[name], record, derivatives, rows=len(losses), vectorised=vectorised, order=order
+                )
     return books
 
 
@@ -72,7 +74,9 @@ def _of(derivatives: Derivatives, edge: GradientEdge, like: Tensor, shape: torch
     return derivatives[edge] if edge in derivatives else like.new_zeros(shape)
 
 
-def _rows(part: Part, record: Pass, derivatives: Derivatives, *, rows: int, vectorised: bool) -> LayerRows:
+def _rows(
+    part: Part, record: Pass, derivatives: Derivatives, *, rows: int, vectorised: bool, order: Order
+) -> LayerRows:
     if part.kind == "any" or part.kind == "attention":
         reached = {n: derivatives[out.edge] for n, out in record.outputs.items() if out.edge in derivatives}
         parameters = {name: parameter.detach() for name, parameter in part.parameters.items()}
@@ -87,7 +91,7 @@ def _rows(part: Part, record: Pass, derivatives: Derivatives, *, rows: int, vect
         case "linear":
             return linear_rows(inputs, outward, part.trained)
         case "convolution":
-            return convolution_rows(cast(Convolution, part.module), inputs, outward, part.trained)
+            return convolution_rows(cast(Convolution, part.module), inputs, outward, part.trained, order=order)
         case "norm":
             return norm_rows(cast(Norm, part.module), inputs, outward, part.trained)
         case "embedding":

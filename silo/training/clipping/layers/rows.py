@@ -76,7 +76,7 @@ def gram_squares(inputs: Tensor, derivatives: Tensor, *, bias_input: float, tota
     return product + terms * torch.finfo(inner.dtype).eps * sizes.square()
 
 
-def needs_fewer_multiplications(positions: int, inputs: int, outputs: int) -> bool:
+def gram_needs_less(positions: int, inputs: int, outputs: int) -> bool:
     """Whether the two Gram matrices of a row need fewer multiplications than its written gradient."""
     return positions * (inputs + outputs) < inputs * outputs
 
