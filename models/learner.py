@@ -1,7 +1,7 @@
 """What a trainer needs to know of a model, and nothing else."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +18,13 @@ class LabelledRows(Protocol):
 
     @property
     def labels(self) -> Tensor: ...
+
+
+class Rows(NamedTuple):
+    """A batch of examples as two tensors, whose first dimension counts the rows."""
+
+    inputs: Tensor
+    labels: Tensor
 
 
 class Learner(Protocol):
@@ -69,8 +76,20 @@ class ExampleLearner(Learner, Protocol):
 
 
 @runtime_checkable
+class ProbedLearner(ExampleLearner, Protocol):
+    """A learner of examples whose network somebody else wrote.
+
+    Any network will do. How its rows' gradients are told apart is chosen before training, by trying it on rows that
+    are made up. It has one loss a row, and `row_losses` is a function of the rows and the private module alone.
+    """
+
+    def public_rows(self, count: int) -> Rows:
+        """Rows of the right shapes, types and ranges that no data entered: different ones at every call."""
+
+
+@runtime_checkable
 class TaskLearner(Learner, Protocol):
     """A learner whose unit of privacy is one task."""
 
     def task_gradients(self, tasks: Sequence[Task]) -> Iterator[Tensor]:
-        """One gradient a task, flat, in the order of the private module's parameters. No task influences another's."""
+        """One gradient a task, flat, in the order of the trainable parameters. No task influences another's."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from siloseal.federation.errors import DomainError, MessageError
+from siloseal.federation.errors import DomainError, MessageError, RunError
 
 
 def flatten(modules: Sequence[nn.Module]) -> Tensor:
@@ -49,3 +49,11 @@ def _parameters(modules: Sequence[nn.Module]) -> list[nn.Parameter]:
     if odd := {str(parameter.dtype) for parameter in parameters} - {"torch.float32"}:
         raise DomainError(f"a network has parameters of {', '.join(sorted(odd))}; only torch.float32 is summed")
     return parameters
+
+
+def trainable_parameters(module: nn.Module) -> list[nn.Parameter]:
+    """The parameters that training moves, in the order of a flat gradient. Frozen ones take no part in anything."""
+    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    if not trained:
+        raise RunError("found no parameter to train, expected at least one; leave some part of the network unfrozen")
+    return trained

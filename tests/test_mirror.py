@@ -144,7 +144,11 @@ COVERED: dict[str, tuple[str, ...]] = {
         "silo/enrolment.py", "silo/opening.py", "silo/work.py",
     ),
     "tests/silo/test_silo_level.py": ("silo/state.py",),
-    "tests/silo/training/test_clipping.py": ("silo/training/layers.py",),
+    "tests/silo/training/clipping/test_books.py": (
+        "silo/training/clipping/layers/*.py", "silo/training/clipping/parts.py", "silo/training/clipping/recording.py",
+    ),
+    "tests/silo/training/clipping/test_plan.py": ("silo/training/clipping/way.py",),
+    "tests/silo/training/clipping/test_row_by_row.py": ("silo/training/clipping/chunks.py",),
     "tests/silo/training/test_optimizers.py": ("federation/job/sections/optimizers.py", "silo/training/noising.py"),
     "tests/silo/training/test_trainer.py": ("models/checkpoints.py",),
     "tests/siloseal/cli/test_app.py": ("siloseal/cli/[ado]*.py",),

@@ -1,15 +1,19 @@
-"""Sums of units' gradients, each unit clipped on its own: examples by book-keeping, tasks one after the other."""
+"""Sums of units' gradients, each unit clipped on its own: examples in a batch, tasks one after the other."""
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Protocol, cast
 
 import torch
 from torch import Tensor
 
-from siloseal.models.learner import ExampleLearner, LabelledRows, TaskLearner
+from siloseal.models.learner import ExampleLearner, LabelledRows, ProbedLearner, TaskLearner
 from siloseal.models.meta.tasks import Task
-from siloseal.silo.training.clipping import clippable_layers, clipped_gradient_sum
+from siloseal.models.vectors import trainable_parameters
+from siloseal.silo.training.clipping.book_keeping import BookKeeping
+from siloseal.silo.training.clipping.plan import clipping_plan
+from siloseal.silo.training.clipping.way import ClippingWay
 
 
 class ExampleSource(Protocol):
@@ -45,15 +49,21 @@ class ExampleGradients:
         self._learner, self._data = learner, data
 
     def require_clippable(self) -> None:
-        clippable_layers(self._learner.private_module)
+        _ = self._way
+
+    @cached_property
+    def _way(self) -> ClippingWay:
+        learner = self._learner
+        if isinstance(learner, ProbedLearner):
+            return clipping_plan(learner.private_module, learner.row_losses, learner.public_rows)
+        return BookKeeping(learner.private_module, order="patches")  # as their seeded results were published
 
     def sum(self, sample: Tensor, *, clip_norm: float | None) -> Tensor:
-        module, units = self._learner.private_module, self._data.select(sample)
+        units = self._data.select(sample)
         if clip_norm is not None:
-            clipped = clipped_gradient_sum(module, lambda: self._learner.row_losses(units), clip_norm=clip_norm)
-            return _flat(clipped)
-        total = self._learner.row_losses(units).sum()
-        return _flat(torch.autograd.grad(total, list(module.parameters()), materialize_grads=True))
+            return _flat(self._way.gradient_sum(self._learner.row_losses, units, clip_norm=clip_norm))
+        total, parameters = self._learner.row_losses(units).sum(), trainable_parameters(self._learner.private_module)
+        return _flat(torch.autograd.grad(total, parameters, materialize_grads=True))
 
 
 class TaskGradients:
@@ -66,7 +76,7 @@ class TaskGradients:
         """Accept every network: one task is computed at a time."""
 
     def sum(self, sample: Tensor, *, clip_norm: float | None) -> Tensor:
-        total = torch.zeros(sum(parameter.numel() for parameter in self._learner.private_module.parameters()))
+        total = torch.zeros(sum(parameter.numel() for parameter in trainable_parameters(self._learner.private_module)))
         for gradient in self._learner.task_gradients(self._data.select(sample)):
             total += gradient if clip_norm is None else clipped(gradient, clip_norm)
         return total

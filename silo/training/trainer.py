@@ -13,6 +13,7 @@ from siloseal.federation.privacy.events import Event, SampledGaussianSteps
 from siloseal.federation.randomness import Randomness
 from siloseal.models.checkpoints import State, part_of, under
 from siloseal.models.learner import ExampleLearner, TaskLearner
+from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.gradients import ExampleSource, TaskSource, unit_gradients
 from siloseal.silo.training.noising import add_noise, scale
 from siloseal.silo.training.optimizers import build_optimizer
@@ -91,7 +92,7 @@ class PrivateTrainer:
         self._learner, self._units = learner, len(data)
         self._sampling_rate, self._privacy, self._randomness = sampling_rate, privacy, randomness
         self._chunk_steps = chunk_steps
-        self._parameters = list(learner.private_module.parameters())
+        self._parameters = trainable_parameters(learner.private_module)
         noise_std = 0.0 if privacy is None else privacy.noise_std / self.expected_batch
         self._optimizer = build_optimizer(optimizer, self._parameters, noise_std=noise_std)
         self._proximal = ProximalTerm(optimizer.proximal, self._parameters)

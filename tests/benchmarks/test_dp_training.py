@@ -17,12 +17,13 @@ FIELDS = {
 def script(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The script with batches of a few rows."""
     found = runpy.run_path(str(SCRIPT))
-    monkeypatch.setitem(found["measure"].__globals__, "ROWS", {"mlp": 8, "conv": 4})
+    monkeypatch.setitem(found["measure"].__globals__, "ROWS", dict.fromkeys(found["ROWS"], 4))
     return found
 
 
-@pytest.mark.parametrize("name", ["mlp", "conv"])
-@pytest.mark.parametrize("way", ["ours", "opacus", "plain"])
+@pytest.mark.parametrize(
+    ("name", "way"), [(name, way) for name, ways in runpy.run_path(str(SCRIPT))["WAYS"].items() for way in ways]
+)
 def test_a_step_moves_the_network_and_leaves_it_finite(script: dict[str, Any], name: str, way: str) -> None:
     step = script["Step"](name, way)
     before = [parameter.detach().clone() for parameter in step.network.parameters()]
@@ -35,4 +36,6 @@ def test_a_step_moves_the_network_and_leaves_it_finite(script: dict[str, Any], n
 def test_a_network_gets_every_figure(script: dict[str, Any]) -> None:
     found = script["measure"]("mlp", 1)
     assert found.keys() == FIELDS
+    alone = {"row_by_row_examples_per_s", "row_by_row_speedup_over_opacus"}
+    assert script["measure"]("transformer", 1).keys() == FIELDS | alone
     assert all(value > 0 for key, value in found.items() if key.endswith("_per_s"))

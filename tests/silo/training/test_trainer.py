@@ -9,14 +9,13 @@ import torch
 from scipy import stats
 from torch import Tensor, nn
 
-from siloseal.federation.errors import BudgetExceeded, DataError, RunError, UncountableEvent
+from siloseal.federation.errors import BudgetExceeded, DataError, RunError, UnclippableModule, UncountableEvent
 from siloseal.federation.job.sections.optimizers import DpAdamConfig, DpSgdConfig
 from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.privacy.events import Event, SampledGaussianSteps
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.models.checkpoints import State
 from siloseal.silo.ledger import Budget, Ledger
-from siloseal.silo.training.clipping import UnclippableModule
 from siloseal.silo.training.noising import add_noise
 from siloseal.silo.training.trainer import Privacy, PrivateTrainer, TrainingProgress
 

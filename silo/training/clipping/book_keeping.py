@@ -1,0 +1,67 @@
+"""Sums of per-row clipped gradients without per-row gradients: book-keeping.
+
+A linear layer's gradient for row i is the outer product of what went in (a_i) and of the loss's derivative by what came
+out (g_i). So its norm is |a_i| |g_i|, and the clipped sum is one matrix product with the rows of g scaled. One forward
+pass and one backward pass to the layers' outputs suffice, where the textbook way keeps one gradient a row in memory.
+(Bu, Wang, Zha and Karypis, "Differentially private optimization on large model at small cost", ICML 2023.)
+
+It holds only where each layer is used once and no layer mixes rows, so everything else is refused by name. Norms and
+sums come from the same books: whatever a network does, as long as no row meets another, no row adds more than the clip
+norm.
+"""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from siloseal.models.learner import LabelledRows
+from siloseal.models.vectors import trainable_parameters
+from siloseal.silo.training.clipping.books import books_of
+from siloseal.silo.training.clipping.layers.convolution import Order
+from siloseal.silo.training.clipping.layers.rows import LayerRows
+from siloseal.silo.training.clipping.mixing import refuse_mixing
+from siloseal.silo.training.clipping.parts import parts_of
+from siloseal.silo.training.clipping.recording import recording
+from siloseal.silo.training.clipping.way import RowLosses
+
+
+class BookKeeping:
+    """The clipped gradient sum of a network whose parts each run once. Rows beyond the units (fakes) are rows, too.
+
+    A part that no formula knows runs again, alone: `vectorised` by `vmap`, or one row after the other.
+    """
+
+    def __init__(self, module: nn.Module, *, vectorised: bool = True, order: Order = "groups") -> None:
+        self._module, self._parts, self._vectorised, self._order = module, parts_of(module), vectorised, order
+        self._parameters = trainable_parameters(module)
+
+    def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
+        refuse_mixing(self._module)
+        with recording(self._parts) as recorded:
+            losses = row_losses(rows)  # (rows,)
+        recorded.require_untouched_inputs()
+        books = (
+            books_of(self._parts, recorded, losses, vectorised=self._vectorised, order=self._order)
+            if len(losses)
+            else {}
+        )
+        gradients: dict[Tensor, Tensor] = {parameter: torch.zeros_like(parameter) for parameter in self._parameters}
+        if not books:
+            return list(gradients.values())
+        with torch.no_grad():
+            norms = _norms(books)
+            if not (finite := norms.isfinite()).all():
+                # A row that overflows would make the whole sum NaN: unbounded influence. It gets none instead.
+                books = {name: book.without(~finite) for name, book in books.items()}
+                norms = _norms(books)
+            weights = clip_norm / norms.clamp(min=clip_norm)
+            for name, book in books.items():
+                total = book.weighted_sum(weights)
+                gradients |= {parameter: total[local] for local, parameter in self._parts[name].parameters.items()}
+        return list(gradients.values())
+
+
+def _norms(books: Mapping[str, LayerRows]) -> Tensor:
+    """The norms (rows,) of each row over all layers."""
+    return torch.stack([book.squared_norms() for book in books.values()]).sum(0).sqrt()

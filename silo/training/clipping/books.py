@@ -1,0 +1,120 @@
+"""The rows of every part of a network, from one recorded forward pass and one backward pass to the parts' outputs."""
+
+from collections.abc import Mapping
+from typing import assert_never, cast
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.graph import GradientEdge
+
+from siloseal.federation.errors import UnclippableModule
+from siloseal.silo.training.clipping.layers.any_module import Call, ModuleRows, require_rows_first
+from siloseal.silo.training.clipping.layers.attention import attention_rows
+from siloseal.silo.training.clipping.layers.convolution import Convolution, Order, convolution_rows
+from siloseal.silo.training.clipping.layers.embedding import EmbeddingRows
+from siloseal.silo.training.clipping.layers.linear import linear_rows
+from siloseal.silo.training.clipping.layers.normalisation import Norm, norm_rows
+from siloseal.silo.training.clipping.layers.rows import LayerRows
+from siloseal.silo.training.clipping.parts import Part
+from siloseal.silo.training.clipping.recording import Pass, Recording
+
+Derivatives = dict[GradientEdge, Tensor]
+
+
+def books_of(
+    parts: Mapping[str, Part], recorded: Recording, losses: Tensor, *, vectorised: bool, order: Order
+) -> dict[str, LayerRows]:
+    """The rows of all parts that ran. `vectorised` is for parts that run again: at once, or one row after the other."""
+    derivatives = _derivatives(parts, recorded, losses.sum())
+    books: dict[str, LayerRows] = {}
+    with torch.no_grad():
+        for name, record in recorded.passes.items():
+            if name in recorded.projections:
+                calls = recorded.projections[name]
+                outward = {
+                    weight: _of(derivatives, call.output, call.inputs, call.shape) for weight, call in calls.items()
+                }
+                books[name] = attention_rows(calls, outward, parts[name].trained, rows=len(losses))
+            elif record.outputs:
+                books[name] = _rows(
+                    parts[name], record, derivatives, rows=len(losses), vectorised=vectorised, order=order
+                )
+    return books
+
+
+def _derivatives(parts: Mapping[str, Part], recorded: Recording, loss: Tensor) -> Derivatives:
+    """The derivatives of the loss by all outputs that it depends on."""
+    edges = [call.output for calls in recorded.projections.values() for call in calls.values()]
+    edges += [
+        output.edge
+        for name, record in recorded.passes.items()
+        if name not in recorded.projections
+        for output in record.outputs.values()
+    ]
+    unseen = {  # parameters of parts that did not run: expected to have no gradient at all
+        parameter: name
+        for name, part in parts.items()
+        if name not in recorded.passes
+        for parameter in part.parameters.values()
+    }
+    if not loss.requires_grad or not (edges or unseen):
+        return {}
+    sought = cast(list[Tensor], [*edges, *unseen])  # torch's annotation knows lists of one of the two only
+    found = torch.autograd.grad(loss, sought, allow_unused=True)
+    for name, part in zip(unseen.values(), found[len(edges) :], strict=True):
+        if part is not None:
+            raise UnclippableModule(
+                f"a parameter of layer '{name}' was used, but the layer did not run, so its input is unknown; call the "
+                "layer itself"
+            )
+    return {edge: part for edge, part in zip(edges, found, strict=False) if part is not None}
+
+
+def _of(derivatives: Derivatives, edge: GradientEdge, like: Tensor, shape: torch.Size) -> Tensor:
+    return derivatives[edge] if edge in derivatives else like.new_zeros(shape)
+
+
+def _rows(
+    part: Part, record: Pass, derivatives: Derivatives, *, rows: int, vectorised: bool, order: Order
+) -> LayerRows:
+    if part.kind == "any" or part.kind == "attention":
+        reached = {n: derivatives[out.edge] for n, out in record.outputs.items() if out.edge in derivatives}
+        parameters = {name: parameter.detach() for name, parameter in part.parameters.items()}
+        call = Call(record.arguments, record.keywords, reached)
+        require_rows_first(part.name, call, rows)
+        return ModuleRows(part.module, parameters, call, rows, vectorised)
+    (output,) = record.outputs.values()
+    (inputs,) = record.tensors
+    _require_rows_first(part, inputs, rows)
+    outward = _of(derivatives, output.edge, output.like, output.like.shape)
+    match part.kind:
+        case "linear":
+            return linear_rows(inputs, outward, part.trained)
+        case "convolution":
+            return convolution_rows(cast(Convolution, part.module), inputs, outward, part.trained, order=order)
+        case "norm":
+            return norm_rows(cast(Norm, part.module), inputs, outward, part.trained)
+        case "embedding":
+            return EmbeddingRows(cast(nn.Embedding, part.module), inputs, outward)
+        case _:
+            assert_never(part.kind)
+
+
+def _require_rows_first(part: Part, inputs: Tensor, rows: int) -> None:
+    module = part.module
+    match module:
+        case nn.LayerNorm() | nn.RMSNorm():
+            least = 1 + len(module.normalized_shape)
+        case nn.Conv1d() | nn.Conv2d() | nn.Conv3d():
+            least = 2 + len(module.kernel_size)
+        case nn.InstanceNorm1d() | nn.InstanceNorm2d() | nn.InstanceNorm3d():
+            least = {nn.InstanceNorm1d: 3, nn.InstanceNorm2d: 4, nn.InstanceNorm3d: 5}[type(module)]
+        case nn.Embedding():
+            least = 1
+        case _:
+            least = 2
+    if inputs.ndim < least or len(inputs) != rows:
+        raise UnclippableModule(
+            f"layer '{part.name}' saw an input of shape {tuple(inputs.shape)} for {rows} row losses, expected at least "
+            f"{least} dimensions of which the first counts the rows; keep one row a unit throughout"
+        )

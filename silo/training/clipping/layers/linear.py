@@ -1,0 +1,92 @@
+"""Rows of a linear layer: on vectors one outer product a row, on sequences a sum of them."""
+
+import torch
+from torch import Tensor
+
+from siloseal.silo.training.clipping.chunks import CHUNK_BYTES
+from siloseal.silo.training.clipping.layers.rows import (
+    BLOCK_ROWS,
+    Gradients,
+    LayerRows,
+    WrittenRows,
+    gram_needs_less,
+    gram_squares,
+    squares,
+    zeroed,
+)
+
+
+class LinearRows:
+    """Rows of a linear layer: outer products of `derivatives[i]` and (`inputs[i]`, 1 for a bias), so norms multiply."""
+
+    def __init__(self, inputs: Tensor, derivatives: Tensor, *, bias: bool) -> None:
+        self._bias = bias
+        self._inputs = inputs  # (B, I)
+        self._derivatives = derivatives  # (B, O)
+
+    def squared_norms(self) -> Tensor:
+        return (squares(self._inputs) + float(self._bias)) * squares(self._derivatives)
+
+    def weighted_sum(self, weights: Tensor) -> Gradients:
+        scaled = self._derivatives * weights[:, None]
+        return {"weight": scaled.T @ self._inputs, "bias": scaled.sum(0)}
+
+    def without(self, rows: Tensor) -> "LinearRows":
+        return LinearRows(zeroed(rows, self._inputs), zeroed(rows, self._derivatives), bias=self._bias)
+
+
+class SequenceRows:
+    """Rows of a linear layer on sequences whose gradients are too large to be kept: only their norms are.
+
+    Norms come from Gram matrices, or from gradients that are written down for a few rows at a time.
+    """
+
+    def __init__(self, inputs: Tensor, derivatives: Tensor, *, bias: bool) -> None:
+        self._bias = bias
+        self._inputs = inputs  # (B, L, I)
+        self._derivatives = derivatives  # (B, L, O)
+        self.by_gram = gram_needs_less(inputs.shape[1], inputs.shape[2], derivatives.shape[2])
+
+    def squared_norms(self) -> Tensor:
+        blocks = zip(torch.split(self._inputs, BLOCK_ROWS), torch.split(self._derivatives, BLOCK_ROWS), strict=True)
+        return torch.cat([self._block(*block) for block in blocks])
+
+    def _block(self, inputs: Tensor, derivatives: Tensor) -> Tensor:
+        if self.by_gram:
+            return gram_squares(inputs, derivatives, bias_input=float(self._bias), total=torch.float64)
+        return _written(inputs, derivatives, bias=self._bias).squared_norms()
+
+    def weighted_sum(self, weights: Tensor) -> Gradients:
+        scaled = (self._derivatives * weights[:, None, None]).flatten(0, 1)  # (B L, O)
+        return {"weight": scaled.T @ self._inputs.flatten(0, 1), "bias": scaled.sum(0)}
+
+    def without(self, rows: Tensor) -> "SequenceRows":
+        return SequenceRows(zeroed(rows, self._inputs), zeroed(rows, self._derivatives), bias=self._bias)
+
+
+def linear_rows(inputs: Tensor, derivatives: Tensor, trained: frozenset[str]) -> LayerRows:
+    """The rows of a linear layer on inputs (B, ..., I) with derivatives (B, ..., O), by what needs least work."""
+    if "weight" not in trained:
+        return WrittenRows({"bias": derivatives.flatten(1, -2).sum(1) if derivatives.ndim > 2 else derivatives})
+    bias = "bias" in trained
+    if inputs.ndim == 2:
+        return LinearRows(inputs, derivatives, bias=bias)
+    inputs, derivatives = inputs.flatten(1, -2), derivatives.flatten(1, -2)  # (B, L, I), (B, L, O)
+    if _is_worth_keeping(inputs, derivatives):
+        return _written(inputs, derivatives, bias=bias)
+    return SequenceRows(inputs, derivatives, bias=bias)
+
+
+def _is_worth_keeping(inputs: Tensor, derivatives: Tensor) -> bool:
+    """Whether rows' gradients fit memory, and are not so large beside the sequence that only writing them costs more.
+
+    Kept gradients save the multiplications of the weighted sum. Measured: from ten times the work of the Gram matrices.
+    """
+    (rows, positions, ins), outs = inputs.shape, derivatives.shape[2]
+    fits = rows * ins * outs * inputs.element_size() <= CHUNK_BYTES
+    return fits and positions**2 * (ins + outs) >= 10 * ins * outs
+
+
+def _written(inputs: Tensor, derivatives: Tensor, *, bias: bool) -> WrittenRows:
+    rows = {"weight": torch.bmm(derivatives.mT, inputs)}  # (B, O, I)
+    return WrittenRows(rows | {"bias": derivatives.sum(1)} if bias else rows)

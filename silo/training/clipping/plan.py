@@ -1,0 +1,53 @@
+"""The choice of a way to the clipped gradient sum: made once, before anything is charged."""
+
+import warnings
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from siloseal.models.learner import LabelledRows
+from siloseal.models.vectors import trainable_parameters
+from siloseal.silo.training.clipping.book_keeping import BookKeeping
+from siloseal.silo.training.clipping.mixing import refuse_mixing
+from siloseal.silo.training.clipping.probe import Probe, PublicRows
+from siloseal.silo.training.clipping.row_by_row import RowByRow
+from siloseal.silo.training.clipping.way import ClippingWay, RowLosses
+
+
+@dataclass(frozen=True)
+class ClippingPlan:
+    """The way that was chosen for a network with one loss a row."""
+
+    module: nn.Module
+    way: ClippingWay
+
+    def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
+        if len(rows.labels) == 0:  # some layers cannot run on no rows
+            return [torch.zeros_like(parameter) for parameter in trainable_parameters(self.module)]
+        return self.way.gradient_sum(row_losses, rows, clip_norm=clip_norm)
+
+
+def clipping_plan(module: nn.Module, row_losses: RowLosses, public_rows: PublicRows) -> ClippingPlan:
+    """The fastest way that holds for a network that somebody brings: tried on rows that are made up.
+
+    Raises `UnclippableModule` where a row's loss depends on another row, which no way can repair.
+    """
+    refuse_mixing(module)
+    probe = Probe(module, row_losses, public_rows)
+    probe.require_separate_rows()
+    for vectorised in (True, False):
+        if _agrees(probe, BookKeeping, module, vectorised=vectorised):
+            return ClippingPlan(module, BookKeeping(module, vectorised=vectorised))
+    vectorised = _agrees(probe, RowByRow, module, vectorised=True)
+    return ClippingPlan(module, RowByRow(module, vectorised=vectorised))
+
+
+def _agrees(probe: Probe, way: type[BookKeeping] | type[RowByRow], module: nn.Module, *, vectorised: bool) -> bool:
+    try:
+        with warnings.catch_warnings():
+            # An operation that vmap knows only as a loop, and says so, is faster without vmap.
+            warnings.filterwarnings("error", message="There is a performance drop")
+            return probe.agrees(way(module, vectorised=vectorised))
+    except Exception:  # noqa: BLE001 - books do not hold, or vmap fails, which has an error for every operation
+        return False

@@ -1,0 +1,90 @@
+"""Clipped gradient sums of any network: every row runs alone, so its gradient is its own whatever the network does."""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad, vmap
+
+from siloseal.federation.errors import UnclippableModule
+from siloseal.models.learner import LabelledRows, Rows
+from siloseal.models.vectors import trainable_parameters
+from siloseal.silo.training.clipping.chunks import chunk_rows, vectorising
+from siloseal.silo.training.clipping.layers.rows import Gradients, WrittenRows
+from siloseal.silo.training.clipping.mixing import refuse_mixing
+from siloseal.silo.training.clipping.way import RowLosses
+
+
+class RowByRow:
+    """The clipped gradient sum of a network with layers that run twice, shared parameters, or anything else.
+
+    `vectorised` computes a chunk of rows at once by `torch.func`, which knows most operations, but not all; else rows
+    run one after the other. Either way a chunk's gradients are written down, clipped and added before the next one's.
+    """
+
+    def __init__(self, module: nn.Module, *, vectorised: bool) -> None:
+        self._module, self._vectorised = module, vectorised
+        self._parameters = trainable_parameters(module)
+        self._names = [f"module.{name}" for name, part in module.named_parameters() if part.requires_grad]
+        self._chunk_rows = chunk_rows(self._parameters) if vectorised else 1
+
+    def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
+        refuse_mixing(self._module)
+        totals = [torch.zeros_like(parameter) for parameter in self._parameters]
+        gradients = self._at_once if self._vectorised else self._one_row
+        for start in range(0, len(rows.labels), self._chunk_rows):
+            chunk = slice(start, start + self._chunk_rows)
+            written = gradients(row_losses, Rows(rows.inputs[chunk], rows.labels[chunk]))
+            clipped = _clipped_sum(written, clip_norm)
+            for total, name in zip(totals, self._names, strict=True):
+                total.add_(clipped[name])
+        return totals
+
+    def _at_once(self, row_losses: RowLosses, rows: Rows) -> dict[str, Tensor]:
+        losses = _RowLoss(self._module, row_losses)
+        parameters = {name: part.detach() for name, part in zip(self._names, self._parameters, strict=True)}
+
+        def loss(parameters: dict[str, Tensor], inputs: Tensor, label: Tensor) -> Tensor:
+            found: Tensor = functional_call(losses, parameters, (inputs[None], label[None]))
+            return found
+
+        # One draw a row, as in a batch: a row's own dropout, in one and the same run as its gradient.
+        rowwise = vmap(grad(loss), in_dims=(None, 0, 0), randomness="different")
+        with vectorising():
+            written: dict[str, Tensor] = rowwise(parameters, rows.inputs, rows.labels)
+        return written
+
+    def _one_row(self, row_losses: RowLosses, rows: Rows) -> dict[str, Tensor]:
+        loss = _only(row_losses(rows))
+        found: Sequence[Tensor] = torch.autograd.grad(loss, self._parameters, materialize_grads=True)
+        return {name: part[None] for name, part in zip(self._names, found, strict=True)}
+
+
+class _RowLoss(nn.Module):
+    """The loss of one row as a module, so that `functional_call` can put other parameters in the network's place."""
+
+    def __init__(self, module: nn.Module, row_losses: RowLosses) -> None:
+        super().__init__()
+        self.module, self._row_losses = module, row_losses
+
+    def forward(self, inputs: Tensor, labels: Tensor) -> Tensor:
+        return _only(self._row_losses(Rows(inputs, labels)))
+
+
+def _only(losses: Tensor) -> Tensor:
+    if losses.shape != (1,):
+        raise UnclippableModule(
+            f"one row has losses of shape {tuple(losses.shape)}, expected (1,): where rows run alone, each has one "
+            "loss; return one loss a row"
+        )
+    return losses[0]
+
+
+def _clipped_sum(written: Mapping[str, Tensor], clip_norm: float) -> Gradients:
+    with torch.no_grad():
+        rows = WrittenRows(written)
+        norms = rows.squared_norms().sqrt()
+        if not (finite := norms.isfinite()).all():  # a row that overflows gets no influence instead of all of it
+            rows = rows.without(~finite)
+            norms = rows.squared_norms().sqrt()
+        return rows.weighted_sum(clip_norm / norms.clamp(min=clip_norm))

@@ -1,0 +1,21 @@
+"""The contract of a way to the clipped gradient sum."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from torch import Tensor
+
+from siloseal.models.learner import LabelledRows
+
+RowLosses = Callable[[LabelledRows], Tensor]
+"""The losses (rows,) of a batch: one run of the network, in which entry i depends on row i and on no other row."""
+
+
+class ClippingWay(Protocol):
+    """A way to the sum of a batch's clipped gradients. Norms of single rows stay inside: they carry no noise."""
+
+    def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
+        """The sum over rows of g_i / max(1, |g_i| / C), where g_i is the gradient of the i-th entry of the losses.
+
+        Gradients are those of the trainable parameters, in order.
+        """

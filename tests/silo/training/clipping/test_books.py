@@ -1,0 +1,87 @@
+"""Each part of a network by itself: which book is kept for it, and its rows' norms."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils.parametrizations import weight_norm
+
+from siloseal.silo.training.clipping.books import books_of
+from siloseal.silo.training.clipping.chunks import CHUNK_ROWS
+from siloseal.silo.training.clipping.layers.any_module import ModuleRows
+from siloseal.silo.training.clipping.layers.attention import AttentionRows
+from siloseal.silo.training.clipping.layers.convolution import GramRows, Order, PatchRows
+from siloseal.silo.training.clipping.layers.embedding import EmbeddingRows
+from siloseal.silo.training.clipping.layers.linear import LinearRows, SequenceRows
+from siloseal.silo.training.clipping.layers.rows import LayerRows, WrittenRows
+from siloseal.silo.training.clipping.parts import parts_of
+from siloseal.silo.training.clipping.recording import recording
+from tests.silo.training.clipping.networks import BOOK_KEPT, Case, Doubled, case_of
+
+pytestmark = pytest.mark.filterwarnings("ignore:Using padding='same'")
+BOOKS: dict[str, list[type[LayerRows]]] = {
+    "linear": [LinearRows],
+    "linear on a sequence, written": [WrittenRows, LinearRows],
+    "linear on a sequence, by Gram": [SequenceRows, SequenceRows, LinearRows],
+    "convolution": [PatchRows, GramRows, LinearRows],
+    "grouped convolution": [PatchRows, GramRows, LinearRows],
+    "dilated convolution": [PatchRows, GramRows, LinearRows],
+    "convolution of volumes": [PatchRows, LinearRows],
+    "convolution by Gram, padded to the same": [GramRows, GramRows, LinearRows],
+    "convolution by Gram, reflected": [PatchRows, GramRows, LinearRows],
+    "group norm": [PatchRows, WrittenRows, LinearRows],
+    "embedding": [EmbeddingRows, WrittenRows, LinearRows],
+    "attention to itself": [AttentionRows, LinearRows],
+    "attention to another": [ModuleRows, LinearRows],
+    "another forward pass": [ModuleRows, LinearRows],
+    "frozen parts": [WrittenRows, AttentionRows, LinearRows],
+}
+
+
+def books(case: Case, count: int, order: Order = "groups") -> tuple[dict[str, LayerRows], list[torch.Tensor]]:
+    rows, parts = case.public_rows(count), parts_of(case.module)
+    with recording(parts) as recorded:
+        losses = case.row_losses(rows)
+    found = books_of(parts, recorded, losses, vectorised="lstm" not in repr(case.module).lower(), order=order)
+    return found, case.row_gradients(rows)
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_each_layer_has_the_book_with_its_formula(name: str) -> None:
+    found, _ = books(case_of(name), 3, "patches")
+    assert [type(book) for book in found.values()] == BOOKS[name]
+    without_patches, _ = books(case_of(name), 3, "groups")
+    expected = [WrittenRows if kind is PatchRows else kind for kind in BOOKS[name]]
+    assert [type(book) for book in without_patches.values()] == expected
+
+
+@pytest.mark.parametrize("name", sorted(set(BOOK_KEPT) - {"gru", "bilinear, with keywords"}))
+@pytest.mark.parametrize("order", ["patches", "groups"])
+def test_each_parts_norms_are_those_of_micro_batches(name: str, order: Order) -> None:
+    case = case_of(name).without_dropout()
+    found, gradients = books(case, 4, order)
+    sizes = [parameter.numel() for parameter in case.parameters()]
+    pieces = [dict(zip(case.parameters(), torch.split(row, sizes), strict=True)) for row in gradients]
+    for part_name, part in parts_of(case.module).items():
+        expected = [sum(row[parameter].square().sum() for parameter in part.parameters.values()) for row in pieces]
+        torch.testing.assert_close(found[part_name].squared_norms(), torch.stack(expected), rtol=1e-6, atol=1e-15)
+
+
+def test_a_module_that_runs_again_takes_many_rows_in_chunks() -> None:
+    case = case_of("parametric relu")
+    found, gradients = books(case, CHUNK_ROWS + 3)
+    weights = torch.rand(CHUNK_ROWS + 3, dtype=torch.float64)
+    slope = list(case.module.state_dict()).index("1.weight")
+    sizes = [parameter.numel() for parameter in case.parameters()]
+    expected = sum(weight * torch.split(row, sizes)[slope] for weight, row in zip(weights, gradients, strict=True))
+    torch.testing.assert_close(found["1"].weighted_sum(weights)["weight"], expected)
+
+
+def hooked() -> nn.Module:
+    layer = nn.Linear(4, 4)
+    layer.register_forward_hook(lambda module, inputs, output: 2 * output)
+    return layer
+
+
+@pytest.mark.parametrize("layer", [weight_norm(nn.Linear(4, 4)), Doubled(4, 4), hooked()], ids=type)
+def test_a_layer_that_may_compute_something_else_has_no_formula(layer: nn.Module) -> None:
+    assert {part.kind for part in parts_of(layer).values()} == {"any"}

@@ -1,0 +1,120 @@
+"""The plan's choice for many kinds of layers, and the sum that it then finds, against micro-batches of one row."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from siloseal.federation.errors import UnclippableModule
+from siloseal.models.learner import Rows
+from siloseal.silo.training.clipping.book_keeping import BookKeeping
+from siloseal.silo.training.clipping.plan import ClippingPlan, clipping_plan
+from siloseal.silo.training.clipping.row_by_row import RowByRow
+from tests.silo.training.clipping.networks import ALONE, BOOK_KEPT, NETWORKS, Case, case_of, clipped, flat
+
+pytestmark = pytest.mark.filterwarnings("ignore:Using padding='same'")  # torch says so of even kernels
+
+
+def plan_of(case: Case) -> ClippingPlan:
+    return clipping_plan(case.module, case.row_losses, case.public_rows)
+
+
+@pytest.mark.parametrize("name", BOOK_KEPT)
+def test_it_keeps_books_wherever_they_hold(name: str) -> None:
+    assert isinstance(plan_of(case_of(name)).way, BookKeeping)
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_rows_run_alone_where_books_do_not_hold(name: str) -> None:
+    assert isinstance(plan_of(case_of(name)).way, RowByRow)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+class TestEveryNetwork:
+    def test_its_sum_equals_that_of_micro_batches(self, name: str) -> None:
+        case = case_of(name).without_dropout()
+        plan = plan_of(case)
+        for count in (1, 6):
+            rows = case.public_rows(count)
+            gradients = case.row_gradients(rows)
+            clip_norm = float(torch.stack([row.norm() for row in gradients]).median()) * 0.9
+            found = flat(plan.gradient_sum(case.row_losses, rows, clip_norm=clip_norm))
+            torch.testing.assert_close(found, clipped(gradients, clip_norm), rtol=1e-6, atol=1e-9)
+
+    def test_an_empty_batch_has_a_zero_gradient(self, name: str) -> None:
+        case = case_of(name)
+        found = plan_of(case).gradient_sum(case.row_losses, _nobody(case), clip_norm=1.0)
+        assert [part.shape for part in found] == [part.shape for part in case.parameters()]
+        assert not flat(found).any()
+
+    def test_the_plan_leaves_no_trace(self, name: str) -> None:
+        case, state = case_of(name), torch.get_rng_state()
+        before = {name: part.clone() for name, part in case.module.state_dict().items()}
+        modes = [part.training for part in case.module.modules()]
+        rows = [case.public_rows(count) for count in (5, 3) for _ in range(2)]
+        torch.set_rng_state(state)
+        clipping_plan(
+            case.module, case.row_losses, lambda count: next(part for part in rows if len(part.labels) == count)
+        )
+        assert torch.equal(torch.get_rng_state(), state)
+        assert modes == [part.training for part in case.module.modules()]
+        assert all(torch.equal(part, before[name]) for name, part in case.module.state_dict().items())
+        assert not any(part._forward_hooks for part in case.module.modules() if type(part) is not nn.Linear)
+
+    def test_a_row_that_overflows_has_no_influence(self, name: str) -> None:
+        case = case_of(name).without_dropout()
+        plan, rows = plan_of(case), case.public_rows(4)
+
+        def overflowing(batch: Rows) -> Tensor:  # by its label, so that words overflow, too
+            return case.row_losses(batch) * torch.where(batch.labels == 0, float("inf"), 1.0)
+
+        rows = Rows(rows.inputs, torch.tensor([1, 0, 2, 1]))
+        others = [gradient for n, gradient in enumerate(case.row_gradients(rows)) if n != 1]
+        found = flat(plan.gradient_sum(overflowing, rows, clip_norm=1e-3))
+        torch.testing.assert_close(found, clipped(others, 1e-3), rtol=1e-6, atol=1e-9)
+
+
+def _nobody(case: Case) -> Rows:
+    rows = case.public_rows(1)
+    return Rows(rows.inputs[:0], rows.labels[:0])
+
+
+def test_dropout_differs_from_row_to_row_and_from_step_to_step() -> None:
+    case = case_of("dropout")
+    plan, row = plan_of(case), case.public_rows(1)
+    same = Rows(row.inputs.expand(2, -1), row.labels.expand(2))
+    one, other = (flat(plan.gradient_sum(case.row_losses, same, clip_norm=1e9)) for _ in range(2))
+    assert not torch.equal(one, other)
+
+
+def test_a_layer_that_draws_random_numbers_does_not_run_again() -> None:
+    """A parameter beside a dropout of the same module: its rows must run alone, each in one run."""
+
+    class Noisy(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.factor = nn.Parameter(torch.ones(4))
+
+        def forward(self, rows: Tensor) -> Tensor:
+            return nn.functional.dropout(rows * self.factor, 0.5, self.training)[:, :3]
+
+    case = Case(Noisy().double(), (4,), words=False)
+    plan = plan_of(case)
+    assert isinstance(plan.way, RowByRow)
+    assert flat(plan.gradient_sum(case.row_losses, case.public_rows(40), clip_norm=1.0)).any()
+
+
+@pytest.mark.parametrize("name", ["residual block", "vision transformer", "tied weights"])
+def test_frozen_parameters_take_no_part(name: str) -> None:
+    case = case_of(name)
+    frozen, *trained = case.module.parameters()
+    frozen.requires_grad_(False)
+    rows = case.public_rows(5)
+    found = plan_of(case).gradient_sum(case.row_losses, rows, clip_norm=0.01)
+    assert [part.shape for part in found] == [part.shape for part in trained]
+    torch.testing.assert_close(flat(found), clipped(case.row_gradients(rows), 0.01), rtol=1e-6, atol=1e-9)
+
+
+def test_more_losses_than_rows_are_refused() -> None:
+    case = case_of("linear")
+    with pytest.raises(UnclippableModule):
+        clipping_plan(case.module, lambda rows: case.row_losses(rows).repeat(2), case.public_rows)
