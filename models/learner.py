@@ -76,18 +76,6 @@ class ExampleLearner(Learner, Protocol):
 
 
 @runtime_checkable
-class ProbedLearner(ExampleLearner, Protocol):
-    """A learner of examples whose network somebody else wrote.
-
-    Any network will do. How its rows' gradients are told apart is chosen before training, by trying it on rows that
-    are made up. It has one loss a row, and `row_losses` is a function of the rows and the private module alone.
-    """
-
-    def public_rows(self, count: int) -> Rows:
-        """Rows of the right shapes, types and ranges that no data entered: different ones at every call."""
-
-
-@runtime_checkable
 class TaskLearner(Learner, Protocol):
     """A learner whose unit of privacy is one task."""
 

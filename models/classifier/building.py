@@ -10,7 +10,10 @@ from siloseal.federation.job.sections.supervised import BuiltInNetwork, Classifi
 from siloseal.federation.shapes import Shape
 from siloseal.models.classifier.learner import ClassifierLearner
 from siloseal.models.classifier.networks import built_in
+from siloseal.models.group_norm import with_group_norm
 from siloseal.models.initial_weights import seeded
+from siloseal.models.mixing import refuse_mixing
+from siloseal.models.modes import evaluating
 from siloseal.models.user_code import load_code
 
 
@@ -36,7 +39,11 @@ def build_network(config: ClassifierConfig, shape: Shape, classes: int, *, seed:
             f"{config.model} failed for examples of shape {shape} in {classes} classes ({type(error).__name__}: "
             f"{error}); build the network from the shape and the number of classes that the function is given"
         ) from error
-    return _checked(network, shape, classes, config.model)
+    network = _checked(network, shape, classes, config.model)
+    if config.batch_norm == "group_norm":
+        network = with_group_norm(network)
+    refuse_mixing(network)
+    return network
 
 
 def _checked(network: object, shape: Shape, classes: int, name: str) -> nn.Module:
@@ -48,17 +55,14 @@ def _checked(network: object, shape: Shape, classes: int, name: str) -> nn.Modul
             f"the network of {name} has parameters of {', '.join(sorted(odd))}; only torch.float32 is summed"
         )
     rows = torch.zeros(2, *shape)
-    training = network.training
     try:
-        with torch.no_grad():
-            outputs = network.eval()(rows)
+        with evaluating(network):
+            outputs = network(rows)
     except Exception as error:  # whatever a user's forward pass raises
         raise ConfigError(
             f"the network of {name} cannot take a batch of shape {tuple(rows.shape)} ({type(error).__name__}: "
             f"{error}); build it for the shape that the function is given"
         ) from error
-    finally:
-        network.train(training)
     if not isinstance(outputs, Tensor) or outputs.shape != (2, classes):
         found = tuple(outputs.shape) if isinstance(outputs, Tensor) else type(outputs).__name__
         raise ConfigError(

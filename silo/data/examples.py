@@ -48,6 +48,12 @@ class Examples:
         """The examples at `indices`, in that order."""
         return Examples(self.inputs[indices], self.labels[indices], self.classes)
 
+    def made_up(self, count: int) -> "Examples":
+        """Random examples of the same shapes and classes, which nothing of these entered: other ones at every call."""
+        inputs, size = torch.rand(count, *self.shape), (count, *self.labels.shape[1:])
+        labels = torch.randint(self.classes, size) if self.classes else torch.rand(size)
+        return Examples(inputs, labels, self.classes)
+
     def label_set(self) -> frozenset[int]:
         """The classes that occur here, which may be fewer than `classes`; none where targets are measured."""
         return frozenset(np.unique(self.labels.numpy()).tolist()) if self.classes else frozenset()

@@ -3,12 +3,14 @@
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Protocol, cast
+from typing import Protocol, cast, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from siloseal.models.learner import ExampleLearner, LabelledRows, ProbedLearner, TaskLearner
+from siloseal.models.gan.learner import GanLearner
+from siloseal.models.learner import ExampleLearner, LabelledRows, TaskLearner
+from siloseal.models.meta.learners import EmbeddingLearner
 from siloseal.models.meta.tasks import Task
 from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
@@ -22,6 +24,17 @@ class ExampleSource(Protocol):
     def __len__(self) -> int: ...
 
     def select(self, indices: Tensor) -> LabelledRows: ...
+
+
+@runtime_checkable
+class ProbedSource(ExampleSource, Protocol):
+    """Private examples that say what others like them look like.
+
+    A network that a user brings is tried on such rows, to choose how its rows' gradients are told apart.
+    """
+
+    def made_up(self, count: int) -> LabelledRows:
+        """Rows of the same shapes, types and ranges, which no data entered: other ones at every call."""
 
 
 class TaskSource(Protocol):
@@ -53,10 +66,10 @@ class ExampleGradients:
 
     @cached_property
     def _way(self) -> ClippingWay:
-        learner = self._learner
-        if isinstance(learner, ProbedLearner):
-            return clipping_plan(learner.private_module, learner.row_losses, learner.public_rows)
-        return BookKeeping(learner.private_module, order="patches")  # as their seeded results were published
+        learner, data = self._learner, self._data
+        if isinstance(learner, GanLearner | EmbeddingLearner) or not isinstance(data, ProbedSource):
+            return BookKeeping(learner.private_module, order="patches")  # as their seeded results were published
+        return clipping_plan(learner.private_module, learner.row_losses, data.made_up)
 
     def sum(self, sample: Tensor, *, clip_norm: float | None) -> Tensor:
         units = self._data.select(sample)

@@ -16,11 +16,11 @@ import torch
 from torch import Tensor, nn
 
 from siloseal.models.learner import LabelledRows
+from siloseal.models.mixing import refuse_mixing
 from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.books import books_of
 from siloseal.silo.training.clipping.layers.convolution import Order
 from siloseal.silo.training.clipping.layers.rows import LayerRows
-from siloseal.silo.training.clipping.mixing import refuse_mixing
 from siloseal.silo.training.clipping.parts import parts_of
 from siloseal.silo.training.clipping.recording import recording
 from siloseal.silo.training.clipping.way import RowLosses

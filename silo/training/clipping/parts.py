@@ -11,8 +11,8 @@ from typing import Literal
 from torch import nn
 
 from siloseal.federation.errors import UnclippableModule
+from siloseal.models.mixing import refuse_mixing
 from siloseal.silo.training.clipping.layers.attention import is_book_kept
-from siloseal.silo.training.clipping.mixing import refuse_mixing
 
 Kind = Literal["linear", "convolution", "norm", "embedding", "attention", "any"]
 

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from siloseal.models.learner import LabelledRows
+from siloseal.models.mixing import refuse_mixing
 from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
-from siloseal.silo.training.clipping.mixing import refuse_mixing
 from siloseal.silo.training.clipping.probe import Probe, PublicRows
 from siloseal.silo.training.clipping.row_by_row import RowByRow
 from siloseal.silo.training.clipping.way import ClippingWay, RowLosses

@@ -8,10 +8,10 @@ from torch.func import functional_call, grad, vmap
 
 from siloseal.federation.errors import UnclippableModule
 from siloseal.models.learner import LabelledRows, Rows
+from siloseal.models.mixing import refuse_mixing
 from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.chunks import chunk_rows, vectorising
 from siloseal.silo.training.clipping.layers.rows import Gradients, WrittenRows
-from siloseal.silo.training.clipping.mixing import refuse_mixing
 from siloseal.silo.training.clipping.way import RowLosses
 
 

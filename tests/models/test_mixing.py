@@ -4,8 +4,8 @@ import pytest
 from torch import nn
 
 from siloseal.federation.errors import UnclippableModule
+from siloseal.models.mixing import refuse_mixing
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
-from siloseal.silo.training.clipping.mixing import refuse_mixing
 from siloseal.silo.training.clipping.row_by_row import RowByRow
 
 MIXING: dict[str, nn.Module] = {

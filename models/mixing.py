@@ -18,8 +18,8 @@ def _reason(part: nn.Module) -> str | None:
     match part:
         case _BatchNorm() if part.training or not part.track_running_stats:
             return (
-                "mixes the rows of a batch, so no row's influence can be clipped; use GroupNorm, which "
-                "siloseal.models.group_norm.with_group_norm puts in its place, or, with fixed statistics, eval mode"
+                "mixes the rows of a batch, so no row's influence can be clipped; use GroupNorm, which a classifier's "
+                "learner.batch_norm: group_norm puts in its place, or, with fixed statistics, eval mode"
             )
         case _InstanceNorm() if part.training and part.track_running_stats:
             return (
