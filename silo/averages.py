@@ -1,10 +1,11 @@
 """Averages at a silo: its own script trains, and hands over what it has when it likes; the silo waits for it."""
 
+import hashlib
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import torch
-from google.protobuf.message import Message
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -14,6 +15,7 @@ from siloseal.federation.averages.releases import average_release, start_of
 from siloseal.federation.averages.structure import Structure
 from siloseal.federation.errors import MessageError, RunError, WrongRound
 from siloseal.federation.job.releases import Release, Run
+from siloseal.federation.records.storage import write_atomically
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 from siloseal.silo.handover import Contribution, Handover
@@ -21,17 +23,20 @@ from siloseal.silo.state import Checkpoint
 from siloseal.silo.work import Checkpoints
 
 _GIVEN = "module"
-_VECTOR, _STRUCTURE, _LAST = "vector", "structure", "last"
+_VECTOR, _STRUCTURE = "vector", "structure"
+
+LAST_FILE = "last_average.bin"
+"""Name of the file, in a run's folder, with the last average that the silo was told."""
 
 
 class SiloAverages:
     """One silo's part in a job of averages."""
 
-    def __init__(self, job: AverageJob, silo: str, handover: Handover) -> None:
+    def __init__(self, job: AverageJob, silo: str, handover: Handover, folder: Path) -> None:
         self._job, self._silo, self._handover = job, silo, handover
+        self._file = folder / LAST_FILE
         self._given: Contribution | None = None
         self._last: Mean | None = None
-        handover.join(job)
 
     def describe(self, enrolled: pb.Enrolled) -> None:
         """Add nothing: what the script trains is known when it hands something over."""
@@ -43,7 +48,7 @@ class SiloAverages:
         number = request.average.round
         if checkpoints.at.number != request.number:
             self._begin(request.average, checkpoints.at)
-            checkpoints.save(Checkpoint(request.number, "", number))  # the average is kept, for a script that is killed
+            checkpoints.save(Checkpoint(request.number, "", number))
         elif checkpoints.at.round != number:
             raise WrongRound(f"request {request.number} came again, for another average than at first")
         if not checkpoints.at.prepared:
@@ -69,21 +74,27 @@ class SiloAverages:
         self._handover.end(RunError(f"the run is over: {request.words}"))
 
     def state(self) -> dict[str, Tensor]:
-        """What the script gave for the average under way, and the last average, as messages in bytes."""
-        found = dict[str, Tensor]()
-        if self._given is not None:
-            found[_VECTOR] = torch.from_numpy(self._given.vector)
-            found[_STRUCTURE] = _bytes(self._given.structure.to_wire())
-        return found if self._last is None else {**found, _LAST: _bytes(self._last.to_wire())}
+        """What the script gave for the average under way."""
+        if self._given is None:
+            return {}
+        structure = self._given.structure.to_wire().SerializeToString(deterministic=True)
+        return {
+            _VECTOR: torch.from_numpy(self._given.vector),
+            _STRUCTURE: torch.frombuffer(bytearray(structure), dtype=torch.uint8),
+        }
 
     def load_state(self, tensors: dict[str, Tensor]) -> None:
-        """Go on from what a checkpoint kept: what was given before a crash counts, and not what is given after it."""
+        """Go on from what a checkpoint kept: what was given before a crash counts, and not what is given after it.
+
+        Only now the script hears of the job: from here on it can be told which averages are over.
+        """
         self._given = None
         if _VECTOR in tensors:
             wire = decode(pb.Structure, tensors[_STRUCTURE].numpy().tobytes())
             self._given = Contribution(Structure.from_wire(wire, self._silo), tensors[_VECTOR].numpy())
-        if _LAST in tensors:
-            self._hear(decode(pb.Mean, tensors[_LAST].numpy().tobytes()))
+        if self._file.exists():
+            self._tell(decode(pb.Mean, self._read()))
+        self._handover.join(self._job)
 
     @property
     def _contribution(self) -> Contribution:
@@ -105,9 +116,18 @@ class SiloAverages:
         self._given = None
 
     def _hear(self, wire: pb.Mean) -> None:
+        """Keep an average before the script is told it: a script that is killed then finds it again."""
+        Mean.from_wire(self._job, wire)
+        content = wire.SerializeToString(deterministic=True)
+        write_atomically(self._file, hashlib.sha256(content).digest() + content, mode=0o600)
+        self._tell(wire)
+
+    def _tell(self, wire: pb.Mean) -> None:
         self._last = Mean.from_wire(self._job, wire)
         self._handover.hear(self._last)
 
-
-def _bytes(message: Message) -> Tensor:
-    return torch.frombuffer(bytearray(message.SerializeToString(deterministic=True)), dtype=torch.uint8)
+    def _read(self) -> bytes:
+        digest, content = (whole := self._file.read_bytes())[:32], whole[32:]
+        if hashlib.sha256(content).digest() != digest:
+            raise RunError(f"{self._file} is damaged; restore it from a backup, or begin another run")
+        return content

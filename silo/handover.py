@@ -49,6 +49,11 @@ class Handover:
         """Number of averages that are over."""
         return 0 if self._last is None else self._last.round + 1
 
+    @property
+    def ended(self) -> bool:
+        """Whether the run is over for the script; the serving thread ends by itself then."""
+        return self._end is not None
+
     # The script's side.
 
     def job(self) -> AverageJob:

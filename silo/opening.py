@@ -103,7 +103,7 @@ def open_averaging_silo(
     randomness: Randomness,
 ) -> Silo:
     """A silo that averages what its own script hands over. It has no ledger: an average opens without noise."""
-    work = SiloAverages(job, identity.name, handover)
+    work = SiloAverages(job, identity.name, handover, folder)
     return Silo(job, work, folder, identity=identity, roster=roster, ledger=None, randomness=randomness)
 
 

@@ -109,8 +109,9 @@ def deployed_session(path: Path) -> Iterator[AveragingSession]:
             handover.leave()
             thread.join()
         finally:
-            handover.abandon()
-            silo.stop()
+            if not handover.ended:  # else the thread ends by itself, when the aggregator has its last reply
+                handover.abandon()
+                silo.stop()
             thread.join()
 
 

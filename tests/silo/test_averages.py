@@ -16,10 +16,11 @@ from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.silo.agreed_session import require_agreed
-from siloseal.silo.averages import SiloAverages
+from siloseal.silo.averages import LAST_FILE, SiloAverages
 from siloseal.silo.handover import Contribution, Handover
 from siloseal.silo.opening import open_averaging_silo
 from siloseal.silo.runtime import Silo
+from siloseal.silo.state import SiloState
 
 NAMES = ("north", "east", "south")
 JOB = AverageJob.model_validate(
@@ -56,7 +57,7 @@ def opened(folder: Path, handover: Handover) -> Silo:
     silo = open_averaging_silo(
         JOB, handover, folder, identity=IDENTITIES["north"], roster=ROSTER, randomness=SeededRandomness(0)
     )
-    silo.at = silo._state.load() or silo.at
+    silo.at = SiloState(folder).load() or silo.at  # as `resume` does, which also looks for replies
     silo.work.load_state(silo.at.tensors)
     return silo
 
@@ -144,7 +145,19 @@ def test_a_request_that_the_job_does_not_have_next_is_refused(
     assert handover.rounds == 0
 
 
-def test_nothing_is_described_at_enrolment() -> None:
+def test_the_last_average_of_a_run_is_found_again_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
+    silo = opened(tmp_path, Ready())
+    silo.work.finish(pb.Finish(last=mean(2).to_wire(), words="it has made all of its 3 averages"))
+    again = Ready()
+    opened(tmp_path, again)
+    assert (again.rounds, again.job()) == (3, JOB)
+    path = tmp_path / LAST_FILE
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(RunError):
+        opened(tmp_path, Ready())
+
+
+def test_nothing_is_described_at_enrolment(tmp_path: Path) -> None:
     enrolled = pb.Enrolled()
-    SiloAverages(JOB, "north", Handover()).describe(enrolled)
+    SiloAverages(JOB, "north", Handover(), tmp_path).describe(enrolled)
     assert enrolled == pb.Enrolled()
