@@ -175,6 +175,12 @@ def expected(averages: int, silos: tuple[str, ...] = NAMES) -> np.ndarray:
     return values[silos[0]]
 
 
+def test_the_kit_of_a_silo_with_a_script_says_how_to_start_it(hospitals_of: HospitalsOf) -> None:
+    page = (hospitals_of().consortium.kits / "north" / "START.md").read_text()
+    assert "siloseal.open_session" in page
+    assert "siloseal silo --config" not in page
+
+
 def test_three_scripts_average_and_nobody_was_sent_what_one_of_them_has(hospitals_of: HospitalsOf) -> None:
     hospitals = hospitals_of()
     hospitals.aggregator.start()
