@@ -11,7 +11,7 @@ from siloseal.federation.transport.wire.codec import decode, require_at_most
 from siloseal.federation.transport.wire.version import require_version
 
 ANSWERS = {"enrol": "enrolled", "begin": "begun", "nonces": "ready", "kernel_mean": "prepared", "train": "prepared",
-           "query": "prepared", "sum": "sum", "finish": "finished"}  # fmt: skip
+           "query": "prepared", "average": "prepared", "sum": "sum", "finish": "finished"}  # fmt: skip
 """What a reply holds, by what was asked."""
 
 SMALL_BYTES = 2**16

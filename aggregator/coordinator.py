@@ -1,8 +1,8 @@
 """One run of one job, read from top to bottom: enrol everyone, agree on the job, do its work, let everyone go.
 
 The coordinator asks the silos for replies and does not know what carries them, nor what they learn: training
-(`aggregator.training`) and queries (`aggregator.queries`) are two kinds of work. All of it is deterministic given the
-replies, so that a journal of them is all that crash recovery needs.
+(`aggregator.training`), queries (`aggregator.queries`) and averages (`aggregator.averages`) are three kinds of work.
+All of it is deterministic given the replies, so that a journal of them is all that crash recovery needs.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Outcome(Generic[Result_co]):
     """What a job ends with."""
 
     result: Result_co
-    """A trained model, or the answers to queries."""
+    """A trained model, the answers to queries, or what is known of averages."""
     requests: int
     """Number of requests that the run took."""
     notes: list[str]

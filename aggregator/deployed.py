@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import assert_never
 
 from siloseal.aggregator.admission import Admission
+from siloseal.aggregator.averages import AggregatorAverages
 from siloseal.aggregator.config import AggregatorConfig
 from siloseal.aggregator.coordinator import Coordinator, Outcome
 from siloseal.aggregator.dispatcher import Patience
@@ -23,12 +24,15 @@ from siloseal.federation.analytics.answers import ANSWERS_FILE, Answers
 from siloseal.federation.analytics.any_job import AnyJob, load_any_job
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.releases import require_feasible
+from siloseal.federation.averages.config import AverageJob
+from siloseal.federation.averages.outcome import AVERAGES_FILE, Averages
 from siloseal.federation.errors import CannotWrite, ConfigError
 from siloseal.federation.job.job import Job
 from siloseal.federation.records.roster import Roster, read_roster
 from siloseal.federation.records.storage import make_folder, write_atomically
 from siloseal.federation.run_events.aggregator import (
     AnswersWritten,
+    AveragesWritten,
     GlobalModelWritten,
     ReportWritten,
     RunFinished,
@@ -43,8 +47,8 @@ from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.models.model_files import GLOBAL_MODEL
 
-Ended = Outcome[TrainedModel | Answers]
-"""What a run ends with: a model, or the answers to queries."""
+Ended = Outcome[TrainedModel | Answers | Averages]
+"""What a run ends with: a model, the answers to queries, or what is known of averages."""
 
 Report = Callable[[Ended], Path]
 """Writes the report of a finished run, and gives its path. The caller brings it: reports are made elsewhere."""
@@ -121,16 +125,21 @@ class DeployedAggregator:
             case AnalyticsJob() as job:
                 queries = AggregatorQueries(job, replay)
                 return Coordinator(job, queries, self._queue, self._journal, replay, patience).run()
+            case AverageJob() as job:
+                averages = AggregatorAverages(job, replay)
+                return Coordinator(job, averages, self._queue, self._journal, replay, patience).run()
             case _:
                 assert_never(self.job)
 
-    def _keep(self, result: TrainedModel | Answers) -> GlobalModelWritten | AnswersWritten:
+    def _keep(self, result: TrainedModel | Answers | Averages) -> GlobalModelWritten | AnswersWritten | AveragesWritten:
         """Write what the run has found into a file of the state folder."""
         match result:
             case TrainedModel():
                 return GlobalModelWritten(self._write(GLOBAL_MODEL, result.file()))
             case Answers():
                 return AnswersWritten(self._write(ANSWERS_FILE, result.to_json()))
+            case Averages():
+                return AveragesWritten(self._write(AVERAGES_FILE, result.to_json()))
             case _:
                 assert_never(result)
 

@@ -117,7 +117,7 @@ class Dispatcher:
         self._engine.ask(
             missing,
             deadline_seconds=self._patience.training_seconds
-            if self.asked == "train"
+            if self.asked in ("train", "average")  # a script trains before it answers
             else self._patience.message_seconds,
             fewest=max(0, fewest - len(asking.replies)),
             largest=asking.largest,

@@ -8,6 +8,7 @@ from siloseal.aggregator.request_queue import RequestQueue
 from siloseal.aggregator.traffic import Traffic
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.averages.config import AverageJob
 from siloseal.federation.job.phases import Phase, rounds_of
 from siloseal.federation.run_events.aggregator import (
     BudgetSpent,
@@ -125,7 +126,9 @@ class Status:
 
 
 def _rounds(job: AnyJob) -> int:
-    """Number of the last round of tuning or averaging, or of the last query; 0 where a job has none."""
+    """Number of the last round of tuning or averaging, or of the last query or average; 0 where a job has none."""
     if isinstance(job, AnalyticsJob):
         return len(job.queries)
+    if isinstance(job, AverageJob):
+        return job.averages
     return max(number for phase in Phase for number in (0, *rounds_of(job, phase)))

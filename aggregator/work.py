@@ -11,9 +11,10 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class AggregatorWork(Protocol[Result_co]):
-    """The aggregator's work in one run of one job: training, or queries. It serves one run from its first request on.
+    """The aggregator's work in one run of one job: training, queries or averages.
 
-    It must be deterministic given the replies, so that a journal of them is all that crash recovery needs.
+    It serves one run from its first request on. It must be deterministic given the replies, so that a journal of them
+    is all that crash recovery needs.
     """
 
     def check_enrolment(self, silo: str, reply: pb.Reply) -> None:

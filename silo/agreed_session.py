@@ -9,7 +9,7 @@ from siloseal.federation.sums.session import Session
 _HINTS = {
     "id": "; each sum has a session of its own",
     "identities": "; a silo's identity.key was lost or replaced",
-    "start": "; this silo was given another model, or other totals, to start from than the others",
+    "start": "; this silo was given another model, other totals or another average to start from than the others",
 }
 
 

@@ -15,8 +15,15 @@ from siloseal.federation.sums.config import SumKind
 from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.transport.config import Metrics, Tls
 
-OwnData = Annotated[DataSource | CsvTables, Field(discriminator="kind")]
-"""A silo's own data: images, which queries may ask about too, or a table of records for queries alone."""
+
+class OwnScript(Section):
+    """Data that only a script of the silo's own reads, which trains as it likes and averages what it has."""
+
+    kind: Literal["script"] = Field(description="what the silo's own script loads: for jobs of averages alone")
+
+
+OwnData = Annotated[DataSource | CsvTables | OwnScript, Field(discriminator="kind")]
+"""A silo's own data: images, which queries may ask about too, a table for queries alone, or what a script loads."""
 
 LARGEST_MESSAGE_MIB = 2047
 """Largest message in MiB: Protobuf reads none of 2 GiB."""
@@ -60,6 +67,11 @@ class Policy(Section):
     )
     queries: tuple[QueryKind, ...] = Field(
         default=(), description="kinds of queries that may be asked of the data; none if not given"
+    )
+    averages: bool = Field(
+        default=False,
+        description="whether the silo's own scripts may average what they train; an average opens without noise, so no "
+        "largest_epsilon covers it, and jobs with a budget are refused after one",
     )
 
 

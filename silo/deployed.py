@@ -31,6 +31,7 @@ from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.silo.client import AggregatorClient, clocks_differ
 from siloseal.silo.config import SiloConfig
 from siloseal.silo.data.own import load_own
+from siloseal.silo.handover import Handover
 from siloseal.silo.messages import ReceivedRequest
 from siloseal.silo.participation import Participation, require_kept, take_part, unended
 
@@ -45,9 +46,18 @@ class DeployedSilo:
     """A silo's process. What is wrong at the start is an error at once; what may pass later is waited for."""
 
     def __init__(
-        self, config: SiloConfig, *, randomness: Randomness, publish: Subscriber, past_runs: Iterable[str] = ()
+        self,
+        config: SiloConfig,
+        *,
+        randomness: Randomness,
+        publish: Subscriber,
+        past_runs: Iterable[str] = (),
+        script: Handover | None = None,
     ) -> None:
-        """`past_runs` are those that the silo has ever taken part in, by its audit log."""
+        """`past_runs` are those that the silo has ever taken part in, by its audit log.
+
+        With a `script`, the silo averages what that hands over, and does not read its records.
+        """
         self._config, self._randomness, self._publish = config, randomness, publish
         self._past_runs = set(past_runs)
         require_kept(config.state, self._past_runs)
@@ -60,15 +70,20 @@ class DeployedSilo:
                 "from the same provisioning"
             )
         AggregatorClient(config, self._instance).close()  # certificate and key are there and fit
-        self._data = load_own(config)
+        self._data = load_own(config) if script is None else script
+        self._stopped = threading.Event()
+        self._client: AggregatorClient | None = None
         self._run: tuple[bytes, Participation] | None = None
         self._delivered = False
         """Whether the aggregator has confirmed the last reply."""
 
     def serve(self) -> Participation:
-        """Take part until the run is over. After a kill between its last reply and its end there is a farewell, too."""
+        """Take part until the run is over. After a kill between its last reply and its end there is a farewell, too.
+
+        `RunError` where another thread has stopped it before that.
+        """
         backoff, farewell = Backoff(), math.inf
-        while True:
+        while not self._stopped.is_set():
             try:
                 if self._run is None and (offer := unended(self._config)) is not None:
                     self._participation(offer)
@@ -84,8 +99,16 @@ class DeployedSilo:
                         return self._leave(*self._run, reason)
             seconds, left = backoff.seconds(), farewell - time.monotonic()
             seconds = min(seconds, left + 0.01) if left > 0 else seconds
-            self._publish(DialDelayed(reason, round(seconds, 1)))
-            time.sleep(seconds)
+            if not self._stopped.is_set():
+                self._publish(DialDelayed(reason, round(seconds, 1)))
+            self._stopped.wait(seconds)
+        raise RunError(f"{self._config.name} was stopped before the run was over; the same run goes on when it is back")
+
+    def stop(self) -> None:
+        """Let `serve` end as soon as it can: the silo falls silent. Any thread may call it."""
+        self._stopped.set()
+        if (client := self._client) is not None:
+            client.close()
 
     def close(self) -> None:
         """Release the files."""
@@ -99,8 +122,10 @@ class DeployedSilo:
 
     def _connected(self, backoff: Backoff) -> str:
         """One connection, from the offer to its end; the reason why there must be another, empty if none."""
-        client = AggregatorClient(self._config, self._instance)
+        self._client = client = AggregatorClient(self._config, self._instance)
         try:
+            if self._stopped.is_set():  # before there was a connection to close
+                return "it was stopped"
             offer = client.offer()
             run = self._participation(offer)
             self._publish(ConnectionChanged(connected=True))

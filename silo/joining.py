@@ -6,6 +6,7 @@ from typing import assert_never
 
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob, CsvTables
+from siloseal.federation.averages.config import AverageJob
 from siloseal.federation.errors import DataError, PolicyRefused, SessionMismatch
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.releases import NOTHING_TRAINED, Lengths
@@ -15,11 +16,12 @@ from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.models.building import vector_lengths
-from siloseal.silo.config import SiloConfig
+from siloseal.silo.config import OwnScript, SiloConfig
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.own import Records
 from siloseal.silo.data.tables import Table, image_table
-from siloseal.silo.opening import open_query_silo, open_training_silo
+from siloseal.silo.handover import Handover
+from siloseal.silo.opening import open_averaging_silo, open_query_silo, open_training_silo
 from siloseal.silo.policy import check_policy, spent_in
 from siloseal.silo.public_start import require_not_own
 from siloseal.silo.runtime import Silo
@@ -28,7 +30,7 @@ from siloseal.silo.runtime import Silo
 def join(
     job: AnyJob,
     config: SiloConfig,
-    data: Records,
+    data: Records | Handover,
     folder: Path,
     *,
     other_runs: list[Path],
@@ -39,17 +41,23 @@ def join(
 ) -> Silo:
     """The silo of this job, or a typed error with the reason why there is none.
 
+    `data` are the silo's records, or the place where a script of the silo hands over what it has trained itself.
     `other_runs` are the folders of all other runs that the silo has taken part in, whose cost counts.
     """
     _require_known(job, config, roster)
     match job:
+        case AverageJob():
+            _require_allowed(job, config, other_runs, NOTHING_TRAINED)
+            script = _script(job, config, data)
+            return open_averaging_silo(job, script, folder, identity=identity, roster=roster, randomness=randomness)
         case AnalyticsJob():
             _require_single_copies(job, config, private=True)
             _require_allowed(job, config, other_runs, NOTHING_TRAINED)
-            table = data if isinstance(data, Table) else image_table(data)
+            records = _records(job, config, data)
+            table = records if isinstance(records, Table) else image_table(records)
             return open_query_silo(job, table, folder, identity=identity, roster=roster, randomness=randomness)
         case Job():
-            images = _images(job, config, data)
+            images = _images(job, config, _records(job, config, data))
             lengths = vector_lengths(job, images.shape, images.classes)
             _require_allowed(job, config, other_runs, lengths)
             return open_training_silo(
@@ -73,6 +81,26 @@ def _require_allowed(job: AnyJob, config: SiloConfig, other_runs: list[Path], le
     check_policy(config.policy, job, silo=config.name, lengths=lengths, spent=spent)
 
 
+def _script(job: AverageJob, config: SiloConfig, data: Records | Handover) -> Handover:
+    """The place where the silo's script hands over; `siloseal silo` has none."""
+    if isinstance(data, Handover):
+        return data
+    raise PolicyRefused(
+        f"the job {job.name} averages what a script of {config.name} trains, but here no script runs; in place of "
+        f"`siloseal silo` start the script, which calls siloseal.open_session with {config.name}'s silo.yaml"
+    )
+
+
+def _records(job: AnyJob, config: SiloConfig, data: Records | Handover) -> Records:
+    """The silo's records; a script has its own, which nobody else reads."""
+    if not isinstance(data, Handover):
+        return data
+    raise PolicyRefused(
+        f"a script of {config.name} waits for a job of averages, but the job {job.name} works on the silo's records; "
+        "run `siloseal silo` in place of the script"
+    )
+
+
 def _images(job: Job, config: SiloConfig, data: Records) -> Examples:
     """The silo's images, if the job may train on them."""
     if isinstance(data, Table):
@@ -81,7 +109,7 @@ def _images(job: Job, config: SiloConfig, data: Records) -> Examples:
             "images under data in its silo.yaml, or ask it queries"
         )
     _require_single_copies(job, config, private=isinstance(job.privacy, UnitLevel))
-    if job.warm_start.kind == "public" and not isinstance(config.data, CsvTables):
+    if job.warm_start.kind == "public" and not isinstance(config.data, CsvTables | OwnScript):
         require_not_own(job.warm_start, own=config.data)
     return data
 
@@ -96,7 +124,7 @@ def _require_known(job: AnyJob, config: SiloConfig, roster: Mapping[str, bytes])
 
 
 def _require_single_copies(job: AnyJob, config: SiloConfig, *, private: bool) -> None:
-    if isinstance(config.data, CsvTables):
+    if isinstance(config.data, CsvTables | OwnScript):
         return  # each line of a table is one record
     try:
         require_single_copies(config.data, private=private)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.releases import query_releases, require_feasible
+from siloseal.federation.averages.config import AverageJob
 from siloseal.federation.errors import BudgetExceeded, DataError
 from siloseal.federation.job.contributions import require_precision
 from siloseal.federation.job.job import Job
@@ -14,9 +15,11 @@ from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.run_events.stream import Subscriber
+from siloseal.silo.averages import SiloAverages
 from siloseal.silo.data.examples import Examples, require_images
 from siloseal.silo.data.tables import Table
 from siloseal.silo.data.units import units_of
+from siloseal.silo.handover import Handover
 from siloseal.silo.ledger import Ledger, open_ledger
 from siloseal.silo.queries import SiloQueries
 from siloseal.silo.runtime import Silo
@@ -88,6 +91,20 @@ def open_query_silo(
     except BaseException:
         _close(ledger)
         raise
+
+
+def open_averaging_silo(
+    job: AverageJob,
+    handover: Handover,
+    folder: Path,
+    *,
+    identity: Identity,
+    roster: Mapping[str, bytes],
+    randomness: Randomness,
+) -> Silo:
+    """A silo that averages what its own script hands over. It has no ledger: an average opens without noise."""
+    work = SiloAverages(job, identity.name, handover, folder)
+    return Silo(job, work, folder, identity=identity, roster=roster, ledger=None, randomness=randomness)
 
 
 def _require_fitting(job: Job, data: Examples) -> None:

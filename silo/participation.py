@@ -23,6 +23,7 @@ from siloseal.federation.transport.wire.codec import decode
 from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 from siloseal.silo.config import SiloConfig
 from siloseal.silo.data.own import Records
+from siloseal.silo.handover import Handover
 from siloseal.silo.joining import join
 from siloseal.silo.ledger import statement_of
 from siloseal.silo.messages import GivenReply, ReceivedRequest
@@ -84,7 +85,7 @@ class Participation:
 def take_part(
     config: SiloConfig,
     offer: consortium_pb2.JobOffer,
-    data: Records,
+    data: Records | Handover,
     *,
     identity: Identity,
     roster: Mapping[str, bytes],

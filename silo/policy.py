@@ -3,10 +3,12 @@
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import assert_never
 
 from siloseal.federation.analytics.any_job import AnyJob, load_any_job
 from siloseal.federation.analytics.config import AnalyticsJob, RecordLevel
 from siloseal.federation.analytics.guarantee import guarantee_in
+from siloseal.federation.averages.config import AverageJob
 from siloseal.federation.errors import LedgerDamaged, PolicyRefused
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phase_sums import PhaseSum, phase_sums
@@ -30,12 +32,17 @@ def check_policy(policy: Policy, job: AnyJob, *, silo: str, lengths: Lengths, sp
     """`PolicyRefused` with everything that the job would have to change, or the silo's policy, and where.
 
     `spent` is what this silo's earlier runs have cost. Epsilons and deltas add up (basic composition), because those
-    runs saw the same examples. A job of queries trains no model, so that its `lengths` do not matter.
+    runs saw the same examples. Only a job that trains has `lengths` that matter.
     """
-    if isinstance(job, AnalyticsJob):
-        found = _refused_queries(policy, job, spent)
-    else:
-        found = _refused_training(policy, job, silo, lengths, spent)
+    match job:
+        case AnalyticsJob():
+            found = _refused_queries(policy, job, spent)
+        case AverageJob():
+            found = _refused_averages(policy, job)
+        case Job():
+            found = _refused_training(policy, job, silo, lengths, spent)
+        case _:
+            assert_never(job)
     if found:
         raise PolicyRefused(
             f"{silo}'s policy does not allow the job {job.name}: {', and '.join(found)}; change the job, or the policy "
@@ -64,6 +71,16 @@ def _refused_queries(policy: Policy, job: AnalyticsJob, spent: Budget) -> list[s
         *_allowed("privacy.kind", "example_level", "privacy", policy.privacy),
         *_allowed("mechanism.kind", job.mechanism.kind, "mechanisms", policy.mechanisms),
         *_spending(policy, Budget(job.privacy.epsilon, job.privacy.delta), spent),
+        *_allowed("secure_sum.kind", job.secure_sum.kind, "secure_sums", policy.secure_sums),
+        *_too_few_silos(policy, job.quorum, "silos.names, silos.fewest"),
+    ]
+
+
+def _refused_averages(policy: Policy, job: AverageJob) -> list[str]:
+    """What is refused of a job of averages. They have no noise, so a silo must allow them by name: no epsilon does."""
+    named = [] if policy.averages else ["averages open without noise, but policy.averages does not allow them"]
+    return [
+        *named,
         *_allowed("secure_sum.kind", job.secure_sum.kind, "secure_sums", policy.secure_sums),
         *_too_few_silos(policy, job.quorum, "silos.names, silos.fewest"),
     ]

@@ -28,11 +28,11 @@ class Checkpoint:
     number: int
     """Number of the request."""
     prepared: str
-    """What the request prepares for a sum: the name of a phase of training, or the number of a query as text."""
+    """What the request prepares for a sum: a phase of training, the number of a query as text, or a module."""
     round: int = 0
-    """Round of the phase, or number of the query's release, from 0."""
+    """Round of the phase, or number of the query's release or of the average, from 0."""
     start: bytes = b""
-    """Digest of the public state that the work started from: a model, or the totals of a query's earlier releases."""
+    """Digest of the public state that the work started from: a model, earlier totals, or the last average."""
     steps_done: int = 0
     """Number of training steps done; 0 in a job of queries."""
     session: bytes = b""
@@ -46,7 +46,7 @@ class Checkpoint:
     clip_norm: float = 0.0
     """Clip norm of the update, under silo-level privacy; 0 means the job's own."""
     tensors: dict[str, Tensor] = field(default_factory=dict)
-    """State of the work itself: networks and optimizers, or the totals of the query under way."""
+    """State of the work itself: networks and optimizers, totals of a query, or what a script gave."""
     start_model: Tensor | None = None
     """Model that a training started from, where the update is what leaves."""
 

@@ -23,7 +23,7 @@ class Checkpoints(Protocol):
 
 
 class SiloWork(Protocol):
-    """One silo's work in one job: training, or queries."""
+    """One silo's work in one job: training, queries or averages."""
 
     def describe(self, enrolled: pb.Enrolled) -> None:
         """Add what everyone must agree on about the data: the shape of an example and the number of classes."""

@@ -13,8 +13,18 @@ A first session, with all silos in this process:
 >>> vectors = {"north": [0.5, 1.0], "east": [0.25, 2.0]}
 >>> total = siloseal.sum_in_process(siloseal.secure_sum("ckks"), vectors).total
 
-`adapt` is for few-shot models what `sample` is for generative ones. `help(siloseal.NAME)` has an example of each name.
-`siloseal.__version__` is the version, as `siloseal --version` prints it.
+And in a training loop of your own, on any `torch.nn.Module`:
+
+>>> import torch
+>>> def train(session):                                    # each silo's own script
+...     module = torch.nn.Linear(4, 2)
+...     siloseal.sealed_average(module, weight=100, session=session)    # encrypted; in place
+...     return module
+>>> modules = siloseal.simulate_silos(train, ["north", "east", "south"])
+
+`open_session` is the session of a script over the network. `adapt` is for few-shot models what `sample` is for
+generative ones. `help(siloseal.NAME)` has an example of each name. `siloseal.__version__` is the version, as
+`siloseal --version` prints it.
 
 Whatever is refused, be it a wrong type or a wrong value, is a `SiloSealError`: its message says what was found, what
 was expected and what to do. Python's own TypeError remains for a call with other arguments than a function
@@ -35,6 +45,7 @@ import typing
 
 if typing.TYPE_CHECKING:
     from siloseal._api import adapt, load_job, load_model, plan, read_ledger, read_run, sample, simulate
+    from siloseal._averages import open_session, sealed_average, simulate_silos
     from siloseal._sums import secure_sum, sum_in_process
     from siloseal.federation.analytics.query import Answer, Estimate
     from siloseal.federation.errors import ConfigError, DataError, PrivacyError, ProtocolError, RunError, SiloSealError
@@ -54,6 +65,7 @@ if typing.TYPE_CHECKING:
     )
     from siloseal.run_folder.summary import ModelSummary, Run, RunSummary, SiloSummary
     from siloseal.runs.adapting import Prediction
+    from siloseal.runs.averaging_session import AveragingSession, SealedAverage
     from siloseal.runs.drawing import Samples
     from siloseal.runs.plan import Plan, SiloCost
     from siloseal.silo.ledger import Budget, Charge
@@ -62,6 +74,7 @@ if typing.TYPE_CHECKING:
 __version__: str
 __all__ = [
     "Answer",
+    "AveragingSession",
     "Budget",
     "Charge",
     "ConfigError",
@@ -87,6 +100,7 @@ __all__ = [
     "RunError",
     "RunSummary",
     "Samples",
+    "SealedAverage",
     "SecureSum",
     "SiloCost",
     "SiloPlan",
@@ -97,17 +111,21 @@ __all__ = [
     "adapt",
     "load_job",
     "load_model",
+    "open_session",
     "plan",
     "read_ledger",
     "read_run",
     "sample",
+    "sealed_average",
     "secure_sum",
     "simulate",
+    "simulate_silos",
     "sum_in_process",
 ]
 
 _HOMES = {
     "siloseal._api": ("adapt", "load_job", "load_model", "plan", "read_ledger", "read_run", "sample", "simulate"),
+    "siloseal._averages": ("open_session", "sealed_average", "simulate_silos"),
     "siloseal._sums": ("secure_sum", "sum_in_process"),
     "siloseal.federation.analytics.query": ("Answer", "Estimate"),
     "siloseal.federation.errors": (
@@ -125,6 +143,7 @@ _HOMES = {
     "siloseal.federation.sums.secure_sum": ("SecureSum",),
     "siloseal.federation.sums.session": ("IntegerDomain", "RealDomain"),
     "siloseal.runs.adapting": ("Prediction",),
+    "siloseal.runs.averaging_session": ("AveragingSession", "SealedAverage"),
     "siloseal.runs.drawing": ("Samples",),
     "siloseal.run_folder.metrics": (
         "NoteMetric",

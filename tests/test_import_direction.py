@@ -26,8 +26,9 @@ ALLOWED = {
     "experiments": {"federation", "models", "silo", "aggregator", "run_folder", "runs", "report", "provisioning"},
     "siloseal/_arguments.py": {"federation"},
     "siloseal/_sums.py": {"federation", "_arguments"},
+    "siloseal/_averages.py": {"federation", "runs", "_arguments"},
     "siloseal/_api.py": {"federation", "models", "silo", "run_folder", "runs", "_arguments"},
-    "siloseal/__init__.py": {"federation", "models", "silo", "run_folder", "runs", "_api", "_sums"},
+    "siloseal/__init__.py": {"federation", "models", "silo", "run_folder", "runs", "_api", "_averages", "_sums"},
     "siloseal/cli": {*FOLDERS, "run_folder", "runs", "report", "provisioning", "_api"},
     "siloseal/reference": {"report", "federation", "silo", "aggregator", "experiments", "provisioning", "cli"},
 }
@@ -47,7 +48,8 @@ ROOMS = {
     "sums": {"config", "errors", "randomness", "records", "exact_noise", "secret", "transport", "whole_numbers"},
     "privacy": {"errors", "randomness", "exact_noise", "sums"},
     "job": {"config", "errors", "privacy", "records", "sums", "transport"},
-    "analytics": {"config", "errors", "job", "privacy", "randomness", "exact_noise", "sums", "transport"},
+    "averages": {"config", "errors", "job", "printable", "sums", "transport"},
+    "analytics": {"averages", "config", "errors", "job", "privacy", "randomness", "exact_noise", "sums", "transport"},
 }
 """Rooms of federation/, from the lowest up, and which others each may import."""
 

@@ -92,6 +92,7 @@ COVERED: dict[str, tuple[str, ...]] = {
         "federation/analytics/counting.py", "federation/analytics/[dhimq]*.py",
     ),
     "tests/federation/analytics/test_answers.py": ("federation/analytics/shared_noise.py",),
+    "tests/federation/averages/test_config.py": ("federation/averages/outcome.py",),
     "tests/federation/job/sections/test_few_shot.py": ("federation/job/sections/evaluation.py",),
     "tests/federation/job/sections/test_fitting_noise.py": ("federation/job/noise_on_sums.py", "federation/job/planning.py"),
     "tests/federation/job/test_job.py": (
@@ -166,6 +167,7 @@ COVERED: dict[str, tuple[str, ...]] = {
         "siloseal/report/accuracy_chart.py", "siloseal/report/costs.py", "siloseal/report/sections.py",
     ),
     "tests/siloseal/runs/test_analytics.py": ("siloseal/runs/closing_queries.py", "siloseal/runs/stopwatch.py"),
+    "tests/siloseal/runs/test_averaging.py": ("aggregator/averages.py", "siloseal/runs/averaging_session.py"),
     "tests/siloseal/runs/test_crash_in_a_sum.py": ("federation/sums/driving.py", "silo/received.py", "silo/training/work.py"),
     "tests/siloseal/runs/test_demo.py": ("siloseal/runs/notes.py", "siloseal/runs/closing.py", "siloseal/runs/processes.py"),
     "tests/siloseal/runs/test_few_shot_runs.py": (

@@ -1,9 +1,14 @@
 """Whom the noise of a job of queries protects, and who is trusted for it."""
 
+from typing import assert_never
+
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.releases import planned_epsilon
+from siloseal.federation.averages.config import AverageJob
+from siloseal.federation.errors import UncountableEvent
 from siloseal.federation.job.guarantee import NOISES, guarantee_of, split_noise_words
+from siloseal.federation.job.job import Job
 from siloseal.federation.privacy.guarantee import Guarantee
 
 
@@ -23,5 +28,13 @@ def analytics_guarantee(job: AnalyticsJob) -> Guarantee:
 
 
 def guarantee_in(job: AnyJob) -> Guarantee:
-    """The guarantee of a private job of either kind."""
-    return analytics_guarantee(job) if isinstance(job, AnalyticsJob) else guarantee_of(job)
+    """The guarantee of a private job: one that trains, or one of queries."""
+    match job:
+        case AnalyticsJob():
+            return analytics_guarantee(job)
+        case Job():
+            return guarantee_of(job)
+        case AverageJob():
+            raise UncountableEvent("an average opens without noise, so nothing here can say what it costs")
+        case _:
+            assert_never(job)

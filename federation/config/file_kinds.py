@@ -23,6 +23,7 @@ class FileKind:
 KINDS = (
     FileKind("a job", frozenset({"learner"}), "`siloseal plan` and `siloseal run` take it"),
     FileKind("a file of queries", frozenset({"queries"}), "`siloseal analytics` takes it"),
+    FileKind("a job of averages", frozenset({"averages"}), "a consortium's `job` may name it"),
     FileKind("a comparison", frozenset({"grids"}), "`siloseal compare` takes it"),
     FileKind("a consortium", frozenset({"job", "policy"}), "`siloseal provision` takes it"),
     FileKind("an aggregator's config", frozenset({"tls", "port"}), "`siloseal aggregator --config` takes it"),

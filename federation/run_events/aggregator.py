@@ -155,6 +155,14 @@ class AnswersWritten(Shown):
 
 
 @dataclass(frozen=True, slots=True)
+class AveragesWritten(Shown):
+    """What is known of a job's averages is in this file; no value of them is."""
+
+    NAME: ClassVar[str] = "averages_written"
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReportWritten(Shown):
     """The run's report is in this file."""
 
@@ -179,6 +187,16 @@ class QueryProgressed(Shown):
     stage: str
     done: int
     releases: int
+
+
+@dataclass(frozen=True, slots=True)
+class AverageOpened(Shown):
+    """An average of these silos is known, the first with number 1."""
+
+    NAME: ClassVar[str] = "average"
+    number: int
+    contributors: tuple[str, ...]
+    error_bound: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +246,7 @@ class SilosEnrolled(Internal):
 
 @dataclass(frozen=True, slots=True)
 class RoundBegan(Internal):
-    """A round of tuning or averaging, or a query, begins, the first with number 1."""
+    """A round of tuning or averaging, a query, or an average of scripts begins, the first with number 1."""
 
     number: int
 
@@ -261,6 +279,7 @@ class ModelReleased(Internal):
 AggregatorEvent = (
     Serving | SiloAttends | SiloLeft | CallerTurnedAway | StageBegan | RequestSent | ReplyAccepted | ReplyKept
     | RequestRefused | SilosSilent | BudgetSpent | ModelKept | RunFinished | GlobalModelWritten | AnswersWritten
-    | ReportWritten | FittingProgressed | QueryProgressed | RepliesAwaited | WritingFailed | RunBegan | RequestReplayed
-    | ReplayEnded | SilosEnrolled | RoundBegan | BytesCounted | NoteTaken | ModelReleased
+    | AveragesWritten | ReportWritten | FittingProgressed | QueryProgressed | AverageOpened | RepliesAwaited
+    | WritingFailed | RunBegan | RequestReplayed | ReplayEnded | SilosEnrolled | RoundBegan | BytesCounted | NoteTaken
+    | ModelReleased
 )  # fmt: skip

@@ -112,7 +112,7 @@ class Session:
     identities: tuple[bytes, ...]
     """Public identity key of each silo, in the roster's order."""
     start: bytes = b""
-    """Digest of the model that everyone trained from, so that all started from the same; empty where there is none.
+    """Digest of what everyone started from, such as a model, so that all started from the same; empty where nothing.
 
     An aggregator that gave each silo another model, made so that only one silo's training would move it, could read
     that silo's update off the sum.

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from siloseal.federation.analytics.config import CsvTables
-from siloseal.silo.config import SiloConfig
+from siloseal.federation.errors import ConfigError
+from siloseal.silo.config import OwnScript, SiloConfig
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.loading import load
 from siloseal.silo.data.paths import expand
@@ -17,6 +18,11 @@ def load_own(config: SiloConfig) -> Records:
     """The records that the silo holds: its training images, or its table."""
     if isinstance(config.data, CsvTables):
         return read_own_table(config.data, config.name)
+    if isinstance(config.data, OwnScript):
+        raise ConfigError(
+            f"data.kind of {config.name} is script: only a script of the silo's own has the data; run the script, "
+            "which calls siloseal.open_session, or name the data in silo.yaml"
+        )
     images, _ = load(config.data)
     return images
 

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from siloseal.federation.records.roster import Roster
 from siloseal.provisioning.consortium import Consortium, Member
+from siloseal.silo.config import OwnScript
 
 _COMPARE = """\
 2. **Is it the same consortium?** `sha256sum ca.crt roster.yaml` must print here what it prints at another party. Ask
@@ -23,6 +24,19 @@ _RENEWAL = """\
 The certificate that came with this page is valid until {until:%Y-%m-%d}. Before that day, have the authority run
 `siloseal provision renew {name}` and put the new `{stem}.crt` in the place of the old one; the key stays."""
 
+_START = """\
+Then, in this folder:
+
+    siloseal silo --config silo.yaml
+"""
+
+_START_SCRIPT = """\
+Then start your own training script in this folder. It averages its module with the others', as docs/averages.md shows:
+
+    with siloseal.open_session("silo.yaml") as session:
+        siloseal.sealed_average(module, weight=examples, session=session)
+"""
+
 
 def silo_page(consortium: Consortium, member: Member, roster: Roster, until: datetime) -> str:
     """The page of a silo."""
@@ -39,10 +53,7 @@ Before the first start:
 4. **What may others ask of you?** `policy` in `silo.yaml` is your last word, and every line says what it means. What is
    there is the consortium's proposal: narrow it as you like. A job that asks for more is refused.
 
-Then, in this folder:
-
-    siloseal silo --config silo.yaml
-
+{_START_SCRIPT if isinstance(member.data, OwnScript) else _START}
 It dials {consortium.aggregator.host}, port {consortium.aggregator.port}; nothing dials in, so no port has to be opened.
 After a stop the same command continues. Keep the folder `state`: it says how much of your privacy budget is spent.
 

@@ -9,6 +9,7 @@ from siloseal.aggregator.config import AggregatorConfig
 from siloseal.experiments.comparison.config import Comparison
 from siloseal.experiments.comparison.measurements import Measurement
 from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.averages.config import AverageJob
 from siloseal.federation.job.job import Job
 from siloseal.provisioning.consortium import Consortium, OperatorConfig
 from siloseal.reference.markdown import GENERATED, anchor, paragraphs, table
@@ -34,6 +35,7 @@ FILES = (
     File("Aggregator", AggregatorConfig, "`siloseal aggregator`, as `aggregator.yaml` in its kit"),
     File("Operator", OperatorConfig, "`siloseal status`, as `operator.yaml` in the operator's kit"),
     File("Analytics", AnalyticsJob, "`siloseal analytics`", "configs/analytics.yaml"),
+    File("Averages", AverageJob, "a consortium whose silos run their own scripts", "configs/averages.yaml"),
     File("Comparison", Comparison, "`siloseal compare`", "configs/compare-noise.yaml"),
 )
 

@@ -18,6 +18,8 @@ from siloseal.federation.analytics.answers import Answers
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.guarantee import guarantee_in
+from siloseal.federation.averages.config import AverageJob
+from siloseal.federation.averages.outcome import AVERAGES_FILE, Averages
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
@@ -68,11 +70,14 @@ class AggregatorRecorder:
             case RequestReplayed() if not self._new:  # by another process; this one replays its own after a full disk
                 self._restarted = True
 
-    def write(self, outcome: Outcome[TrainedModel | Answers]) -> Path:
+    def write(self, outcome: Outcome[TrainedModel | Answers | Averages]) -> Path:
         """Write the files of a finished run, and return the path of its report.
 
-        What a process before this one measured and wrote of the same run stays: it has seen more of it.
+        What a process before this one measured and wrote of the same run stays: it has seen more of it. Averages have
+        nothing to report on beside averages.json, which is written already: nobody here has a model to measure.
         """
+        if isinstance(self._job, AverageJob):
+            return self._state / AVERAGES_FILE
         if self._is_summed_up():
             return write_page_of(self._state)
         for path in find_samples(self._state / "samples").values():  # those of another run

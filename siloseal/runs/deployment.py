@@ -1,5 +1,7 @@
 """Starts the two sides of a deployment from their files."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from siloseal.runs.aggregator_report import AggregatorRecorder
 from siloseal.runs.prometheus import AggregatorNumbers, SiloNumbers, metrics_page
 from siloseal.silo.config import SiloConfig
 from siloseal.silo.deployed import DeployedSilo
+from siloseal.silo.handover import Handover
 from siloseal.silo.participation import Participation
 from siloseal.silo.public_start import public_sum
 from siloseal.silo.status import SiloStatus
@@ -49,15 +52,32 @@ def run_aggregator(path: Path, show: Subscriber = unheard) -> Ended:
 def run_silo(path: Path, show: Subscriber = unheard, *, randomness: Randomness | None = None) -> Participation:
     """Take part in the run that the aggregator of this file serves; `show` hears of what is in the audit log."""
     config = placed(load_config(SiloConfig, path), path.resolve().parent)
-    with _audit_log(config.state, config.name) as log, threadpool_limits(1):
+    with threadpool_limits(1), open_silo(config, show, randomness=randomness) as silo:
         torch.set_num_threads(1)
+        return silo.serve()
+
+
+@contextmanager
+def open_silo(
+    config: SiloConfig, show: Subscriber, *, randomness: Randomness | None = None, script: Handover | None = None
+) -> Iterator[DeployedSilo]:
+    """A silo that can serve, with its audit log and its page for Prometheus.
+
+    With a `script` it averages what that hands over.
+    """
+    with _audit_log(config.state, config.name) as log:
         lines = [entry for entry in entries(config.state / AUDIT_FILE) if entry.event == JobAccepted.NAME]
         past, status = {str(line.fields["run"]) for line in lines}, SiloStatus()
-        publish = EventStream(record_in(log), status.hear, show).publish
-        silo = DeployedSilo(config, randomness=randomness or SecureRandomness(), publish=publish, past_runs=past)
+        silo = DeployedSilo(
+            config,
+            randomness=randomness or SecureRandomness(),
+            publish=EventStream(record_in(log), status.hear, show).publish,
+            past_runs=past,
+            script=script,
+        )
         try:
             with metrics_page(config.metrics, SiloNumbers(status)):
-                return silo.serve()
+                yield silo
         finally:
             silo.close()
 

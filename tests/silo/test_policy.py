@@ -10,6 +10,7 @@ import pytest
 
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.releases import query_releases
+from siloseal.federation.averages.config import AverageJob
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import ConfigError, LedgerDamaged, PolicyRefused
 from siloseal.federation.job.guarantee import guarantee_of
@@ -73,7 +74,7 @@ def test_a_job_at_every_limit_of_the_policy_is_allowed(job_of: Callable[..., Job
 
 def test_every_field_of_the_policy_is_asked_about_here() -> None:
     asked = {words.split("policy.")[1].split()[0] for _, _, words in EXCESSES}
-    assert asked | {"learners", "largest_model", "queries"} == set(Policy.model_fields)
+    assert asked | {"learners", "largest_model", "queries", "averages"} == set(Policy.model_fields)
 
 
 EXCESSES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
@@ -343,3 +344,39 @@ class TestQueries:
         assert ledger.epsilon < 1 < ledger.stated_epsilon == pytest.approx(2, abs=0.02)
         ledger.close()
         assert spent_in([tmp_path], "north") == Budget(2.0, 1e-6)
+
+
+class TestAverages:
+    """An average opens without noise: no epsilon allows it, only its name does."""
+
+    def job(self, **sections: Any) -> AverageJob:
+        named = {"name": "own", "silos": {"names": ["north", "east", "south"]}, "secure_sum": {"kind": "ckks"}}
+        return AverageJob.model_validate({**named, "averages": 3, **sections})
+
+    def check(self, policy: Policy, job: AverageJob) -> None:
+        check_policy(policy, job, silo="north", lengths=NOTHING_TRAINED, spent=FRESH)
+
+    def test_are_allowed_by_name_and_by_no_epsilon(self) -> None:
+        with pytest.raises(PolicyRefused, match=r"policy\.averages"):
+            self.check(policy_of(largest_epsilon=1000, privacy=["none"]), self.job())
+        self.check(policy_of(averages=True), self.job())
+
+    @pytest.mark.parametrize(
+        ("sections", "key"),
+        [
+            ({"secure_sum": {"kind": "plain"}}, "secure_sums"),
+            ({"silos": {"names": ["north", "east"]}}, "fewest_silos"),
+        ],
+    )
+    def test_are_held_to_the_sums_and_to_the_number_of_silos(self, sections: dict[str, Any], key: str) -> None:
+        with pytest.raises(PolicyRefused, match=rf"policy\.{key}"):
+            self.check(policy_of(averages=True), self.job(**sections))
+
+    def test_cost_everything_that_a_later_job_could_spend(self, tmp_path: Path, job_of: Callable[..., Job]) -> None:
+        (tmp_path / JOB_FILE).write_text(to_yaml(self.job()))
+        assert spent_in([tmp_path], "north") == FRESH
+        SiloState(tmp_path).save(Checkpoint(4, "module"))
+        spent = spent_in([tmp_path], "north")
+        assert spent == Budget(math.inf, math.inf)
+        refused(policy_of(averages=True), job_of(), spent=spent)
+        check_policy(policy_of(averages=True), self.job(), silo="north", lengths=NOTHING_TRAINED, spent=spent)

@@ -26,7 +26,7 @@ from siloseal.federation.transport.wire import errors_pb2 as siloseal_dot_federa
 from siloseal.federation.transport.wire import sums_pb2 as siloseal_dot_federation_dot_transport_dot_wire_dot_sums__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n1siloseal/federation/transport/wire/messages.proto\x12\x08siloseal\x1a/siloseal/federation/transport/wire/errors.proto\x1a-siloseal/federation/transport/wire/sums.proto\"\xfa\x02\n\x07Request\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x12\n\njob_digest\x18\x02 \x01(\x0c\x12\x0e\n\x06run_id\x18\x08 \x01(\x0c\x12\x18\n\x10protocol_version\x18\x0c \x01(\r\x12 \n\x05\x65nrol\x18\x03 \x01(\x0b\x32\x0f.siloseal.EnrolH\x00\x12 \n\x05\x62\x65gin\x18\t \x01(\x0b\x32\x0f.siloseal.BeginH\x00\x12\"\n\x06nonces\x18\n \x01(\x0b\x32\x10.siloseal.NoncesH\x00\x12+\n\x0bkernel_mean\x18\x04 \x01(\x0b\x32\x14.siloseal.KernelMeanH\x00\x12 \n\x05train\x18\x05 \x01(\x0b\x32\x0f.siloseal.TrainH\x00\x12 \n\x05query\x18\x0b \x01(\x0b\x32\x0f.siloseal.QueryH\x00\x12\x1c\n\x03sum\x18\x06 \x01(\x0b\x32\r.siloseal.SumH\x00\x12\"\n\x06\x66inish\x18\x07 \x01(\x0b\x32\x10.siloseal.FinishH\x00\x42\x06\n\x04\x62ody\"\x07\n\x05\x45nrol\"R\n\x05\x42\x65gin\x12#\n\nagreements\x18\x01 \x03(\x0b\x32\x0f.siloseal.Piece\x12$\n\x0b\x63ommitments\x18\x02 \x03(\x0b\x32\x0f.siloseal.Piece\")\n\x06Nonces\x12\x1f\n\x06nonces\x18\x01 \x03(\x0b\x32\x0f.siloseal.Piece\"\x0c\n\nKernelMean\"X\n\x05Train\x12\r\n\x05phase\x18\x01 \x01(\t\x12\r\n\x05round\x18\x02 \x01(\r\x12\x1e\n\x05model\x18\x03 \x01(\x0b\x32\x0f.siloseal.Array\x12\x11\n\tclip_norm\x18\x04 \x01(\x01\"8\n\x05Query\x12\x0e\n\x06number\x18\x01 \x01(\r\x12\x1f\n\x06totals\x18\x02 \x03(\x0b\x32\x0f.siloseal.Total\"8\n\x05Total\x12\x1f\n\x06values\x18\x01 \x01(\x0b\x32\x0f.siloseal.Array\x12\x0e\n\x06spread\x18\x02 \x01(\x01\"=\n\x03Sum\x12%\n\x07session\x18\x01 \x01(\x0b\x32\x14.siloseal.SumSession\x12\x0f\n\x07message\x18\x02 \x01(\x0c\"(\n\x06\x46inish\x12\x1e\n\x05model\x18\x01 \x01(\x0b\x32\x0f.siloseal.Array\"\xd0\x02\n\x05Reply\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x0c\n\x04silo\x18\x02 \x01(\t\x12\x16\n\x0erequest_digest\x18\x08 \x01(\x0c\x12\x18\n\x10protocol_version\x18\x0b \x01(\r\x12&\n\x08\x65nrolled\x18\x03 \x01(\x0b\x32\x12.siloseal.EnrolledH\x00\x12 \n\x05\x62\x65gun\x18\t \x01(\x0b\x32\x0f.siloseal.BegunH\x00\x12 \n\x05ready\x18\n \x01(\x0b\x32\x0f.siloseal.ReadyH\x00\x12&\n\x08prepared\x18\x04 \x01(\x0b\x32\x12.siloseal.PreparedH\x00\x12\r\n\x03sum\x18\x05 \x01(\x0cH\x00\x12$\n\x07refusal\x18\x06 \x01(\x0b\x32\x11.siloseal.RefusalH\x00\x12&\n\x08\x66inished\x18\x07 \x01(\x0b\x32\x12.siloseal.FinishedH\x00\x42\x06\n\x04\x62ody\"c\n\x08\x45nrolled\x12\r\n\x05shape\x18\x01 \x03(\x04\x12\x0f\n\x07\x63lasses\x18\x02 \x01(\r\x12\x10\n\x08identity\x18\x03 \x01(\x0c\x12\x11\n\tagreement\x18\x04 \x01(\x0c\x12\x12\n\ncommitment\x18\x05 \x01(\x0c\"\x16\n\x05\x42\x65gun\x12\r\n\x05nonce\x18\x01 \x01(\x0c\"\x07\n\x05Ready\"<\n\x08Prepared\x12\x19\n\x11stopped_by_budget\x18\x01 \x01(\x08\x12\x15\n\repsilon_spent\x18\x02 \x01(\x01\"\n\n\x08\x46inished\"=\n\x07Refusal\x12!\n\x04\x63ode\x18\x01 \x01(\x0e\x32\x13.siloseal.ErrorCode\x12\x0f\n\x07message\x18\x02 \x01(\t\"\xb6\x01\n\tLastReply\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x16\n\x0erequest_digest\x18\x02 \x01(\x0c\x12\r\n\x05reply\x18\x03 \x01(\x0c\x12\x0e\n\x06run_id\x18\x06 \x01(\x0c\x12\x16\n\x0esession_digest\x18\x04 \x01(\x0c\x12\x0c\n\x04side\x18\x05 \x01(\x0c\x12\"\n\x04\x64raw\x18\x07 \x01(\x0b\x32\x14.siloseal.BeaconDraw\x12\x18\n\x10protocol_version\x18\x08 \x01(\r\"Q\n\nBeaconDraw\x12\r\n\x05nonce\x18\x01 \x01(\x0c\x12$\n\x0b\x63ommitments\x18\x02 \x03(\x0b\x32\x0f.siloseal.Piece\x12\x0e\n\x06\x62\x65\x61\x63on\x18\x03 \x01(\x0c\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n1siloseal/federation/transport/wire/messages.proto\x12\x08siloseal\x1a/siloseal/federation/transport/wire/errors.proto\x1a-siloseal/federation/transport/wire/sums.proto\"\xa0\x03\n\x07Request\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x12\n\njob_digest\x18\x02 \x01(\x0c\x12\x0e\n\x06run_id\x18\x08 \x01(\x0c\x12\x18\n\x10protocol_version\x18\x0c \x01(\r\x12 \n\x05\x65nrol\x18\x03 \x01(\x0b\x32\x0f.siloseal.EnrolH\x00\x12 \n\x05\x62\x65gin\x18\t \x01(\x0b\x32\x0f.siloseal.BeginH\x00\x12\"\n\x06nonces\x18\n \x01(\x0b\x32\x10.siloseal.NoncesH\x00\x12+\n\x0bkernel_mean\x18\x04 \x01(\x0b\x32\x14.siloseal.KernelMeanH\x00\x12 \n\x05train\x18\x05 \x01(\x0b\x32\x0f.siloseal.TrainH\x00\x12 \n\x05query\x18\x0b \x01(\x0b\x32\x0f.siloseal.QueryH\x00\x12$\n\x07\x61verage\x18\r \x01(\x0b\x32\x11.siloseal.AverageH\x00\x12\x1c\n\x03sum\x18\x06 \x01(\x0b\x32\r.siloseal.SumH\x00\x12\"\n\x06\x66inish\x18\x07 \x01(\x0b\x32\x10.siloseal.FinishH\x00\x42\x06\n\x04\x62ody\"\x07\n\x05\x45nrol\"R\n\x05\x42\x65gin\x12#\n\nagreements\x18\x01 \x03(\x0b\x32\x0f.siloseal.Piece\x12$\n\x0b\x63ommitments\x18\x02 \x03(\x0b\x32\x0f.siloseal.Piece\")\n\x06Nonces\x12\x1f\n\x06nonces\x18\x01 \x03(\x0b\x32\x0f.siloseal.Piece\"\x0c\n\nKernelMean\"X\n\x05Train\x12\r\n\x05phase\x18\x01 \x01(\t\x12\r\n\x05round\x18\x02 \x01(\r\x12\x1e\n\x05model\x18\x03 \x01(\x0b\x32\x0f.siloseal.Array\x12\x11\n\tclip_norm\x18\x04 \x01(\x01\"8\n\x05Query\x12\x0e\n\x06number\x18\x01 \x01(\r\x12\x1f\n\x06totals\x18\x02 \x03(\x0b\x32\x0f.siloseal.Total\"8\n\x05Total\x12\x1f\n\x06values\x18\x01 \x01(\x0b\x32\x0f.siloseal.Array\x12\x0e\n\x06spread\x18\x02 \x01(\x01\"6\n\x07\x41verage\x12\r\n\x05round\x18\x01 \x01(\r\x12\x1c\n\x04last\x18\x02 \x01(\x0b\x32\x0e.siloseal.Mean\"a\n\x04Mean\x12\r\n\x05round\x18\x01 \x01(\r\x12\x1f\n\x06values\x18\x02 \x01(\x0b\x32\x0f.siloseal.Array\x12\x14\n\x0c\x63ontributors\x18\x03 \x03(\t\x12\x13\n\x0b\x65rror_bound\x18\x04 \x01(\x01\"=\n\x03Sum\x12%\n\x07session\x18\x01 \x01(\x0b\x32\x14.siloseal.SumSession\x12\x0f\n\x07message\x18\x02 \x01(\x0c\"U\n\x06\x46inish\x12\x1e\n\x05model\x18\x01 \x01(\x0b\x32\x0f.siloseal.Array\x12\x1c\n\x04last\x18\x02 \x01(\x0b\x32\x0e.siloseal.Mean\x12\r\n\x05words\x18\x03 \x01(\t\"\xd0\x02\n\x05Reply\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x0c\n\x04silo\x18\x02 \x01(\t\x12\x16\n\x0erequest_digest\x18\x08 \x01(\x0c\x12\x18\n\x10protocol_version\x18\x0b \x01(\r\x12&\n\x08\x65nrolled\x18\x03 \x01(\x0b\x32\x12.siloseal.EnrolledH\x00\x12 \n\x05\x62\x65gun\x18\t \x01(\x0b\x32\x0f.siloseal.BegunH\x00\x12 \n\x05ready\x18\n \x01(\x0b\x32\x0f.siloseal.ReadyH\x00\x12&\n\x08prepared\x18\x04 \x01(\x0b\x32\x12.siloseal.PreparedH\x00\x12\r\n\x03sum\x18\x05 \x01(\x0cH\x00\x12$\n\x07refusal\x18\x06 \x01(\x0b\x32\x11.siloseal.RefusalH\x00\x12&\n\x08\x66inished\x18\x07 \x01(\x0b\x32\x12.siloseal.FinishedH\x00\x42\x06\n\x04\x62ody\"c\n\x08\x45nrolled\x12\r\n\x05shape\x18\x01 \x03(\x04\x12\x0f\n\x07\x63lasses\x18\x02 \x01(\r\x12\x10\n\x08identity\x18\x03 \x01(\x0c\x12\x11\n\tagreement\x18\x04 \x01(\x0c\x12\x12\n\ncommitment\x18\x05 \x01(\x0c\"\x16\n\x05\x42\x65gun\x12\r\n\x05nonce\x18\x01 \x01(\x0c\"\x07\n\x05Ready\"t\n\x08Prepared\x12\x19\n\x11stopped_by_budget\x18\x01 \x01(\x08\x12\x15\n\repsilon_spent\x18\x02 \x01(\x01\x12&\n\tstructure\x18\x03 \x01(\x0b\x32\x13.siloseal.Structure\x12\x0e\n\x06leaves\x18\x04 \x01(\x08\":\n\tStructure\x12\x0e\n\x06\x64igest\x18\x01 \x01(\x0c\x12\x0e\n\x06length\x18\x02 \x01(\x04\x12\r\n\x05words\x18\x03 \x01(\t\"\n\n\x08\x46inished\"=\n\x07Refusal\x12!\n\x04\x63ode\x18\x01 \x01(\x0e\x32\x13.siloseal.ErrorCode\x12\x0f\n\x07message\x18\x02 \x01(\t\"\xb6\x01\n\tLastReply\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x16\n\x0erequest_digest\x18\x02 \x01(\x0c\x12\r\n\x05reply\x18\x03 \x01(\x0c\x12\x0e\n\x06run_id\x18\x06 \x01(\x0c\x12\x16\n\x0esession_digest\x18\x04 \x01(\x0c\x12\x0c\n\x04side\x18\x05 \x01(\x0c\x12\"\n\x04\x64raw\x18\x07 \x01(\x0b\x32\x14.siloseal.BeaconDraw\x12\x18\n\x10protocol_version\x18\x08 \x01(\r\"Q\n\nBeaconDraw\x12\r\n\x05nonce\x18\x01 \x01(\x0c\x12$\n\x0b\x63ommitments\x18\x02 \x03(\x0b\x32\x0f.siloseal.Piece\x12\x0e\n\x06\x62\x65\x61\x63on\x18\x03 \x01(\x0c\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,41 +34,47 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'siloseal.federation.transpo
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_REQUEST']._serialized_start=160
-  _globals['_REQUEST']._serialized_end=538
-  _globals['_ENROL']._serialized_start=540
-  _globals['_ENROL']._serialized_end=547
-  _globals['_BEGIN']._serialized_start=549
-  _globals['_BEGIN']._serialized_end=631
-  _globals['_NONCES']._serialized_start=633
-  _globals['_NONCES']._serialized_end=674
-  _globals['_KERNELMEAN']._serialized_start=676
-  _globals['_KERNELMEAN']._serialized_end=688
-  _globals['_TRAIN']._serialized_start=690
-  _globals['_TRAIN']._serialized_end=778
-  _globals['_QUERY']._serialized_start=780
-  _globals['_QUERY']._serialized_end=836
-  _globals['_TOTAL']._serialized_start=838
-  _globals['_TOTAL']._serialized_end=894
-  _globals['_SUM']._serialized_start=896
-  _globals['_SUM']._serialized_end=957
-  _globals['_FINISH']._serialized_start=959
-  _globals['_FINISH']._serialized_end=999
-  _globals['_REPLY']._serialized_start=1002
-  _globals['_REPLY']._serialized_end=1338
-  _globals['_ENROLLED']._serialized_start=1340
-  _globals['_ENROLLED']._serialized_end=1439
-  _globals['_BEGUN']._serialized_start=1441
-  _globals['_BEGUN']._serialized_end=1463
-  _globals['_READY']._serialized_start=1465
-  _globals['_READY']._serialized_end=1472
-  _globals['_PREPARED']._serialized_start=1474
-  _globals['_PREPARED']._serialized_end=1534
-  _globals['_FINISHED']._serialized_start=1536
-  _globals['_FINISHED']._serialized_end=1546
-  _globals['_REFUSAL']._serialized_start=1548
-  _globals['_REFUSAL']._serialized_end=1609
-  _globals['_LASTREPLY']._serialized_start=1612
-  _globals['_LASTREPLY']._serialized_end=1794
-  _globals['_BEACONDRAW']._serialized_start=1796
-  _globals['_BEACONDRAW']._serialized_end=1877
+  _globals['_REQUEST']._serialized_end=576
+  _globals['_ENROL']._serialized_start=578
+  _globals['_ENROL']._serialized_end=585
+  _globals['_BEGIN']._serialized_start=587
+  _globals['_BEGIN']._serialized_end=669
+  _globals['_NONCES']._serialized_start=671
+  _globals['_NONCES']._serialized_end=712
+  _globals['_KERNELMEAN']._serialized_start=714
+  _globals['_KERNELMEAN']._serialized_end=726
+  _globals['_TRAIN']._serialized_start=728
+  _globals['_TRAIN']._serialized_end=816
+  _globals['_QUERY']._serialized_start=818
+  _globals['_QUERY']._serialized_end=874
+  _globals['_TOTAL']._serialized_start=876
+  _globals['_TOTAL']._serialized_end=932
+  _globals['_AVERAGE']._serialized_start=934
+  _globals['_AVERAGE']._serialized_end=988
+  _globals['_MEAN']._serialized_start=990
+  _globals['_MEAN']._serialized_end=1087
+  _globals['_SUM']._serialized_start=1089
+  _globals['_SUM']._serialized_end=1150
+  _globals['_FINISH']._serialized_start=1152
+  _globals['_FINISH']._serialized_end=1237
+  _globals['_REPLY']._serialized_start=1240
+  _globals['_REPLY']._serialized_end=1576
+  _globals['_ENROLLED']._serialized_start=1578
+  _globals['_ENROLLED']._serialized_end=1677
+  _globals['_BEGUN']._serialized_start=1679
+  _globals['_BEGUN']._serialized_end=1701
+  _globals['_READY']._serialized_start=1703
+  _globals['_READY']._serialized_end=1710
+  _globals['_PREPARED']._serialized_start=1712
+  _globals['_PREPARED']._serialized_end=1828
+  _globals['_STRUCTURE']._serialized_start=1830
+  _globals['_STRUCTURE']._serialized_end=1888
+  _globals['_FINISHED']._serialized_start=1890
+  _globals['_FINISHED']._serialized_end=1900
+  _globals['_REFUSAL']._serialized_start=1902
+  _globals['_REFUSAL']._serialized_end=1963
+  _globals['_LASTREPLY']._serialized_start=1966
+  _globals['_LASTREPLY']._serialized_end=2148
+  _globals['_BEACONDRAW']._serialized_start=2150
+  _globals['_BEACONDRAW']._serialized_end=2231
 # @@protoc_insertion_point(module_scope)

@@ -9,7 +9,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Request(_message.Message):
-    __slots__ = ("number", "job_digest", "run_id", "protocol_version", "enrol", "begin", "nonces", "kernel_mean", "train", "query", "sum", "finish")
+    __slots__ = ("number", "job_digest", "run_id", "protocol_version", "enrol", "begin", "nonces", "kernel_mean", "train", "query", "average", "sum", "finish")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     JOB_DIGEST_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
@@ -20,6 +20,7 @@ class Request(_message.Message):
     KERNEL_MEAN_FIELD_NUMBER: _ClassVar[int]
     TRAIN_FIELD_NUMBER: _ClassVar[int]
     QUERY_FIELD_NUMBER: _ClassVar[int]
+    AVERAGE_FIELD_NUMBER: _ClassVar[int]
     SUM_FIELD_NUMBER: _ClassVar[int]
     FINISH_FIELD_NUMBER: _ClassVar[int]
     number: int
@@ -32,9 +33,10 @@ class Request(_message.Message):
     kernel_mean: KernelMean
     train: Train
     query: Query
+    average: Average
     sum: Sum
     finish: Finish
-    def __init__(self, number: _Optional[int] = ..., job_digest: _Optional[bytes] = ..., run_id: _Optional[bytes] = ..., protocol_version: _Optional[int] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., nonces: _Optional[_Union[Nonces, _Mapping]] = ..., kernel_mean: _Optional[_Union[KernelMean, _Mapping]] = ..., train: _Optional[_Union[Train, _Mapping]] = ..., query: _Optional[_Union[Query, _Mapping]] = ..., sum: _Optional[_Union[Sum, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., job_digest: _Optional[bytes] = ..., run_id: _Optional[bytes] = ..., protocol_version: _Optional[int] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., nonces: _Optional[_Union[Nonces, _Mapping]] = ..., kernel_mean: _Optional[_Union[KernelMean, _Mapping]] = ..., train: _Optional[_Union[Train, _Mapping]] = ..., query: _Optional[_Union[Query, _Mapping]] = ..., average: _Optional[_Union[Average, _Mapping]] = ..., sum: _Optional[_Union[Sum, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ...) -> None: ...
 
 class Enrol(_message.Message):
     __slots__ = ()
@@ -86,6 +88,26 @@ class Total(_message.Message):
     spread: float
     def __init__(self, values: _Optional[_Union[_sums_pb2.Array, _Mapping]] = ..., spread: _Optional[float] = ...) -> None: ...
 
+class Average(_message.Message):
+    __slots__ = ("round", "last")
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
+    round: int
+    last: Mean
+    def __init__(self, round: _Optional[int] = ..., last: _Optional[_Union[Mean, _Mapping]] = ...) -> None: ...
+
+class Mean(_message.Message):
+    __slots__ = ("round", "values", "contributors", "error_bound")
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    CONTRIBUTORS_FIELD_NUMBER: _ClassVar[int]
+    ERROR_BOUND_FIELD_NUMBER: _ClassVar[int]
+    round: int
+    values: _sums_pb2.Array
+    contributors: _containers.RepeatedScalarFieldContainer[str]
+    error_bound: float
+    def __init__(self, round: _Optional[int] = ..., values: _Optional[_Union[_sums_pb2.Array, _Mapping]] = ..., contributors: _Optional[_Iterable[str]] = ..., error_bound: _Optional[float] = ...) -> None: ...
+
 class Sum(_message.Message):
     __slots__ = ("session", "message")
     SESSION_FIELD_NUMBER: _ClassVar[int]
@@ -95,10 +117,14 @@ class Sum(_message.Message):
     def __init__(self, session: _Optional[_Union[_sums_pb2.SumSession, _Mapping]] = ..., message: _Optional[bytes] = ...) -> None: ...
 
 class Finish(_message.Message):
-    __slots__ = ("model",)
+    __slots__ = ("model", "last", "words")
     MODEL_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
+    WORDS_FIELD_NUMBER: _ClassVar[int]
     model: _sums_pb2.Array
-    def __init__(self, model: _Optional[_Union[_sums_pb2.Array, _Mapping]] = ...) -> None: ...
+    last: Mean
+    words: str
+    def __init__(self, model: _Optional[_Union[_sums_pb2.Array, _Mapping]] = ..., last: _Optional[_Union[Mean, _Mapping]] = ..., words: _Optional[str] = ...) -> None: ...
 
 class Reply(_message.Message):
     __slots__ = ("number", "silo", "request_digest", "protocol_version", "enrolled", "begun", "ready", "prepared", "sum", "refusal", "finished")
@@ -151,12 +177,26 @@ class Ready(_message.Message):
     def __init__(self) -> None: ...
 
 class Prepared(_message.Message):
-    __slots__ = ("stopped_by_budget", "epsilon_spent")
+    __slots__ = ("stopped_by_budget", "epsilon_spent", "structure", "leaves")
     STOPPED_BY_BUDGET_FIELD_NUMBER: _ClassVar[int]
     EPSILON_SPENT_FIELD_NUMBER: _ClassVar[int]
+    STRUCTURE_FIELD_NUMBER: _ClassVar[int]
+    LEAVES_FIELD_NUMBER: _ClassVar[int]
     stopped_by_budget: bool
     epsilon_spent: float
-    def __init__(self, stopped_by_budget: bool = ..., epsilon_spent: _Optional[float] = ...) -> None: ...
+    structure: Structure
+    leaves: bool
+    def __init__(self, stopped_by_budget: bool = ..., epsilon_spent: _Optional[float] = ..., structure: _Optional[_Union[Structure, _Mapping]] = ..., leaves: bool = ...) -> None: ...
+
+class Structure(_message.Message):
+    __slots__ = ("digest", "length", "words")
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_FIELD_NUMBER: _ClassVar[int]
+    WORDS_FIELD_NUMBER: _ClassVar[int]
+    digest: bytes
+    length: int
+    words: str
+    def __init__(self, digest: _Optional[bytes] = ..., length: _Optional[int] = ..., words: _Optional[str] = ...) -> None: ...
 
 class Finished(_message.Message):
     __slots__ = ()

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from siloseal.aggregator.config import AggregatorConfig
 from siloseal.experiments.comparison.config import Comparison
 from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.averages.config import AverageJob
 from siloseal.federation.config.file_kinds import KINDS, kind_of
 from siloseal.federation.config.loading import load_config, parse_config
 from siloseal.federation.errors import ConfigError
@@ -23,6 +24,7 @@ CONFIGS = Path(__file__).parents[3] / "configs"
 MODELS: dict[str, type[BaseModel]] = {
     "digits.yaml": Job,
     "analytics.yaml": AnalyticsJob,
+    "averages.yaml": AverageJob,
     "compare-sums.yaml": Comparison,
     "consortium.yaml": Consortium,
     "aggregator.yaml": AggregatorConfig,
@@ -40,7 +42,7 @@ TAKEN = ("silo.yaml", "operator.yaml")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one right file of each kind."""
     folder = tmp_path_factory.mktemp("kinds")
-    for shipped in ("digits.yaml", "analytics.yaml", "compare-sums.yaml", "consortium.yaml"):
+    for shipped in ("digits.yaml", "analytics.yaml", "averages.yaml", "compare-sums.yaml", "consortium.yaml"):
         (folder / shipped).write_bytes((CONFIGS / shipped).read_bytes())
     consortium = read_consortium(CONFIGS / "consortium.yaml")
     (folder / "aggregator.yaml").write_text(aggregator_yaml(consortium))
