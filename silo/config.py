@@ -29,6 +29,10 @@ LARGEST_MESSAGE_MIB = 2047
 """Largest message in MiB: Protobuf reads none of 2 GiB."""
 
 
+DeviceName = Literal["auto", "cpu", "cuda", "mps"]
+"""Where a silo computes."""
+
+
 class Policy(Section):
     """The silo's last word. A job that asks for more is refused before anything touches the data."""
 
@@ -117,6 +121,11 @@ class SiloConfig(Section):
     data: OwnData = Field(description="the silo's private examples")
     classes: tuple[Annotated[int, Field(ge=0, lt=MOST_CLASSES)], ...] | None = Field(
         default=None, min_length=1, description="the classes that the silo declares, which is public; all if not given"
+    )
+    device: DeviceName = Field(
+        default="auto",
+        description="where the silo trains: auto takes a graphics processor where there is one; noise and sampling are "
+        "the same on all of them",
     )
     policy: Policy = Field(description="what the silo lets others ask of it")
     limits: Limits = Field(default=Limits(), description="what the silo reads from the aggregator")

@@ -25,6 +25,7 @@ from siloseal.silo.opening import open_averaging_silo, open_query_silo, open_tra
 from siloseal.silo.policy import check_policy, spent_in
 from siloseal.silo.public_start import require_not_own
 from siloseal.silo.runtime import Silo
+from siloseal.silo.training.device import training_device
 
 
 def join(
@@ -70,6 +71,7 @@ def join(
                 roster=roster,
                 randomness=randomness,
                 publish=publish,
+                device=training_device(config.device),
             )
         case _:
             assert_never(job)

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import torch
+
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.releases import query_releases, require_feasible
 from siloseal.federation.averages.config import AverageJob
@@ -24,6 +26,7 @@ from siloseal.silo.ledger import Ledger, open_ledger
 from siloseal.silo.queries import SiloQueries
 from siloseal.silo.runtime import Silo
 from siloseal.silo.state import SiloState
+from siloseal.silo.training.device import CPU
 from siloseal.silo.training.work import SiloTraining
 
 
@@ -38,6 +41,7 @@ def open_training_silo(
     roster: Mapping[str, bytes],
     randomness: Randomness,
     publish: Subscriber,
+    device: torch.device = CPU,
 ) -> Silo:
     """A silo that trains on these data, in its folder, where it finds what an interrupted run left.
 
@@ -63,6 +67,7 @@ def open_training_silo(
             ledger=ledger,
             randomness=randomness,
             publish=publish,
+            device=device,
         )
         return Silo(job, work, folder, identity=identity, roster=roster, ledger=ledger, randomness=randomness)
     except BaseException:

@@ -11,7 +11,8 @@ fell back after 1,000 steps at 28x28."""
 
 def one_hot(labels: Tensor, classes: int, like: Tensor) -> Tensor:
     """Rows (rows, classes) with LOUDNESS at the label."""
-    return LOUDNESS * (labels[:, None] == torch.arange(classes)).to(like.dtype)  # torch's own does not pass vmap
+    known = torch.arange(classes, device=labels.device)
+    return LOUDNESS * (labels[:, None] == known).to(like.dtype)  # torch's own does not pass vmap
 
 
 def beside(rows: Tensor, labels: Tensor, classes: int) -> Tensor:

@@ -15,6 +15,11 @@ class Task:
     query: Tensor  # (Q, C, H, W)
     query_labels: Tensor  # (Q,)
 
+    def to(self, device: torch.device) -> "Task":
+        """The task on a device."""
+        parts = (self.support, self.support_labels, self.query, self.query_labels)
+        return Task(*(part.to(device) for part in parts))
+
 
 def task_of(images: Tensor, *, shots: int) -> Task:
     """A task from each class's images (ways, images, C, H, W), or rows of features; the first are learnt from."""

@@ -1,12 +1,11 @@
 """Where a silo computes: its own choice, which no job knows of."""
 
-from typing import Literal
-
 import torch
 
 from siloseal.federation.errors import ConfigError
+from siloseal.silo.config import DeviceName
 
-DeviceName = Literal["auto", "cpu", "cuda", "mps"]
+CPU = torch.device("cpu")
 
 
 def training_device(name: DeviceName) -> torch.device:

@@ -9,13 +9,14 @@ import torch
 from torch import Tensor
 
 from siloseal.models.gan.learner import GanLearner
-from siloseal.models.learner import ExampleLearner, LabelledRows, TaskLearner
+from siloseal.models.learner import ExampleLearner, LabelledRows, Rows, TaskLearner
 from siloseal.models.meta.learners import EmbeddingLearner
 from siloseal.models.meta.tasks import Task
 from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
 from siloseal.silo.training.clipping.plan import clipping_plan
 from siloseal.silo.training.clipping.way import ClippingWay
+from siloseal.silo.training.device import CPU
 
 
 class ExampleSource(Protocol):
@@ -58,8 +59,8 @@ class UnitGradients(Protocol):
 class ExampleGradients:
     """Gradients of a learner that has a loss a row."""
 
-    def __init__(self, learner: ExampleLearner, data: ExampleSource) -> None:
-        self._learner, self._data = learner, data
+    def __init__(self, learner: ExampleLearner, data: ExampleSource, device: torch.device) -> None:
+        self._learner, self._data, self._device = learner, data, device
 
     def require_clippable(self) -> None:
         _ = self._way
@@ -72,34 +73,41 @@ class ExampleGradients:
         return clipping_plan(learner.private_module, learner.row_losses, data.made_up)
 
     def sum(self, sample: Tensor, *, clip_norm: float | None) -> Tensor:
-        units = self._data.select(sample)
+        units = self._there(self._data.select(sample))
         if clip_norm is not None:
             return _flat(self._way.gradient_sum(self._learner.row_losses, units, clip_norm=clip_norm))
         total, parameters = self._learner.row_losses(units).sum(), trainable_parameters(self._learner.private_module)
         return _flat(torch.autograd.grad(total, parameters, materialize_grads=True))
 
+    def _there(self, rows: LabelledRows) -> LabelledRows:
+        return rows if self._device == CPU else Rows(rows.inputs.to(self._device), rows.labels.to(self._device))
+
 
 class TaskGradients:
     """Gradients of a learner that computes a task's whole gradient by itself: any network can be clipped so."""
 
-    def __init__(self, learner: TaskLearner, data: TaskSource) -> None:
-        self._learner, self._data = learner, data
+    def __init__(self, learner: TaskLearner, data: TaskSource, device: torch.device) -> None:
+        self._learner, self._data, self._device = learner, data, device
 
     def require_clippable(self) -> None:
         """Accept every network: one task is computed at a time."""
 
     def sum(self, sample: Tensor, *, clip_norm: float | None) -> Tensor:
         total = torch.zeros(sum(parameter.numel() for parameter in trainable_parameters(self._learner.private_module)))
-        for gradient in self._learner.task_gradients(self._data.select(sample)):
+        tasks = [task.to(self._device) for task in self._data.select(sample)]
+        for found in self._learner.task_gradients(tasks):
+            gradient = found.cpu()  # norms are taken in double precision, which not every device has
             total += gradient if clip_norm is None else clipped(gradient, clip_norm)
-        return total
+        return total.to(self._device)
 
 
-def unit_gradients(learner: ExampleLearner | TaskLearner, data: ExampleSource | TaskSource) -> UnitGradients:
-    """The gradients as the learner computes them."""
+def unit_gradients(
+    learner: ExampleLearner | TaskLearner, data: ExampleSource | TaskSource, device: torch.device = CPU
+) -> UnitGradients:
+    """The gradients as the learner computes them, on the device where its networks are."""
     if isinstance(learner, TaskLearner):
-        return TaskGradients(learner, cast(TaskSource, data))
-    return ExampleGradients(learner, cast(ExampleSource, data))
+        return TaskGradients(learner, cast(TaskSource, data), device)
+    return ExampleGradients(learner, cast(ExampleSource, data), device)
 
 
 def clipped(gradient: Tensor, clip_norm: float) -> Tensor:

@@ -35,8 +35,10 @@ class PrivateOptimizer(ABC):
         """The vector to subtract from the parameters."""
 
     def state(self) -> State:
-        """The moments and the step count, as copies."""
-        return {"steps": torch.tensor(self._steps)} | {name: value.clone() for name, value in self._moments.items()}
+        """The moments and the step count, as copies in main memory."""
+        return {"steps": torch.tensor(self._steps)} | {
+            name: value.cpu().clone() for name, value in self._moments.items()
+        }
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """The inverse of `state`."""

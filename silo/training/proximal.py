@@ -36,13 +36,13 @@ class ProximalTerm:
 
     def state(self) -> State:
         """w_start, because the parameters move on from it; nothing without a strength."""
-        return {} if self._start is None else {"start": self._start.clone()}
+        return {} if self._start is None else {"start": self._start.cpu().clone()}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """The inverse of `state`."""
         require_same_shapes(state, self.state())
         if self._start is not None:
-            self._start = state["start"].clone()
+            self._start = state["start"].to(self._start.device, copy=True)
 
     def _flat(self) -> Tensor:
         return torch.cat([parameter.detach().reshape(-1) for parameter in self._parameters])

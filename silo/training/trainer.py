@@ -14,6 +14,7 @@ from siloseal.federation.randomness import Randomness
 from siloseal.models.checkpoints import State, part_of, under
 from siloseal.models.learner import ExampleLearner, TaskLearner
 from siloseal.models.vectors import trainable_parameters
+from siloseal.silo.training.device import CPU
 from siloseal.silo.training.gradients import ExampleSource, TaskSource, unit_gradients
 from siloseal.silo.training.noising import add_noise, scale
 from siloseal.silo.training.optimizers import build_optimizer
@@ -79,6 +80,7 @@ class PrivateTrainer:
         privacy: Privacy | None,
         randomness: Randomness,
         chunk_steps: int | None = None,
+        device: torch.device = CPU,
     ) -> None:
         self.expected_batch = sampling_rate * len(data)
         if not (self.expected_batch > 0 and sampling_rate <= 1):
@@ -86,9 +88,11 @@ class PrivateTrainer:
                 f"{len(data)} units at sampling rate {sampling_rate:g}, expected at least one unit and a rate above 0 "
                 "and at most 1; give batch size / number of units"
             )
-        self._gradients = unit_gradients(learner, data)
+        self._gradients = unit_gradients(learner, data, device)
         if privacy is not None:
             self._gradients.require_clippable()  # refuse now, before anything is charged
+        if device != CPU:
+            learner.to(device)
         self._learner, self._units = learner, len(data)
         self._sampling_rate, self._privacy, self._randomness = sampling_rate, privacy, randomness
         self._chunk_steps = chunk_steps

@@ -33,6 +33,7 @@ from siloseal.silo.ledger import Ledger
 from siloseal.silo.order import require_later
 from siloseal.silo.received import received_clip_norm, received_model
 from siloseal.silo.state import Checkpoint
+from siloseal.silo.training.device import CPU
 from siloseal.silo.training.trainer import Privacy, PrivateTrainer, TrainingProgress
 from siloseal.silo.work import Checkpoints
 
@@ -54,6 +55,7 @@ class SiloTraining:
         ledger: Ledger | None,
         randomness: Randomness,
         publish: Subscriber,
+        device: torch.device = CPU,
     ) -> None:
         self.silo, self.plan, self._job, self._data, self._folder = silo, plan, job, data, folder
         self._ledger, self._randomness, self._publish = ledger, randomness, publish
@@ -74,6 +76,7 @@ class SiloTraining:
             optimizer=job.optimizer,
             privacy=self._privacy(plan.step_noise),
             randomness=randomness,
+            device=device,
         )
 
     def describe(self, enrolled: pb.Enrolled) -> None:

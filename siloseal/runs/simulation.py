@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import torch
+
 from siloseal.aggregator.coordinator import Coordinator, Outcome
 from siloseal.aggregator.journal import Journal
 from siloseal.aggregator.training import AggregatorTraining, TrainedModel
@@ -26,6 +28,7 @@ from siloseal.silo.opening import open_training_silo
 from siloseal.silo.public_start import public_sum
 from siloseal.silo.runtime import Silo
 from siloseal.silo.state import SiloState
+from siloseal.silo.training.device import CPU
 
 Result = TypeVar("Result")
 
@@ -81,7 +84,13 @@ def open_each(names: Iterable[str], folder: Path, open_one: Callable[[Home], Sil
 
 @contextmanager
 def open_silos(
-    job: Job, parts: Mapping[str, Examples], folder: Path, randomness_of: RandomnessOf, publish: Subscriber
+    job: Job,
+    parts: Mapping[str, Examples],
+    folder: Path,
+    randomness_of: RandomnessOf,
+    publish: Subscriber,
+    *,
+    device: torch.device = CPU,
 ) -> Iterator[dict[str, Silo]]:
     """The silos of a training job."""
     any_part = next(iter(parts.values()))
@@ -98,6 +107,7 @@ def open_silos(
             roster=home.roster,
             randomness=randomness_of(home.name),
             publish=publish,
+            device=device,
         )
 
     with open_each(parts, folder, opened) as silos:
