@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import assert_never
 
 from siloseal.federation.analytics.any_job import AnyJob
-from siloseal.federation.analytics.config import AnalyticsJob, CsvTables
+from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.errors import DataError, PolicyRefused, SessionMismatch
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.releases import NOTHING_TRAINED, Lengths
 from siloseal.federation.job.sections.learners import require_single_copies
 from siloseal.federation.job.sections.privacy import UnitLevel
+from siloseal.federation.job.sections.tables import CsvTables
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.run_events.stream import Subscriber
@@ -18,7 +19,8 @@ from siloseal.models.building import vector_lengths
 from siloseal.silo.config import SiloConfig
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.own import Records
-from siloseal.silo.data.tables import Table, image_table
+from siloseal.silo.data.records import encode
+from siloseal.silo.data.tables import Table, example_table
 from siloseal.silo.opening import open_query_silo, open_training_silo
 from siloseal.silo.policy import check_policy, spent_in
 from siloseal.silo.public_start import require_not_own
@@ -46,18 +48,18 @@ def join(
         case AnalyticsJob():
             _require_single_copies(job, config, private=True)
             _require_allowed(job, config, other_runs, NOTHING_TRAINED)
-            table = data if isinstance(data, Table) else image_table(data)
+            table = data if isinstance(data, Table) else example_table(data)
             return open_query_silo(job, table, folder, identity=identity, roster=roster, randomness=randomness)
         case Job():
-            images = _images(job, config, data)
-            lengths = vector_lengths(job, images.shape, images.classes)
+            examples = _examples(job, config, data)
+            lengths = vector_lengths(job, examples.shape, examples.classes)
             _require_allowed(job, config, other_runs, lengths)
             return open_training_silo(
                 job,
-                images,
+                examples,
                 folder,
                 lengths=lengths,
-                labels=range(images.classes) if config.classes is None else config.classes,
+                labels=range(examples.classes) if config.classes is None else config.classes,
                 identity=identity,
                 roster=roster,
                 randomness=randomness,
@@ -73,12 +75,21 @@ def _require_allowed(job: AnyJob, config: SiloConfig, other_runs: list[Path], le
     check_policy(config.policy, job, silo=config.name, lengths=lengths, spent=spent)
 
 
-def _images(job: Job, config: SiloConfig, data: Records) -> Examples:
-    """The silo's images, if the job may train on them."""
+def _examples(job: Job, config: SiloConfig, data: Records) -> Examples:
+    """The silo's examples, if the job may train on them; those of a table by the columns that the job declares."""
+    declared = job.data.declared
     if isinstance(data, Table):
+        if declared is None:
+            raise DataError(
+                f"{config.name} holds a table of records, but the job {job.name} declares no columns; declare "
+                "data.columns and data.target in the job, give the silo images or arrays under data in its silo.yaml, "
+                "or ask it queries"
+            )
+        return encode(data, declared)
+    if declared is not None:
         raise DataError(
-            f"{config.name} holds a table of records, but the job {job.name} trains on images; give the silo "
-            "images under data in its silo.yaml, or ask it queries"
+            f"{config.name} holds images or arrays, but the job {job.name} declares the columns of a table; give the "
+            "silo a table under data in its silo.yaml, or leave data.columns and data.target out of the job"
         )
     _require_single_copies(job, config, private=isinstance(job.privacy, UnitLevel))
     if job.warm_start.kind == "public" and not isinstance(config.data, CsvTables):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from siloseal.federation.analytics.config import CsvTables
+from siloseal.federation.job.sections.tables import CsvTables
 from siloseal.silo.config import SiloConfig
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.loading import load
@@ -10,15 +10,15 @@ from siloseal.silo.data.paths import expand
 from siloseal.silo.data.tables import Table, read_table
 
 Records = Examples | Table
-"""Images, which training and queries can use, or a table of records for queries."""
+"""Images or arrays, or a table, which a training job's declaration makes examples of; queries can use both."""
 
 
 def load_own(config: SiloConfig) -> Records:
-    """The records that the silo holds: its training images, or its table."""
+    """The records that the silo holds: its training examples, or its table."""
     if isinstance(config.data, CsvTables):
         return read_own_table(config.data, config.name)
-    images, _ = load(config.data)
-    return images
+    examples, _ = load(config.data)
+    return examples
 
 
 def read_own_table(source: CsvTables, silo: str) -> Table:
