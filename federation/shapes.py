@@ -1,5 +1,7 @@
 """The shape of one example, on which all silos of a job agree."""
 
+from typing import TypeGuard
+
 from siloseal.federation.errors import DataError
 
 Shape = tuple[int, ...]
@@ -13,11 +15,15 @@ LARGEST_EXAMPLE = 3 * 4096 * 4096
 """Most numbers of one example: a colour picture of the largest side."""
 
 
+def is_image(shape: Shape) -> TypeGuard[ImageShape]:
+    """Whether an example of this shape can be an image: one channel or three, height and width."""
+    return len(shape) == 3 and shape[0] in (1, 3) and min(shape) >= 1
+
+
 def image_shape(shape: Shape) -> ImageShape:
     """The shape as that of an image, or `DataError`: generators and few-shot learners know nothing else."""
-    match shape:
-        case (1 | 3 as channels, height, width) if min(height, width) >= 1:
-            return channels, height, width
+    if is_image(shape):
+        return shape
     raise DataError(
         f"an example has shape {shape}, expected an image: 1 or 3 channels, height and width; choose learner.kind "
         "classifier for other data, or convert them to greyscale or RGB"

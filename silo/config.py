@@ -5,12 +5,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from siloseal.federation.analytics.config import CsvTables, QueryKind
+from siloseal.federation.analytics.config import QueryKind
 from siloseal.federation.config.fields import Host, Name, Port
 from siloseal.federation.config.section import Section
-from siloseal.federation.job.sections.data import MOST_CLASSES, DataSource
+from siloseal.federation.job.sections.data import MOST_CLASSES, ArraySource
 from siloseal.federation.job.sections.learners import AllowedLearner
 from siloseal.federation.job.sections.mechanisms import MechanismKind
+from siloseal.federation.job.sections.tables import CsvTables
 from siloseal.federation.sums.config import SumKind
 from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.transport.config import Metrics, Tls
@@ -22,8 +23,8 @@ class OwnScript(Section):
     kind: Literal["script"] = Field(description="what the silo's own script loads: for jobs of averages alone")
 
 
-OwnData = Annotated[DataSource | CsvTables | OwnScript, Field(discriminator="kind")]
-"""A silo's own data: images, which queries may ask about too, a table for queries alone, or what a script loads."""
+OwnData = Annotated[ArraySource | CsvTables | OwnScript, Field(discriminator="kind")]
+"""A silo's own data: images or arrays; a table, whose columns a job names or declares; or what a script loads."""
 
 LARGEST_MESSAGE_MIB = 2047
 """Largest message in MiB: Protobuf reads none of 2 GiB."""

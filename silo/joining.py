@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import assert_never
 
 from siloseal.federation.analytics.any_job import AnyJob
-from siloseal.federation.analytics.config import AnalyticsJob, CsvTables
+from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.averages.config import AverageJob
 from siloseal.federation.errors import DataError, PolicyRefused, SessionMismatch
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.releases import NOTHING_TRAINED, Lengths
 from siloseal.federation.job.sections.learners import require_single_copies
 from siloseal.federation.job.sections.privacy import UnitLevel
+from siloseal.federation.job.sections.tables import CsvTables
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.run_events.stream import Subscriber
@@ -19,7 +20,8 @@ from siloseal.models.building import vector_lengths
 from siloseal.silo.config import OwnScript, SiloConfig
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.own import Records
-from siloseal.silo.data.tables import Table, image_table
+from siloseal.silo.data.records import encode
+from siloseal.silo.data.tables import Table, example_table
 from siloseal.silo.handover import Handover
 from siloseal.silo.opening import open_averaging_silo, open_query_silo, open_training_silo
 from siloseal.silo.policy import check_policy, spent_in
@@ -55,18 +57,18 @@ def join(
             _require_single_copies(job, config, private=True)
             _require_allowed(job, config, other_runs, NOTHING_TRAINED)
             records = _records(job, config, data)
-            table = records if isinstance(records, Table) else image_table(records)
+            table = records if isinstance(records, Table) else example_table(records)
             return open_query_silo(job, table, folder, identity=identity, roster=roster, randomness=randomness)
         case Job():
-            images = _images(job, config, _records(job, config, data))
-            lengths = vector_lengths(job, images.shape, images.classes)
+            examples = _examples(job, config, _records(job, config, data))
+            lengths = vector_lengths(job, examples.shape, examples.classes)
             _require_allowed(job, config, other_runs, lengths)
             return open_training_silo(
                 job,
-                images,
+                examples,
                 folder,
                 lengths=lengths,
-                labels=range(images.classes) if config.classes is None else config.classes,
+                labels=range(examples.classes) if config.classes is None else config.classes,
                 identity=identity,
                 roster=roster,
                 randomness=randomness,
@@ -103,12 +105,21 @@ def _records(job: AnyJob, config: SiloConfig, data: Records | Handover) -> Recor
     )
 
 
-def _images(job: Job, config: SiloConfig, data: Records) -> Examples:
-    """The silo's images, if the job may train on them."""
+def _examples(job: Job, config: SiloConfig, data: Records) -> Examples:
+    """The silo's examples, if the job may train on them; those of a table by the columns that the job declares."""
+    declared = job.data.declared
     if isinstance(data, Table):
+        if declared is None:
+            raise DataError(
+                f"{config.name} holds a table of records, but the job {job.name} declares no columns; declare "
+                "data.columns and data.target in the job, give the silo images or arrays under data in its silo.yaml, "
+                "or ask it queries"
+            )
+        return encode(data, declared)
+    if declared is not None:
         raise DataError(
-            f"{config.name} holds a table of records, but the job {job.name} trains on images; give the silo "
-            "images under data in its silo.yaml, or ask it queries"
+            f"{config.name} holds images or arrays, but the job {job.name} declares the columns of a table; give the "
+            "silo a table under data in its silo.yaml, or leave data.columns and data.target out of the job"
         )
     _require_single_copies(job, config, private=isinstance(job.privacy, UnitLevel))
     if job.warm_start.kind == "public" and not isinstance(config.data, CsvTables | OwnScript):

@@ -21,7 +21,7 @@ def require_not_own(start: PublicStart, *, own: DataSource) -> None:
 
 
 def public_sum(start: PublicStart, features: FeatureMap, *, own: DataSource) -> NDArray[np.float64]:
-    """The labelled sum of the public data set, whose shape and classes must be the silos' while its images are not."""
+    """The labelled sum of the public data set, of the silos' shape and classes, but not of their examples."""
     require_not_own(start, own=own)
     data, _ = load(start.data)
     if (data.shape, data.classes) != (features.shape, features.classes):

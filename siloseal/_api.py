@@ -49,14 +49,13 @@ def plan(job: Job) -> "Plan":
     from siloseal.runs.plan import make_plan
     from siloseal.runs.run import WORKERS
     from siloseal.runs.scoring import require_tasks
-    from siloseal.runs.simulation import deal
-    from siloseal.silo.data.loading import load
+    from siloseal.runs.simulation import simulated_data
 
     require_job(job)
     with _one_thread():
-        train, held_out = load(job.data)
-        require_tasks(job, held_out)
-        return make_plan(job, deal(job, train), workers=WORKERS)
+        data = simulated_data(job)
+        require_tasks(job, data.held_out)
+        return make_plan(job, data.parts, workers=WORKERS)
 
 
 def simulate(job: Job, out: AnyPath | None = None, *, progress: bool = False) -> "RunSummary":

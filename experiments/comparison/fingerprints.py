@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 def fingerprint(source: DataSource) -> str:
     """Digest of the files that a job reads; empty for data that come with a package or are not there."""
-    path = getattr(source, "folder", None) or getattr(source, "path", None)
+    path = next((found for key in ("folder", "path", "file") if (found := getattr(source, key, None))), None)
     try:
         return "" if path is None else _of_files(expand(path).resolve())
     except DataError:

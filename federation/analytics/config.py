@@ -1,6 +1,5 @@
 """A look before the training: which questions a consortium asks about its pooled records, and what they may cost."""
 
-from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -15,36 +14,26 @@ from siloseal.federation.config.fields import Name, Printable
 from siloseal.federation.config.section import Section
 from siloseal.federation.errors import DomainError
 from siloseal.federation.job.phase_sums import quorum_of
-from siloseal.federation.job.sections.data import AtSilos, ClassFolders, Digits, EmbeddedMnist, IdxFiles, NpzFile
+from siloseal.federation.job.sections.data import (
+    AtSilos,
+    ClassFolders,
+    DicomFolders,
+    Digits,
+    EmbeddedMnist,
+    IdxFiles,
+    NpzFile,
+)
 from siloseal.federation.job.sections.fitting_noise import require_hidden_parts
-from siloseal.federation.job.sections.partition import Sizes
+from siloseal.federation.job.sections.fitting_partition import require_fitting_partition
+from siloseal.federation.job.sections.partition import BY_CLASS
 from siloseal.federation.job.sections.silos import Silos
+from siloseal.federation.job.sections.tables import CsvTables
 from siloseal.federation.sums.config import SecureSumConfig, kinds_where
 from siloseal.federation.sums.session import IntegerDomain
 
-
-class CsvTables(Section):
-    """Records as lines of text, with the names of the columns in the first line."""
-
-    kind: Literal["csv"] = Field(description="tables as CSV files")
-    file: Path | None = Field(
-        default=None,
-        description="one table: a silo's own in its silo.yaml; in a job, one that a simulation deals to the silos",
-    )
-    folder: Path | None = Field(default=None, description="a folder with one NAME.csv for each silo")
-    delimiter: str = Field(
-        default=",", min_length=1, max_length=1, description="the character between two fields of a line"
-    )
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> Self:
-        if (self.file is None) == (self.folder is None):
-            raise ValueError("name either a file, which is dealt to the silos, or a folder with a table for each silo")
-        return self
-
-
 TableSource = Annotated[
-    CsvTables | EmbeddedMnist | Digits | IdxFiles | ClassFolders | NpzFile | AtSilos, Field(discriminator="kind")
+    CsvTables | EmbeddedMnist | Digits | IdxFiles | ClassFolders | DicomFolders | NpzFile | AtSilos,
+    Field(discriminator="kind"),
 ]
 AnyQuery = Annotated[Histogram | Mean | Quantiles | HeavyHitters | Distinct, Field(discriminator="kind")]
 QueryKind = Literal["histogram", "mean", "quantiles", "heavy_hitters", "distinct"]
@@ -111,10 +100,11 @@ class AnalyticsJob(Section):
                 f"secure_sum.kind is {self.secure_sum.kind!r}, which shows a total before it is reduced, but a "
                 f"distinct count is private only modulo 2; take {modulo}"
             )
-        if isinstance(self.silos.partition, Sizes) and len(self.silos.partition.fractions) != asked:
-            raise ValueError(f"silos.partition.fractions must be {asked}, one for each silo")
-        if self.data.kind == "csv" and self.silos.partition.kind not in ("iid", "sizes"):
+        require_fitting_partition(self.silos, self.data)
+        if self.data.kind == "csv" and isinstance(self.silos.partition, BY_CLASS):
             raise ValueError("silos.partition of a table is iid or sizes: it has no classes to deal by")
+        if isinstance(self.data, AtSilos) and self.data.columns is not None:
+            raise ValueError("data.columns are for training; queries name the columns that they ask about themselves")
         if self.honest < 1:
             raise ValueError(
                 f"mechanism.colluding is {self.mechanism.colluding}, but only {self.quorum} of {asked} silos must "

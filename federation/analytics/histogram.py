@@ -1,20 +1,17 @@
 """How often each of some known values occurs."""
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from siloseal.federation.analytics.counting import CountQuery
 from siloseal.federation.analytics.intervals import count_estimate
 from siloseal.federation.analytics.query import Answer, Column, Counts, Progress
-from siloseal.federation.config.fields import Printable
+from siloseal.federation.config.fields import Value
 from siloseal.federation.privacy.mechanisms.integer_noise import Move
 
 OTHER = "(other)"
-
-Value = Annotated[Printable, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
-"""YAML reads 1 as a number; columns hold texts."""
 
 
 class Histogram(CountQuery):

@@ -1,8 +1,9 @@
 """Kinds of fields that several sections have."""
 
+import math
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 
 def _require_printable(text: str) -> str:
@@ -11,9 +12,20 @@ def _require_printable(text: str) -> str:
     return text
 
 
+def _require_rising(bounds: tuple[float, float]) -> tuple[float, float]:
+    low, high = bounds
+    if not 0 < high - low < math.inf:
+        raise ValueError(f"found {low:g} and {high:g}, expected the lower bound first, below the upper one")
+    return bounds
+
+
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 Printable = Annotated[str, AfterValidator(_require_printable)]
 """Text without line breaks and other characters that a terminal or a page would obey."""
+Value = Annotated[Printable, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
+"""Value of a field of a table. YAML reads 1 as a number; columns hold texts."""
+Range = Annotated[tuple[float, float], AfterValidator(_require_rising)]
+"""Lower and upper bound of a number, declared and not taken from data."""
 Host = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.:-]{0,252}[A-Za-z0-9])?$|^::1?$")]
 Port = Annotated[int, Field(ge=1, le=65535)]
 Steps = Annotated[int, Field(ge=1, le=10_000_000)]

@@ -11,6 +11,7 @@ from siloseal.federation.job.phase_sums import phase_sums
 from siloseal.federation.job.sections.data import DataSource, IdxFiles
 from siloseal.federation.job.sections.evaluation import EvaluationConfig, GeneratedImages
 from siloseal.federation.job.sections.fitting_noise import require_fitting_noise
+from siloseal.federation.job.sections.fitting_partition import require_fitting_training_partition
 from siloseal.federation.job.sections.gan import GanConfig
 from siloseal.federation.job.sections.learner_kind import LearnerKind
 from siloseal.federation.job.sections.learners import MEASURED_AS, LearnerConfig, require_fitting_learner
@@ -25,7 +26,6 @@ from siloseal.federation.job.sections.mechanisms import (
     Skellam,
 )
 from siloseal.federation.job.sections.optimizers import OptimizerConfig
-from siloseal.federation.job.sections.partition import Sizes
 from siloseal.federation.job.sections.privacy import ExampleLevel, NoPrivacy, PrivacyConfig
 from siloseal.federation.job.sections.schedule import ScheduleConfig, TwoPhase
 from siloseal.federation.job.sections.silos import Silos
@@ -93,6 +93,16 @@ class Job(Section):
                     return {**values, "evaluation": {"kind": MEASURED_AS[kind], **found}}
         return values
 
+    @model_validator(mode="before")
+    @classmethod
+    def _tables_of_a_folder_are_not_dealt(cls, values: Any) -> Any:
+        """A file need not say that each silo has the table with its name: `data.folder` of tables does."""
+        match values:
+            case {"data": {"kind": "csv", "folder": _} as data, "silos": {**silos}} if "partition" not in silos:
+                if data["folder"] is not None:
+                    return {**values, "silos": {**silos, "partition": {"kind": "files"}}}
+        return values
+
     @model_validator(mode="after")
     def _sums_admit_their_silos(self) -> Self:
         """The first check of the job as a whole: later ones ask the sums how many silos must stay, and may collude."""
@@ -122,11 +132,7 @@ class Job(Section):
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Self:
-        partition, names = self.silos.partition, self.silos.names
-        if isinstance(partition, Sizes) and len(partition.fractions) != len(names):
-            raise ValueError(
-                f"silos.partition.fractions are {len(partition.fractions)} for {len(names)} silos; give one each"
-            )
+        require_fitting_training_partition(self.silos, self.data)
         if self.optimizer.proximal and isinstance(self.learner, GanConfig) and isinstance(self.schedule, TwoPhase):
             raise ValueError(
                 f"optimizer.proximal is {self.optimizer.proximal:g}, but what a gan trains on data, its discriminator, "

@@ -1,5 +1,6 @@
 """The one form in which records travel inside a silo."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
 
@@ -57,6 +58,14 @@ class Examples:
     def label_set(self) -> frozenset[int]:
         """The classes that occur here, which may be fewer than `classes`; none where targets are measured."""
         return frozenset(np.unique(self.labels.numpy()).tolist()) if self.classes else frozenset()
+
+
+def joined(parts: Sequence[Examples]) -> Examples:
+    """All examples of these parts, which must be of one kind."""
+    if len(kinds := {(part.shape, part.classes) for part in parts}) != 1:
+        raise DataError(f"the parts differ in shape or classes: {sorted(kinds)}; read them by one declaration")
+    inputs, labels = torch.cat([part.inputs for part in parts]), torch.cat([part.labels for part in parts])
+    return Examples(inputs, labels, parts[0].classes)
 
 
 def require_images(examples: Examples) -> None:

@@ -3,13 +3,12 @@
 from pathlib import Path
 from typing import assert_never
 
-from torch.nn import functional
-
 from siloseal.federation.errors import DataError
 from siloseal.federation.job.sections.data import (
     AtSilos,
     ClassFolders,
     DataSource,
+    DicomFolders,
     Digits,
     EmbeddedMnist,
     IdxFiles,
@@ -18,8 +17,11 @@ from siloseal.federation.job.sections.data import (
     Omniglot,
     Strokes,
 )
+from siloseal.federation.job.sections.source import WholeSource
+from siloseal.federation.job.sections.tables import CsvRecords, EmbeddedTable
 from siloseal.silo.data.class_folders import read_class_folders
-from siloseal.silo.data.embedded import digits, embedded_mnist
+from siloseal.silo.data.dicom import read_dicom_folders
+from siloseal.silo.data.embedded import digits, embedded_mnist, tumours
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.idx import missing_from, read_idx_folder
 from siloseal.silo.data.mini_imagenet import read_mini_imagenet
@@ -27,15 +29,10 @@ from siloseal.silo.data.named_images import numbered
 from siloseal.silo.data.npz import read_npz
 from siloseal.silo.data.omniglot import read_omniglot
 from siloseal.silo.data.paths import expand
-from siloseal.silo.data.pixels import resize
-from siloseal.silo.data.stratify import class_split, stratified_split
+from siloseal.silo.data.records import encode
+from siloseal.silo.data.splitting import Parts, finished, inner_side, split_classes, split_examples
 from siloseal.silo.data.strokes import draw_strokes
-
-Parts = tuple[Examples, Examples]
-
-# Public and fixed: which examples are held out must not change between two runs that are compared, nor between the
-# two phases of one job, or evaluation would see examples that were trained on.
-SPLIT_SEED = 20_240_229
+from siloseal.silo.data.tables import Table, read_table
 
 
 def load(source: DataSource) -> Parts:
@@ -49,11 +46,11 @@ def load(source: DataSource) -> Parts:
 
 
 def _load(source: DataSource) -> Parts:
-    train, held_out = (_finished(part, source) for part in _read(source))
+    train, held_out = (finished(part, source) for part in _read(source))
     if train.shape != held_out.shape:
         raise DataError(
-            f"training images are {train.shape} but held-out images {held_out.shape}, expected one shape; "
-            "set side in the config, or store both splits alike"
+            f"training examples are {train.shape} but held-out examples {held_out.shape}, expected one shape; "
+            "store both splits alike, or set side in the config if they are images"
         )
     return train, held_out
 
@@ -63,9 +60,11 @@ def place(source: DataSource) -> Path | None:
     match source:
         case IdxFiles(folder=path) | MiniImagenet(folder=path) | Omniglot(folder=path):
             return expand(path).resolve()
-        case ClassFolders(path=path) | NpzFile(path=path):
+        case ClassFolders(path=path) | DicomFolders(path=path) | NpzFile(path=path):
             return expand(path).resolve()
-        case EmbeddedMnist() | Digits() | Strokes() | AtSilos():
+        case CsvRecords(file=path, folder=folder):
+            return expand(path or folder or Path()).resolve()
+        case EmbeddedMnist() | Digits() | EmbeddedTable() | Strokes() | AtSilos():
             return None
         case _:
             assert_never(source)
@@ -84,8 +83,14 @@ def _read(source: DataSource) -> Parts:
                 expand(source.path), side=source.side, colour=source.colour, class_names=source.class_names
             )
             return _split(pictures, source)
+        case DicomFolders():
+            return _split(read_dicom_folders(source), source)
         case NpzFile():
             return _read_npz(source)
+        case CsvRecords():
+            return split_examples(encode(_read_csv(source), source), source.held_out)
+        case EmbeddedTable():
+            return split_examples(encode(tumours(), source), source.held_out)
         case MiniImagenet() | Omniglot() | Strokes():
             return _read_few_shot(source)
         case AtSilos():
@@ -109,20 +114,26 @@ def _read_idx(source: IdxFiles) -> Parts:
 
 
 def _read_npz(source: NpzFile) -> Parts:
-    train, test = read_npz(expand(source.path), source.classes)
+    train, test = read_npz(expand(source.path), source)
     if test is None:
         return _split(train, source)
     if source.hold_out == "classes":
         raise DataError(
             f"{source.path} has a test split of its own, so no classes can be held out; leave out hold_out in the "
-            "config, or store all images as images and labels"
+            "config, or store all examples in one pair of arrays"
         )
     return train, test
 
 
+def _read_csv(source: CsvRecords) -> Table:
+    if source.file is None:
+        raise DataError("data.folder has a table for each silo, and none for all of them; name one table as data.file")
+    return read_table(expand(source.file), source.delimiter)
+
+
 def _read_few_shot(source: MiniImagenet | Omniglot | Strokes) -> Parts:
     """The images, read at their last size at once: what is kept in eight bits must not be resized twice."""
-    side = _inner_side(source.side, source.margin)
+    side = inner_side(source.side, source.margin)
     match source:
         case Strokes():
             drawn = draw_strokes(
@@ -148,44 +159,5 @@ def _expanded(path: Path | None) -> Path | None:
     return None if path is None else expand(path)
 
 
-def _split(whole: Examples, source: EmbeddedMnist | Digits | ClassFolders | NpzFile) -> Parts:
-    if source.hold_out == "classes":
-        return _split_classes(whole, source.held_out)
-    count = round(source.held_out * len(whole))
-    if not 0 < count < len(whole):
-        raise DataError(
-            f"holding out {source.held_out:g} of {len(whole)} images leaves one part empty; "
-            "add images, or change held_out in the config"
-        )
-    held_out, train = stratified_split(whole.labels, count=count, seed=SPLIT_SEED)
-    return whole.select(train), whole.select(held_out)
-
-
-def _split_classes(whole: Examples, fraction: float) -> Parts:
-    held_out, train = class_split(whole.labels, classes=whole.classes, fraction=fraction, seed=SPLIT_SEED)
-    if len(held_out) == 0 or len(train) == 0:
-        raise DataError(
-            f"holding out {fraction:g} of {whole.classes} classes, of which {len(whole.label_set())} have images, "
-            "leaves one part empty; add classes, or change held_out in the config"
-        )
-    return whole.select(train), whole.select(held_out)
-
-
-def _finished(part: Examples, source: DataSource) -> Examples:
-    if len(part) == 0:
-        raise DataError("a split holds no images, expected at least one in each; add images to the source")
-    if source.limit is not None and source.limit < len(part):
-        kept, _ = stratified_split(part.labels, count=source.limit, seed=SPLIT_SEED)
-        part = part.select(kept)
-    if source.side is None:
-        return part
-    inner = _inner_side(source.side, source.margin)
-    images = functional.pad(resize(part.inputs, inner), [source.margin] * 4)
-    return Examples(images, part.labels, part.classes)
-
-
-def _inner_side(side: int, margin: int) -> int:
-    """The side that a margin leaves."""
-    if side - 2 * margin < 1:
-        raise DataError(f"a margin of {margin} leaves nothing of a side of {side}; lower it")
-    return side - 2 * margin
+def _split(whole: Examples, source: WholeSource) -> Parts:
+    return (split_classes if source.hold_out == "classes" else split_examples)(whole, source.held_out)

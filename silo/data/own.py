@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from siloseal.federation.analytics.config import CsvTables
 from siloseal.federation.errors import ConfigError
+from siloseal.federation.job.sections.tables import CsvTables
 from siloseal.silo.config import OwnScript, SiloConfig
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.loading import load
@@ -11,11 +11,11 @@ from siloseal.silo.data.paths import expand
 from siloseal.silo.data.tables import Table, read_table
 
 Records = Examples | Table
-"""Images, which training and queries can use, or a table of records for queries."""
+"""Images or arrays, or a table, which a training job's declaration makes examples of; queries can use both."""
 
 
 def load_own(config: SiloConfig) -> Records:
-    """The records that the silo holds: its training images, or its table."""
+    """The records that the silo holds: its training examples, or its table."""
     if isinstance(config.data, CsvTables):
         return read_own_table(config.data, config.name)
     if isinstance(config.data, OwnScript):
@@ -23,8 +23,8 @@ def load_own(config: SiloConfig) -> Records:
             f"data.kind of {config.name} is script: only a script of the silo's own has the data; run the script, "
             "which calls siloseal.open_session, or name the data in silo.yaml"
         )
-    images, _ = load(config.data)
-    return images
+    examples, _ = load(config.data)
+    return examples
 
 
 def read_own_table(source: CsvTables, silo: str) -> Table:

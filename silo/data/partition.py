@@ -8,7 +8,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from siloseal.federation.errors import ConfigError, DataError
-from siloseal.federation.job.sections.partition import ByClass, Dirichlet, DisjointClasses, Iid, PartitionSpec, Sizes
+from siloseal.federation.job.sections.partition import (
+    BY_CLASS,
+    ByClass,
+    Dirichlet,
+    DisjointClasses,
+    Files,
+    Iid,
+    PartitionSpec,
+    Sizes,
+)
+from siloseal.silo.data.stratify import one_class_each
 
 Indices = NDArray[np.int64]
 
@@ -19,6 +29,11 @@ def partition(labels: Tensor, silos: int, spec: PartitionSpec, seed: int) -> lis
     """Each silo's indices into `labels`, ascending. Every example goes to exactly one silo, and no silo stays empty."""
     if silos < 1:
         raise ConfigError(f"found {silos} silos, expected at least 1; correct the number of silos")
+    if isinstance(spec, BY_CLASS) and not one_class_each(labels):
+        raise DataError(
+            f"silos.partition.kind is {spec.kind}, which deals by class, but the targets are measured, or several an "
+            "example; choose iid or sizes"
+        )
     generator = np.random.default_rng(seed)
     parts = _deal(labels.numpy(), silos, spec, generator)
     smallest = min(len(part) for part in parts)
@@ -46,6 +61,8 @@ def _deal(labels: Indices, silos: int, spec: PartitionSpec, generator: np.random
             return _few_classes(labels, silos, spec.classes_per_silo, generator)
         case DisjointClasses():
             return _whole_classes(labels, silos, generator)
+        case Files():
+            raise ConfigError("silos.partition.kind is files, but these data are one set; choose how it is dealt")
         case _:
             assert_never(spec)
 

@@ -51,15 +51,15 @@ def subfolders(root: Path, what: str = "class") -> list[Path]:
     return found
 
 
-def pictures_in(folder: Path) -> list[Picture]:
+def pictures_in(folder: Path, suffixes: frozenset[str] = IMAGE_SUFFIXES) -> list[Picture]:
     """The pictures of one class, in order of name. Anything else is refused, because skipping it would lose data."""
     entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
     if not entries:
         raise DataError(f"the class folder {folder} is empty; add images, or remove it if this silo lacks the class")
     for entry in entries:
-        if not entry.is_file() or entry.suffix.lower() not in IMAGE_SUFFIXES:
+        if not entry.is_file() or entry.suffix.lower() not in suffixes:
             raise DataError(
-                f"{entry} is not an image, expected files that end in {', '.join(sorted(IMAGE_SUFFIXES))}; "
+                f"{entry} is not an image, expected files that end in {', '.join(sorted(suffixes))}; "
                 "convert it, or move it out of the class folder"
             )
     return [Picture.of_file(entry) for entry in entries]

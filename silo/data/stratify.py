@@ -7,15 +7,23 @@ from torch import Tensor
 
 
 def stratified_split(labels: Tensor, *, count: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Indices of `count` examples with the class proportions of the whole, and indices of the rest, both ascending."""
+    """Indices of `count` examples with the class proportions of the whole, and indices of the rest, both ascending.
+
+    Where targets are measured, or several an example, there are no classes to keep in proportion: any are drawn.
+    """
     generator = np.random.default_rng(seed)
-    values = labels.numpy()
+    values = labels.numpy() if one_class_each(labels) else np.zeros(len(labels), dtype=np.int64)
     present, sizes = np.unique(values, return_counts=True)
     drawn = np.zeros(len(values), dtype=np.bool_)
     for label, quota in zip(present, _quotas(sizes, count), strict=True):
         members = generator.permutation(np.flatnonzero(values == label))
         drawn[members[:quota]] = True
     return torch.from_numpy(np.flatnonzero(drawn)), torch.from_numpy(np.flatnonzero(~drawn))
+
+
+def one_class_each(labels: Tensor) -> bool:
+    """Whether every example has one class number."""
+    return labels.ndim == 1 and not labels.is_floating_point()
 
 
 def _quotas(sizes: NDArray[np.int64], count: int) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siloseal.federation.errors import DataError
+from siloseal.federation.shapes import is_image
 from siloseal.silo.data.examples import Examples
 
 Texts = NDArray[np.object_]
@@ -51,6 +52,16 @@ class Table:
             return column.astype(np.float64)
         return np.array([self._number(name, line, text) for line, text in zip(self.lines, column, strict=True)])
 
+    def numbers_or_missing(self, name: str) -> Numbers:
+        """A column of finite numbers, and NaN where a field is empty."""
+        return np.array(
+            [
+                self._number(name, line, text) if text.strip() else math.nan
+                for line, text in zip(self.lines, self.texts(name), strict=True)
+            ],
+            dtype=np.float64,
+        )
+
     def select(self, indices: NDArray[np.int64]) -> "Table":
         """The records at these places, in that order."""
         columns = {name: column[indices] for name, column in self.columns.items()}
@@ -69,7 +80,7 @@ class Table:
         if name not in self.columns:
             raise DataError(
                 f"{self.source}: there is no column {name!r}; the columns are {', '.join(self.columns)}: correct the "
-                "query's column, the table's first line, or data.delimiter"
+                "column's name in the job, the table's first line, or data.delimiter"
             )
         return self.columns[name]
 
@@ -110,17 +121,20 @@ def read_table(path: Path, delimiter: str = ",") -> Table:
                 f"{path}, line {line}: {len(row)} fields, expected {len(names)} as in the first line; quote fields "
                 "that hold a delimiter, or check data.delimiter"
             )
-    columns = {name: _texts([row[place] for _, row in rows]) for place, name in enumerate(names)}
+    columns = {name: texts_of([row[place] for _, row in rows]) for place, name in enumerate(names)}
     return Table(str(path), columns, np.array([line for line, _ in rows], dtype=np.int64))
 
 
-def image_table(images: Examples) -> Table:
-    """Labels and mean pixels of images, so that they can be asked about like a table."""
-    columns: dict[str, Texts | Numbers] = {
-        "label": _texts([str(label) for label in images.labels.tolist()]),
-        "brightness": images.inputs.double().mean(dim=(1, 2, 3)).numpy(),
-    }
-    return Table("the images", columns, np.arange(1, len(images) + 1))
+def example_table(examples: Examples) -> Table:
+    """Labels or targets of examples, and mean pixels of images, so that they can be asked about like a table."""
+    columns = dict[str, Texts | Numbers]()
+    if examples.labels.ndim == 1 and examples.classes:
+        columns["label"] = texts_of([str(label) for label in examples.labels.tolist()])
+    elif examples.labels.ndim == 1:
+        columns["target"] = examples.labels.double().numpy()
+    if is_image(examples.shape):
+        columns["brightness"] = examples.inputs.double().mean(dim=(1, 2, 3)).numpy()
+    return Table("the examples", columns, np.arange(1, len(examples) + 1))
 
 
 def _check_names(path: Path, names: Sequence[str]) -> None:
@@ -130,7 +144,8 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
         raise DataError(f"{path}, line 1: two columns have the same name; rename one")
 
 
-def _texts(values: list[str]) -> Texts:
+def texts_of(values: list[str]) -> Texts:
+    """A column of these texts."""
     texts = np.empty(len(values), dtype=object)
     texts[:] = values
     return texts

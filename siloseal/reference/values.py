@@ -1,7 +1,7 @@
 """What a field of a JSON schema accepts, in words."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Schema = Mapping[str, Any]
@@ -24,6 +24,8 @@ def value_text(field: Schema, link: str) -> str:
     if "anyOf" in field:
         parts = [value_text(part, link) for part in field["anyOf"] if part.get("type") != "null"]
         return " or ".join(dict.fromkeys(parts))
+    if "prefixItems" in field:
+        return f"list of {len(field['prefixItems'])}: {_listed_values(field['prefixItems'], link)}"
     if field.get("type") == "array":
         inner = value_text(field["items"], link) if "items" in field else "values"
         return f"list of {inner}"
@@ -47,6 +49,10 @@ def default_text(field: Schema) -> str:
     if isinstance(default, dict):
         return f"`{{kind: {default['kind']}}}`" if "kind" in default else "the section's own"
     return "" if default is None else f"`{json.dumps(default, ensure_ascii=False).strip(chr(34))}`"
+
+
+def _listed_values(fields: Sequence[Schema], link: str) -> str:
+    return ", ".join(value_text(field, link) for field in fields)
 
 
 def _listed(kinds: list[str]) -> str:

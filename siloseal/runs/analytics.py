@@ -12,9 +12,10 @@ from siloseal.aggregator.coordinator import Outcome
 from siloseal.aggregator.queries import AggregatorQueries
 from siloseal.aggregator.traffic import Traffic
 from siloseal.federation.analytics.answers import ANSWERS_FILE, Answers
-from siloseal.federation.analytics.config import AnalyticsJob, CsvTables
+from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.releases import require_feasible, stage_of
 from siloseal.federation.errors import RunError
+from siloseal.federation.job.sections.tables import CsvTables
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.storage import locked, write_atomically
 from siloseal.federation.run_events.experimenter import AnswersFound, RunOpened
@@ -29,7 +30,7 @@ from siloseal.silo.data.loading import load
 from siloseal.silo.data.own import read_own_table
 from siloseal.silo.data.partition import partition
 from siloseal.silo.data.paths import expand
-from siloseal.silo.data.tables import Table, image_table, read_table
+from siloseal.silo.data.tables import Table, example_table, read_table
 from siloseal.silo.opening import open_query_silo
 from siloseal.silo.runtime import Silo
 
@@ -97,15 +98,15 @@ def answer_queries(
 
 
 def read_tables(job: AnalyticsJob) -> dict[str, Table]:
-    """The records of each silo: its own file, or its part of one table or of one set of images."""
+    """The records of each silo: its own file, or its part of one table or of one set of examples."""
     if isinstance(job.data, CsvTables):
         if job.data.folder is not None:
             return {name: read_own_table(job.data, name) for name in job.silos.names}
         whole = read_table(expand(job.data.file or Path()), job.data.delimiter)
         labels = torch.zeros(len(whole), dtype=torch.int64)
     else:
-        images, _ = load(job.data)
-        whole, labels = image_table(images), images.labels
+        examples, _ = load(job.data)
+        whole, labels = example_table(examples), examples.labels
     shares = partition(labels, len(job.silos.names), job.silos.partition, job.seed)
     parts = (np.asarray(share.numpy(), dtype=np.int64) for share in shares)
     return {name: whole.select(part) for name, part in zip(job.silos.names, parts, strict=True)}

@@ -161,9 +161,9 @@ def _sum_cost(scheme: SecureSum, domain: RealDomain, silos: int) -> SumCost:
 
 
 def _memory(parts: dict[str, Examples], parameters: int) -> int:
-    """Memory of the images, and of about twelve copies of a model a silo: networks, moments, gradients, messages."""
-    pixels = sum(part.inputs.numel() for part in parts.values())
-    return PROGRAM_BYTES + 2 * 4 * pixels + len(parts) * 12 * 4 * 2 * parameters
+    """Memory of the examples, and of about twelve copies of a model a silo: networks, moments, gradients, messages."""
+    numbers = sum(part.inputs.numel() + part.labels.numel() for part in parts.values())
+    return PROGRAM_BYTES + 2 * 4 * numbers + len(parts) * 12 * 4 * 2 * parameters
 
 
 def _seconds(

@@ -99,7 +99,7 @@ def _comparisons(plan: Plan) -> Iterator[str]:
         yield f"about {time} more to train {who} alone, for comparison{spends} (evaluation.silo_alone)"
     if "pooled" in plan.seconds:
         time = wording.duration(plan.seconds["pooled"])
-        yield f"about {time} more to train on all images together, without privacy, for comparison (evaluation.pooled)"
+        yield f"about {time} more to train on all records together, without privacy, for comparison (evaluation.pooled)"
 
 
 def _uploads(job: Job, plan: Plan) -> Table:

@@ -30,10 +30,9 @@ from siloseal.runs.closing import finish_folder, open_ledgers, sum_up
 from siloseal.runs.recorder import Recorder
 from siloseal.runs.result import RunResult, from_trained
 from siloseal.runs.scoring import build_scorer
-from siloseal.runs.simulation import RandomnessOf, deal, federate, open_silos
+from siloseal.runs.simulation import RandomnessOf, federate, open_silos, simulated_data
 from siloseal.runs.stages import stage_lengths
 from siloseal.silo.data.examples import Examples
-from siloseal.silo.data.loading import load
 from siloseal.silo.data.units import count_units
 
 WORKERS = 2
@@ -80,10 +79,10 @@ def run_and_report(
     What can be refused is refused before anything is written: data, partition, noise.
     """
     torch.set_num_threads(1)  # the parallelism is between silos
-    train, held_out = load(job.data)
-    parts = deal(job, train)
+    data = simulated_data(job)
+    train, parts = data.train, data.parts
     _require_feasible(job, train, parts)
-    scorer = build_scorer(job, train, held_out)
+    scorer = build_scorer(job, train, data.held_out)
     run_dir = open_run_folder(job, out)
     repeated = out is None and run_dir.name != job.name
     show(RunOpened(job.name, str(run_dir), repeated, stage_lengths(job)))
@@ -153,7 +152,7 @@ def _score_silos(
 
 
 def _score_pooled(job: Job, train: Examples, run_dir: Path, recorder: Recorder, show: Subscriber) -> None:
-    """Score what the same training would have learnt from everybody's images in one place, without privacy."""
+    """Score what the same training would have learnt from everybody's examples in one place, without privacy."""
     if ("pooled", None) in recorder.scores:
         return
     show(ComparisonProgressed(POOLED, 0, 1))
@@ -161,7 +160,7 @@ def _score_pooled(job: Job, train: Examples, run_dir: Path, recorder: Recorder, 
         learner = job.learner
         if isinstance(learner, Episodic):  # as anyone would train who need not count
             learner = learner.model_copy(update={"episodes": "fresh"})
-        # As many images a step as all silos together see.
+        # As many examples a step as all silos together see.
         schedule = job.schedule.model_copy(update={"batch": job.schedule.batch * len(job.silos.names)})
         largest = max(job.largest_silo, len(train))
         changes = {

@@ -17,12 +17,14 @@ from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.partition import ByClass, DisjointClasses
+from siloseal.federation.job.sections.tables import CsvRecords
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.engine import LocalEngine
 from siloseal.models.building import vector_lengths
-from siloseal.silo.data.examples import Examples
+from siloseal.silo.data.examples import Examples, joined
+from siloseal.silo.data.loading import load
 from siloseal.silo.data.partition import partition
 from siloseal.silo.opening import open_training_silo
 from siloseal.silo.public_start import public_sum
@@ -34,6 +36,31 @@ Result = TypeVar("Result")
 
 RandomnessOf = Callable[[str], Randomness]
 """Function that gives each silo its own source of randomness."""
+
+
+@dataclass(frozen=True)
+class SimulatedData:
+    """The data of a simulation: what each silo trains on, and what the experimenter measures models by."""
+
+    train: Examples
+    """Training examples of all silos together."""
+    parts: dict[str, Examples]
+    """Training examples of each silo."""
+    held_out: Examples
+    """Held-out examples of all silos together."""
+    held_out_of: Mapping[str, Examples]
+    """Held-out examples of each silo, where it has a file of its own; none where one data set is dealt."""
+
+
+def simulated_data(job: Job) -> SimulatedData:
+    """Read the data of a job, and deal them to its silos; a silo with a file of its own holds what is in it."""
+    if isinstance(job.data, CsvRecords) and job.data.folder is not None:
+        read = {name: load(job.data.of_silo(name)) for name in job.silos.names}
+        held_out_of = {name: held_out for name, (_, held_out) in read.items()}
+        parts = {name: train for name, (train, _) in read.items()}
+        return SimulatedData(joined(list(parts.values())), parts, joined(list(held_out_of.values())), held_out_of)
+    train, held_out = load(job.data)
+    return SimulatedData(train, deal(job, train), held_out, {})
 
 
 def deal(job: Job, data: Examples) -> dict[str, Examples]:

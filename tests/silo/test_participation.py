@@ -193,6 +193,51 @@ class TestAFewShotJob:
         assert part.refused.startswith("PolicyRefused: north cannot take part in the job small: data.rotations")
 
 
+class TestAJobOnTables:
+    """The job declares columns; the silo has the table, and encodes it by what the job says."""
+
+    DECLARED: ClassVar[dict[str, Any]] = {
+        "kind": "at_silos", "columns": [{"name": "age", "kind": "number", "range": [0, 100]}],
+        "target": {"name": "ill", "kind": "category", "values": ["no", "yes"]},
+    }  # fmt: skip
+    SECTIONS: ClassVar[dict[str, Any]] = {"learner": {"kind": "classifier", "model": "logistic"}, "evaluation": {}}
+    ALLOWED: ClassVar[dict[str, Any]] = {"learners": ["classifier"]}
+
+    @pytest.fixture
+    def clinic(self, desk: Desk, tmp_path: Path) -> Desk:
+        """A desk whose silo holds a table."""
+        rows = [f"{number % 100},{('no', 'yes')[number % 2]},x" for number in range(200)]
+        (tmp_path / "north.csv").write_text("\n".join(["age,ill,name", *rows]) + "\n")
+        return Desk(desk._job, read_table(tmp_path / "north.csv"), tmp_path / "clinic")  # type: ignore[arg-type]
+
+    def test_is_agreed_to_and_the_records_are_of_the_declared_shape(self, clinic: Desk) -> None:
+        job = clinic.job(data=self.DECLARED, **self.SECTIONS)
+        part = clinic.offered(job, policy=self.ALLOWED, data={"kind": "csv", "file": "x.csv"})
+        assert part.refused == ""
+        enrolled = reply_of(part, request(job)).enrolled
+        assert (list(enrolled.shape), enrolled.classes) == ([1], 2)
+        part.close()
+
+    def test_is_refused_by_a_silo_with_images(self, desk: Desk) -> None:
+        part = desk.offered(desk.job(data=self.DECLARED, **self.SECTIONS), policy=self.ALLOWED)
+        assert part.refused.startswith("DataError: ")
+
+    def test_is_refused_without_declared_columns_or_with_columns_that_the_table_lacks(self, clinic: Desk) -> None:
+        lacking = {**self.DECLARED, "columns": [{"name": "weight", "kind": "number", "range": [0, 100]}]}
+        for data in ({"kind": "at_silos"}, lacking):
+            job = clinic.job(data=data, **self.SECTIONS)
+            part = clinic.offered(job, policy=self.ALLOWED, data={"kind": "csv", "file": "x.csv"})
+            assert part.refused.startswith("DataError: ")
+            refused = reply_of(part, request(job)).refusal
+            assert "weight" not in refused.message
+            assert "columns" not in refused.message, "what a silo's table has stays at the silo"
+
+    def test_asks_the_policy_like_any_other(self, clinic: Desk) -> None:
+        job = clinic.job(data=self.DECLARED, **self.SECTIONS)
+        part = clinic.offered(job, policy={"learners": ["gan"]}, data={"kind": "csv", "file": "x.csv"})
+        assert part.refused.startswith("PolicyRefused: ")
+
+
 class TestAJobOfQueries:
     QUERIES: ClassVar[dict[str, Any]] = {
         "name": "look", "data": {"kind": "at_silos"}, "silos": {"names": list(NAMES)},

@@ -9,11 +9,20 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from siloseal.federation.config.fields import Range
 from siloseal.federation.config.section import Section
+from siloseal.federation.job.sections.columns import COLUMNS, TARGET, Columns, DeclaredColumns, Target
+from siloseal.federation.job.sections.source import (
+    LARGEST_SIDE,
+    FewShotSource,
+    HeldOut,
+    ImageSource,
+    Source,
+    WholeSource,
+)
+from siloseal.federation.job.sections.tables import CsvRecords, EmbeddedTable
 
 MOST_CLASSES = 10_000
-LARGEST_SIDE = 4096
-HeldOut = Annotated[float, Field(gt=0, lt=1)]
 Alphabets = tuple[str, ...] | None
 Cache = Annotated[
     Path | None,
@@ -25,70 +34,19 @@ Cache = Annotated[
 ]
 
 
-class _Source(Section):
-    side: int | None = Field(
-        default=None, ge=1, le=LARGEST_SIDE, description="resize every image to side x side, by bilinear interpolation"
-    )
-    margin: int = Field(
-        default=0,
-        ge=0,
-        le=2048,
-        description="black pixels on each edge of a resized image, which are part of its side; MNIST has 4",
-    )
-    limit: int | None = Field(
-        default=None,
-        ge=1,
-        le=10**12,
-        description="keep at most this many training and this many held-out images, stratified",
-    )
-
-    @property
-    def origin(self) -> tuple[str, ...]:
-        """The origin of the images, as far as the text of a config tells, however many are kept."""
-        places = (getattr(self, field, "") for field in ("kind", "folder", "path"))
-        return tuple(str(place) for place in places)
-
-    @property
-    def holds_out_classes(self) -> bool:
-        """Whether evaluation is on classes that training never sees, which is what few-shot learning needs."""
-        return False
-
-
-class _Whole(_Source):
-    """A source that does not come in two parts, and is split here."""
-
-    held_out: HeldOut = Field(default=0.2, description="the fraction kept for evaluation: of images, or of classes")
-    hold_out: Literal["images", "classes"] = Field(
-        default="images",
-        description="what is kept for evaluation: images, stratified by class; or whole classes, for few-shot learning",
-    )
-
-    @property
-    def holds_out_classes(self) -> bool:
-        return self.hold_out == "classes"
-
-
-class _FewShot(_Source):
-    """A source whose training classes and held-out classes are disjoint by design."""
-
-    @property
-    def holds_out_classes(self) -> bool:
-        return True
-
-
-class EmbeddedMnist(_Whole):
+class EmbeddedMnist(WholeSource):
     """5,000 real MNIST images that come with an installed package: nothing to download."""
 
     kind: Literal["embedded_mnist"] = Field(default="embedded_mnist", description="MNIST's embedded 5,000 images")
 
 
-class Digits(_Whole):
+class Digits(WholeSource):
     """scikit-learn's 1,797 digits of 8x8: small enough for a test, public enough for a warm start."""
 
     kind: Literal["digits"] = Field(default="digits", description="scikit-learn's 8x8 digits")
 
 
-class IdxFiles(_Source):
+class IdxFiles(ImageSource):
     """MNIST or Fashion-MNIST in their original IDX files, gzipped or not."""
 
     kind: Literal["idx"] = Field(default="idx", description="IDX files in a folder")
@@ -97,13 +55,9 @@ class IdxFiles(_Source):
     download: bool = Field(default=False, description="download the files that the folder lacks")
 
 
-class ClassFolders(_Whole):
-    """A silo's own pictures: one folder a class, the folder's name being the class."""
-
-    kind: Literal["folder"] = Field(default="folder", description="a folder of class folders")
+class _ClassFolders(WholeSource):
     path: Path = Field(description="the folder of class folders; may hold environment variables, ${NAME}")
     side: int = Field(ge=1, le=LARGEST_SIDE, description="resize every image to side x side, by bilinear interpolation")
-    colour: Literal["grey", "rgb"] = Field(default="grey", description="one channel or three")
     class_names: tuple[str, ...] | None = Field(
         default=None,
         min_length=1,
@@ -119,8 +73,33 @@ class ClassFolders(_Whole):
         return self
 
 
-class NpzFile(_Whole):
-    """A silo's own arrays, or a MedMNIST file."""
+class ClassFolders(_ClassFolders):
+    """A silo's own pictures: one folder a class, the folder's name being the class."""
+
+    kind: Literal["folder"] = Field(default="folder", description="a folder of class folders")
+    colour: Literal["grey", "rgb"] = Field(default="grey", description="one channel or three")
+
+
+class Window(Section):
+    """The part of a modality's scale that becomes black to white, declared and not taken from data."""
+
+    centre: float = Field(description="the value in the middle, in the modality's units: 40 Hounsfield units, say")
+    width: float = Field(gt=0, description="the distance from black to white, in the same units; 400, say")
+
+
+class DicomFolders(_ClassFolders):
+    """Radiographs and slices in DICOM files (.dcm): one folder a class. Needs the extra `dicom`.
+
+    Stored values become the modality's units by the file's rescale slope and intercept, and then 0 to 1 by the
+    declared window. Nothing but pixels and what it takes to read them is looked at.
+    """
+
+    kind: Literal["dicom"] = Field(description="a folder of class folders with DICOM files")
+    window: Window = Field(description="which values become black and white, the same for every image and silo")
+
+
+class NpzFile(WholeSource):
+    """A silo's own arrays: images and labels, x and y of any shape, or a MedMNIST file."""
 
     kind: Literal["npz"] = Field(default="npz", description="a NumPy archive")
     path: Path = Field(description="the .npz file; may hold environment variables, ${NAME}")
@@ -130,13 +109,30 @@ class NpzFile(_Whole):
         le=MOST_CLASSES,
         description="the number of classes over all silos; by default one more than the top label",
     )
+    range: Range | None = Field(
+        default=None,
+        description="the smallest and the largest input, which become 0 and 1; what lies beyond them counts as the "
+        "nearest of both; without it, x must hold floats, which are taken as they are, and images are scaled by what "
+        "their type can hold",
+    )
+    target_range: Range | None = Field(
+        default=None,
+        description="the bounds of measured targets, which become 0 and 1; with it, labels or y are numbers to be "
+        "predicted and not classes",
+    )
     held_out: HeldOut = Field(
         default=0.2,
-        description="the fraction kept for evaluation if the file has no test split: of images, or of classes",
+        description="the fraction kept for evaluation if the file has no test split: of examples, or of classes",
     )
 
+    @model_validator(mode="after")
+    def _classes_or_measured(self) -> Self:
+        if self.classes is not None and self.target_range is not None:
+            raise ValueError("target_range is for measured targets, but classes counts classes; keep one of both")
+        return self
 
-class MiniImagenet(_FewShot):
+
+class MiniImagenet(FewShotSource):
     """Mini-ImageNet, in any of the three forms in which it is passed on; found by looking into the folder."""
 
     kind: Literal["mini_imagenet"] = Field(default="mini_imagenet", description="Mini-ImageNet in a folder")
@@ -149,7 +145,7 @@ class MiniImagenet(_FewShot):
     cache: Cache = None
 
 
-class Omniglot(_FewShot):
+class Omniglot(FewShotSource):
     """Omniglot's characters, ink 1 on paper 0 as in MNIST, from its folders or straight from its zip archives."""
 
     kind: Literal["omniglot"] = Field(default="omniglot", description="Omniglot in a folder")
@@ -180,7 +176,7 @@ class Omniglot(_FewShot):
         return self
 
 
-class Strokes(_FewShot):
+class Strokes(FewShotSource):
     """Invented characters, drawn when asked for: a few-shot data set without a download. Synthetic, nobody's data."""
 
     kind: Literal["strokes"] = Field(default="strokes", description="invented characters, drawn by program")
@@ -192,18 +188,47 @@ class Strokes(_FewShot):
     drawings: int = Field(default=20, ge=1, le=10_000, description="how many drawings of each character")
 
 
-class AtSilos(_Source):
+class AtSilos(Source):
     """A deployment's data: each silo reads its own, as its silo.yaml says, and nobody else knows where it lies."""
 
     kind: Literal["at_silos"] = Field(default="at_silos", description="each silo's own data, for deployments")
+    columns: DeclaredColumns | None = Field(
+        default=None, description=f"where silos hold tables: {COLUMNS}; not given, silos hold images or arrays"
+    )
+    target: Target | None = Field(default=None, description=f"where silos hold tables: {TARGET}")
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> Self:
+        if (self.columns is None) != (self.target is None):
+            given, lacking = ("target", "columns") if self.columns is None else ("columns", "target")
+            raise ValueError(f"{given} is given, but {lacking} is not; a table needs both, and images neither")
+        _ = self.declared  # its own checks
+        return self
 
     @property
     def holds_out_classes(self) -> bool:
         """Each silo's own file says; a job that needs it must not be refused before a silo was asked."""
         return True
 
+    @property
+    def declared(self) -> Columns | None:
+        if self.columns is None or self.target is None:
+            return None
+        return Columns(columns=self.columns, target=self.target)
 
-DataSource = Annotated[
-    EmbeddedMnist | Digits | IdxFiles | ClassFolders | NpzFile | MiniImagenet | Omniglot | Strokes | AtSilos,
-    Field(discriminator="kind"),
-]
+
+ArraySource = (
+    EmbeddedMnist
+    | Digits
+    | IdxFiles
+    | ClassFolders
+    | DicomFolders
+    | NpzFile
+    | MiniImagenet
+    | Omniglot
+    | Strokes
+    | AtSilos
+)
+"""Sources of images and arrays, which a silo's own file may name too."""
+
+DataSource = Annotated[ArraySource | CsvRecords | EmbeddedTable, Field(discriminator="kind")]

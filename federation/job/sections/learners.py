@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 from pydantic import Field
 
+from siloseal.federation.job.sections.columns import Columns
 from siloseal.federation.job.sections.data import AtSilos, DataSource, Omniglot
 from siloseal.federation.job.sections.few_shot import (
     EmbeddingConfig,
@@ -48,6 +49,7 @@ def require_fitting_learner(job: "Job") -> None:
     """`ValueError` where learner, privacy, data and warm start do not go together."""
     learner = job.learner
     require_single_copies(job.data, private=isinstance(job.privacy, UnitLevel))
+    _require_fitting_columns(learner, job.data.declared)
     if isinstance(learner, Episodic):
         _require_countable_tasks(learner, job)
     elif job.privacy.kind == "task_level":
@@ -72,8 +74,22 @@ def require_fitting_learner(job: "Job") -> None:
         )
     if isinstance(learner, FewShot) and not job.data.holds_out_classes:
         raise ValueError(
-            "a few-shot learner is tried on classes that nobody trained on, but data holds out images of the same "
+            "a few-shot learner is tried on classes that nobody trained on, but data holds out examples of the same "
             "classes; set data.hold_out to classes"
+        )
+
+
+def _require_fitting_columns(learner: AnyLearner, declared: Columns | None) -> None:
+    if declared is None:
+        return
+    if learner.of_images:
+        raise ValueError(
+            f"data.columns declare a table, but learner.kind {learner.kind} learns from images only; choose classifier "
+            "or python"
+        )
+    if isinstance(learner, ClassifierConfig) and not declared.target.classes:
+        raise ValueError(
+            "data.target is a number, but learner.kind classifier learns classes; declare a category, or choose python"
         )
 
 

@@ -51,4 +51,12 @@ class Sizes(Section):
         return self
 
 
-PartitionSpec = Annotated[Iid | Dirichlet | ByClass | DisjointClasses | Sizes, Field(discriminator="kind")]
+class Files(Section):
+    """Every silo holds the records of its own file, where data name a folder with a table for each silo."""
+
+    kind: Literal["files"] = Field(default="files", description="nothing is dealt: each silo has a file of its own")
+
+
+PartitionSpec = Annotated[Iid | Dirichlet | ByClass | DisjointClasses | Sizes | Files, Field(discriminator="kind")]
+BY_CLASS = (Dirichlet, ByClass, DisjointClasses)
+"""Partitions that deal examples by their class."""

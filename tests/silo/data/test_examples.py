@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from siloseal.federation.errors import DataError
-from siloseal.silo.data.examples import Examples, require_images
+from siloseal.silo.data.examples import Examples, joined, require_images
 
 
 def some(count: int = 4, classes: int = 3) -> Examples:
@@ -90,3 +90,11 @@ def test_learners_of_images_get_images() -> None:
 def test_what_is_no_labelled_image_is_refused(found: Examples) -> None:
     with pytest.raises(DataError):
         require_images(found)
+
+
+def test_parts_of_one_kind_are_joined_in_order() -> None:
+    first, second = Examples(torch.zeros(2, 3), torch.zeros(2), 0), Examples(torch.ones(1, 3), torch.ones(1), 0)
+    whole = joined([first, second])
+    assert (whole.inputs[:, 0].tolist(), whole.labels.tolist()) == ([0, 0, 1], [0, 0, 1])
+    with pytest.raises(DataError):
+        joined([first, Examples(torch.zeros(2, 4), torch.zeros(2), 0)])

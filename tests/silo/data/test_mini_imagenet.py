@@ -89,7 +89,7 @@ def test_a_folder_may_name_a_variable_and_is_the_place_of_the_data(
     source = MiniImagenet(folder=Path("${HOSPITAL_DATA}"), side=4)
     assert len(load(source)[0]) == 3 * PICTURES
     assert place(source) == (tmp_path / "data").resolve()
-    assert source.origin == ("mini_imagenet", "${HOSPITAL_DATA}", "")
+    assert source.origin == ("mini_imagenet", "${HOSPITAL_DATA}")
 
 
 def test_a_folder_in_no_known_form_is_told_what_was_looked_for(tmp_path: Path) -> None:

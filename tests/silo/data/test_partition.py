@@ -5,7 +5,15 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from siloseal.federation.errors import ConfigError, DataError
-from siloseal.federation.job.sections.partition import ByClass, Dirichlet, DisjointClasses, Iid, PartitionSpec, Sizes
+from siloseal.federation.job.sections.partition import (
+    ByClass,
+    Dirichlet,
+    DisjointClasses,
+    Files,
+    Iid,
+    PartitionSpec,
+    Sizes,
+)
 from siloseal.silo.data.partition import partition
 
 TEN_CLASSES = torch.arange(1000) % 10
@@ -128,3 +136,16 @@ def test_numbers_of_silos_that_contradict_the_spec_are_refused() -> None:
 def test_fractions_that_do_not_add_up_are_refused() -> None:
     with pytest.raises(ValidationError, match=r"0\.9\b"):
         Sizes(fractions=(0.5, 0.4))
+
+
+@pytest.mark.parametrize("spec", [Dirichlet(alpha=1.0), ByClass(classes_per_silo=1), DisjointClasses()])
+@pytest.mark.parametrize("labels", [torch.rand(60), torch.zeros(60, 2, dtype=torch.int64)])
+def test_what_has_no_single_class_cannot_be_dealt_by_class(spec: PartitionSpec, labels: torch.Tensor) -> None:
+    with pytest.raises(DataError):
+        partition(labels, 3, spec, seed=1)
+    assert sorted(torch.cat(partition(labels, 3, Iid(), seed=1)).tolist()) == list(range(60))
+
+
+def test_one_set_of_data_is_no_file_for_each_silo() -> None:
+    with pytest.raises(ConfigError):
+        partition(torch.zeros(6, dtype=torch.int64), 3, Files(), seed=1)

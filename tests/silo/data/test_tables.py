@@ -8,7 +8,7 @@ import torch
 
 from siloseal.federation.errors import DataError
 from siloseal.silo.data.examples import Examples
-from siloseal.silo.data.tables import Table, image_table, read_table
+from siloseal.silo.data.tables import Table, example_table, read_table
 
 PATIENTS = "patient,sex,age\n1,f,30\n2,m,40\n1,f,31\n1,f,32\n3,m,50\n1,f,33\n"
 
@@ -79,9 +79,23 @@ def test_selected_records_keep_the_lines_that_they_came_from(tmp_path: Path) -> 
     assert (some.lines.tolist(), some.texts("sex").tolist()) == ([6, 2], ["m", "f"])
 
 
+def test_other_examples_are_asked_about_by_their_targets() -> None:
+    rows = torch.zeros(2, 3)
+    assert list(example_table(Examples(rows, torch.tensor([0, 1]), classes=2)).columns) == ["label"]
+    assert example_table(Examples(rows, torch.tensor([0.25, 0.5]), classes=0)).numbers("target").tolist() == [0.25, 0.5]
+    assert len(example_table(Examples(rows, torch.zeros(2, 3, dtype=torch.int64), classes=2))) == 2
+
+
+def test_a_number_may_be_missing_where_that_is_asked_for(tmp_path: Path) -> None:
+    found = written(tmp_path, "sex,age\nf,30\nm,\nf, \n").numbers_or_missing("age")
+    np.testing.assert_array_equal(found, [30.0, np.nan, np.nan])
+    with pytest.raises(DataError):
+        written(tmp_path, "sex,age\nf,30\nm,x\n").numbers_or_missing("age")
+
+
 def test_images_are_asked_about_by_label_and_brightness() -> None:
     images = torch.stack([torch.full((1, 8, 8), 0.25), torch.full((1, 8, 8), 0.75)])
-    table = image_table(Examples(images, torch.tensor([3, 7]), classes=10))
+    table = example_table(Examples(images, torch.tensor([3, 7]), classes=10))
     assert table.texts("label").tolist() == ["3", "7"]
     assert table.numbers("brightness").tolist() == [0.25, 0.75]
     with pytest.raises(DataError, match="brightness"):

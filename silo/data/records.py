@@ -1,0 +1,93 @@
+"""Records of a table as examples, by the columns that a job declares.
+
+Every number of an example follows from its own record and from the declaration: nothing is taken from other records.
+Errors name the file, the line and the column, and never what stands there.
+"""
+
+from typing import assert_never
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.columns import CategoryColumn, Column, Columns, NumberColumn, NumberTarget, Target
+from siloseal.silo.data.examples import Examples
+from siloseal.silo.data.scaling import Floats, scaled
+from siloseal.silo.data.tables import Table
+
+Flags = NDArray[np.bool_]
+
+MIDDLE = 0.5
+"""What a missing number counts as, once its range is 0 to 1."""
+UNKNOWN = -1
+"""Place of a value that is not declared."""
+
+
+def encode(table: Table, declared: Columns) -> Examples:
+    """The records as examples (N, inputs), with their classes, or with measured targets in [0, 1]."""
+    table = _with_targets(table, declared.target)
+    blocks = [_inputs(table, column) for column in declared.columns]  # each (N, the column's inputs)
+    inputs = torch.from_numpy(np.concatenate(blocks, axis=1).astype(np.float32))
+    return Examples(inputs, _labels(table, declared.target), declared.target.classes)
+
+
+def _inputs(table: Table, column: Column) -> Floats:
+    match column:
+        case NumberColumn():
+            numbers = scaled(table.numbers_or_missing(column.name), column.range, log=column.scale == "log")
+            missing = np.isnan(numbers)
+            block = np.where(missing, MIDDLE, numbers)[:, np.newaxis]
+        case CategoryColumn():
+            places, missing = _places(table, column.name, column.values)
+            block = (places[:, np.newaxis] == np.arange(len(column.values))).astype(np.float64)
+            if column.other:
+                block = _with_flag(block, (places == UNKNOWN) & ~missing)
+        case _:
+            assert_never(column)
+    if column.missing == "refuse":
+        _require_none(table, column.name, missing, "declare what it counts as with `missing`, or leave the record out")
+    return _with_flag(block, missing) if column.missing == "indicator" else block
+
+
+def _labels(table: Table, target: Target) -> Tensor:
+    if isinstance(target, NumberTarget):
+        measured = scaled(table.numbers(target.name), target.range, log=target.scale == "log")
+        return torch.from_numpy(measured.astype(np.float32))
+    places, _ = _places(table, target.name, target.values)
+    if len(strangers := np.flatnonzero(places == UNKNOWN)):
+        raise DataError(
+            f"{table.source}, line {table.lines[strangers[0]]}: the column {target.name!r} holds none of the declared "
+            "classes there; correct it, add the class to data.target.values in the job, or leave the record out"
+        )
+    return torch.from_numpy(places)
+
+
+def _with_targets(table: Table, target: Target) -> Table:
+    """The records that have a target; those without are left out only where the job says so."""
+    missing = np.array([not text.strip() for text in table.texts(target.name)], dtype=np.bool_)
+    if target.missing == "refuse":
+        _require_none(table, target.name, missing, "fill it in, or declare `missing: leave_out` for the target")
+        return table
+    if missing.all():
+        raise DataError(f"{table.source}: the column {target.name!r} is empty in every record; nothing can be learnt")
+    return table.select(np.flatnonzero(~missing))
+
+
+def _places(table: Table, name: str, values: tuple[str, ...]) -> tuple[NDArray[np.int64], Flags]:
+    """The place of each field among these values, and which fields are empty. Spaces around a field do not count."""
+    known = {value: place for place, value in enumerate(values)}
+    texts = [text.strip() for text in table.texts(name)]
+    places = np.array([known.get(text, UNKNOWN) for text in texts], dtype=np.int64)
+    return places, np.array([not text for text in texts], dtype=np.bool_)
+
+
+def _require_none(table: Table, name: str, missing: Flags, advice: str) -> None:
+    if missing.any():
+        line = table.lines[np.flatnonzero(missing)[0]]
+        raise DataError(f"{table.source}, line {line}: the column {name!r} is empty there; {advice}")
+
+
+def _with_flag(block: Floats, flags: Flags) -> Floats:
+    return np.concatenate([block, flags[:, np.newaxis].astype(np.float64)], axis=1)
