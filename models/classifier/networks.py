@@ -8,6 +8,7 @@ from torch.nn import functional
 
 from siloseal.federation.job.sections.supervised import BuiltInNetwork
 from siloseal.federation.shapes import Shape, image_shape
+from siloseal.models.classifier.scattering import on_scattering
 
 HIDDEN = 128
 GROUPS = 4
@@ -28,6 +29,8 @@ def built_in(name: BuiltInNetwork, shape: Shape, classes: int) -> nn.Module:
             return _convolutions(image_shape(shape)[0], classes)
         case "resnet":
             return ResNet(image_shape(shape)[0], classes)
+        case "scattering":
+            return on_scattering(shape, classes)
         case _:
             assert_never(name)
 

@@ -7,7 +7,7 @@ from pydantic import Field, JsonValue
 
 from siloseal.federation.job.sections.learner_kind import LearnerKind, UserCode
 
-BuiltInNetwork = Literal["logistic", "mlp", "cnn", "resnet"]
+BuiltInNetwork = Literal["logistic", "mlp", "cnn", "resnet", "scattering"]
 BUILT_IN_NETWORKS: tuple[str, ...] = get_args(BuiltInNetwork)
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -38,7 +38,8 @@ class ClassifierConfig(LearnerKind):
     kind: Literal["classifier"] = Field(description="a classifier of the silos' records")
     model: str = Field(
         pattern=rf"^({'|'.join(BUILT_IN_NETWORKS)}|{TARGET})$",
-        description=f"the network: {', '.join(BUILT_IN_NETWORKS)}; or a function of your own, MODULE:NAME, which takes "
+        description=f"the network: {', '.join(BUILT_IN_NETWORKS)}, the last being a linear layer on fixed wavelet "
+        "features, which learns images best under noise; or a function of your own, MODULE:NAME, which takes "
         "the shape of one example and the number of classes and returns a torch module",
     )
     source: SourceDigest | None = Field(default=None, description=_SOURCE.format("model"))
