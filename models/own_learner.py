@@ -10,7 +10,7 @@ from siloseal.federation.job.sections.supervised import PythonConfig
 from siloseal.federation.shapes import Shape
 from siloseal.models.initial_weights import seeded
 from siloseal.models.learner import ExampleLearner, LabelledRows
-from siloseal.models.user_code import load_code
+from siloseal.models.user_code.loading import load_code, run_own
 
 OWN_MEASURE = "own measure"
 """Headline of a learner that measures itself by one number from 0 to 1, larger being better."""
@@ -27,9 +27,7 @@ class SelfMeasuring(Protocol):
 def build_own_learner(config: PythonConfig, shape: Shape, classes: int, *, seed: int) -> ExampleLearner:
     """The learner at its initial weights. What it draws while it is made follows from the job's public seed."""
     make = load_code(config.code)
-    if not callable(make):
-        raise ConfigError(f"learner.target is {config.target}, which cannot be called; name the learner's class")
-    learner = seeded(seed, lambda: make(shape, classes, dict(config.options)))
+    learner = run_own(config.code, lambda: seeded(seed, lambda: make(shape, classes, dict(config.options))))
     if not isinstance(learner, ExampleLearner):
         missing = [name for name in sorted(_members()) if not hasattr(learner, name)]
         raise ConfigError(

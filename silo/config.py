@@ -106,6 +106,11 @@ class SiloConfig(Section):
     classes: tuple[Annotated[int, Field(ge=0, lt=MOST_CLASSES)], ...] | None = Field(
         default=None, min_length=1, description="the classes that the silo declares, which is public; all if not given"
     )
+    code: Path | None = Field(
+        default=None,
+        description="the folder of code and weights of your own that jobs name; jobs never carry any; installed "
+        "packages are found without it",
+    )
     policy: Policy = Field(description="what the silo lets others ask of it")
     limits: Limits = Field(default=Limits(), description="what the silo reads from the aggregator")
     metrics: Metrics | None = Field(default=None, description="a page for Prometheus; off if not given")

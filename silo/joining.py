@@ -20,7 +20,7 @@ from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.own import Records
 from siloseal.silo.data.tables import Table, image_table
 from siloseal.silo.opening import open_query_silo, open_training_silo
-from siloseal.silo.policy import check_policy, spent_in
+from siloseal.silo.policy import check_policy, require_allowed_code, spent_in
 from siloseal.silo.public_start import require_not_own
 from siloseal.silo.runtime import Silo
 
@@ -49,6 +49,7 @@ def join(
             table = data if isinstance(data, Table) else image_table(data)
             return open_query_silo(job, table, folder, identity=identity, roster=roster, randomness=randomness)
         case Job():
+            require_allowed_code(config.policy, job, silo=config.name)
             images = _images(job, config, data)
             lengths = vector_lengths(job, images.shape, images.classes)
             _require_allowed(job, config, other_runs, lengths)

@@ -44,6 +44,8 @@ if typing.TYPE_CHECKING:
     from siloseal.federation.sums.exchanges import Exchange, InProcessSum
     from siloseal.federation.sums.secure_sum import SecureSum
     from siloseal.federation.sums.session import IntegerDomain, RealDomain
+    from siloseal.models.learner import ExampleLearner, LabelledRows, Learner
+    from siloseal.models.module_learner import ModuleLearner
     from siloseal.run_folder.metrics import (
         NoteMetric,
         PrivacyMetric,
@@ -67,12 +69,16 @@ __all__ = [
     "ConfigError",
     "DataError",
     "Estimate",
+    "ExampleLearner",
     "Exchange",
     "InProcessSum",
     "IntegerDomain",
     "Job",
+    "LabelledRows",
+    "Learner",
     "LedgerReading",
     "ModelSummary",
+    "ModuleLearner",
     "NoteMetric",
     "Plan",
     "Prediction",
@@ -124,6 +130,8 @@ _HOMES = {
     "siloseal.federation.sums.exchanges": ("Exchange", "InProcessSum"),
     "siloseal.federation.sums.secure_sum": ("SecureSum",),
     "siloseal.federation.sums.session": ("IntegerDomain", "RealDomain"),
+    "siloseal.models.learner": ("ExampleLearner", "LabelledRows", "Learner"),
+    "siloseal.models.module_learner": ("ModuleLearner",),
     "siloseal.runs.adapting": ("Prediction",),
     "siloseal.runs.drawing": ("Samples",),
     "siloseal.run_folder.metrics": (

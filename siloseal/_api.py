@@ -12,6 +12,7 @@ from siloseal._arguments import AnyPath, as_path, require_job, shown
 from siloseal.federation.config.loading import load_config
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
+from siloseal.models.user_code.places import look_in
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -53,6 +54,7 @@ def plan(job: Job) -> "Plan":
     from siloseal.silo.data.loading import load
 
     require_job(job)
+    look_in(Path())
     with _one_thread():
         train, held_out = load(job.data)
         require_tasks(job, held_out)
@@ -82,6 +84,7 @@ def simulate_watched(job: Job, out: AnyPath | None, show: "Subscriber") -> "RunS
 
     require_job(job)
     folder = None if out is None else as_path(out, "the path of a new run folder, or of one to go on with")
+    look_in(Path())
     with _one_thread():
         return run_job(job, folder, show)
 
@@ -130,15 +133,19 @@ def read_ledger(folder: AnyPath, silo: str) -> "LedgerReading":
     raise RunError(f"found no ledger of a silo {shown(silo)} in {run_dir}; {known}")
 
 
-def load_model(path: AnyPath) -> "Module":
+def load_model(path: AnyPath, *, code: str | None = None) -> "Module":
     """Load the global model of a run, from its folder or from its global.safetensors, as a `torch.nn.Module`.
+
+    A file may name code of a user's own. It is run if the job of the same folder names it, or if you do:
+    code="xray:build".
 
     >>> siloseal.load_model("runs/first").shape
     (1, 8, 8)
     """
     from siloseal.models.model_files import read_model
 
-    return read_model(_model_file(path)).network
+    look_in(Path())
+    return read_model(_model_file(path), code=code).network
 
 
 def sample(model: "AnyPath | Module", *, label: int | None = None, count: int = 64, seed: int = 0) -> "Samples":

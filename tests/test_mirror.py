@@ -25,8 +25,8 @@ COVERED: dict[str, tuple[str, ...]] = {
     "tests/contracts/test_learners.py": (
         "federation/job/sections/learner_kind.py", "federation/job/sections/supervised.py", "models/building.py",
         "models/classifier/building.py", "models/classifier/learner.py", "models/classifier/networks.py",
-        "models/learner.py", "models/meta/building.py", "models/model_files.py", "models/module_learner.py",
-        "models/own_learner.py", "models/parts.py", "models/user_code.py",
+        "models/learner.py", "models/meta/building.py", "models/module_learner.py",
+        "models/own_learner.py", "models/parts.py",
         "models/meta/tasks.py", "silo/data/units.py", "silo/training/gradients.py",
     ),
     "tests/contracts/test_mechanisms.py": (

@@ -10,8 +10,9 @@ from siloseal.federation.job.sections.supervised import BuiltInNetwork, Classifi
 from siloseal.federation.shapes import Shape
 from siloseal.models.classifier.learner import ClassifierLearner
 from siloseal.models.classifier.networks import built_in
+from siloseal.models.classifier.weights import load_weights
 from siloseal.models.initial_weights import seeded
-from siloseal.models.user_code import load_code
+from siloseal.models.user_code.loading import load_code, run_own
 
 
 def build_classifier(config: ClassifierConfig, shape: Shape, classes: int, *, seed: int) -> ClassifierLearner:
@@ -21,15 +22,18 @@ def build_classifier(config: ClassifierConfig, shape: Shape, classes: int, *, se
 
 
 def build_network(config: ClassifierConfig, shape: Shape, classes: int, *, seed: int) -> nn.Module:
-    """The network at its initial weights, which are a function of the job's public seed."""
+    """The network at its initial weights: those of the job's file, else a function of the job's public seed."""
+    network = _built(config, shape, classes, seed=seed)
+    load_weights(network, config)
+    return network
+
+
+def _built(config: ClassifierConfig, shape: Shape, classes: int, *, seed: int) -> nn.Module:
     if (code := config.code) is None:
         return seeded(seed, lambda: built_in(cast(BuiltInNetwork, config.model), shape, classes))
     build = load_code(code)
-    if not callable(build):
-        raise ConfigError(
-            f"learner.model is {config.model}, which is no function or class; name one that builds a network"
-        )
-    return _checked(seeded(seed, lambda: build(shape, classes)), shape, classes, config.model)
+    network = run_own(code, lambda: seeded(seed, lambda: build(shape, classes)))
+    return _checked(network, shape, classes, config.model)
 
 
 def _checked(network: object, shape: Shape, classes: int, name: str) -> nn.Module:

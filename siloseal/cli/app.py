@@ -18,6 +18,7 @@ from siloseal.cli.audit import audit
 from siloseal.cli.options import Json, Model, Quiet, RunFolder
 from siloseal.cli.provision import provision_app
 from siloseal.federation.errors import ConfigError, SiloSealError
+from siloseal.models.user_code.places import look_in
 
 if TYPE_CHECKING:
     from siloseal.federation.job.job import Job
@@ -110,7 +111,9 @@ def run(config: Config, out: RunFolder = None, as_json: Json = False, quiet: Qui
     """Run a job, or continue it where it was interrupted, and write its folder with the report."""
     from siloseal._api import load_job
 
-    _run(load_job(config), out, as_json, quiet)
+    job = load_job(config)
+    look_in(config.parent)
+    _run(job, out, as_json, quiet)
 
 
 @app.command()
@@ -119,6 +122,7 @@ def plan(config: Config, as_json: Json = False) -> None:
     from siloseal import _api
 
     job = _api.load_job(config)  # before torch is imported: a mistake in the file is said at once
+    look_in(config.parent)
 
     from rich.console import Console as Terminal
 
