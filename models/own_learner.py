@@ -28,13 +28,18 @@ def build_own_learner(config: PythonConfig, shape: Shape, classes: int, *, seed:
     """The learner at its initial weights. What it draws while it is made follows from the job's public seed."""
     make = load_code(config.code)
     learner = run_own(config.code, lambda: seeded(seed, lambda: make(shape, classes, dict(config.options))))
-    if not isinstance(learner, ExampleLearner):
-        missing = [name for name in sorted(_members()) if not hasattr(learner, name)]
-        raise ConfigError(
-            f"{config.target} lacks {', '.join(missing)}; `siloseal check-learner {config.target}` tries everything "
-            "that a learner promises"
-        )
-    return learner
+    return checked_learner(learner, config.target)
+
+
+def checked_learner(learner: object, name: str) -> ExampleLearner:
+    """The learner; `ConfigError` with what it lacks, if it is none."""
+    if isinstance(learner, ExampleLearner):
+        return learner
+    missing = [member for member in sorted(_members()) if not hasattr(learner, member)]
+    raise ConfigError(
+        f"{name} makes a {type(learner).__name__}, which is no learner: it lacks {', '.join(missing)}; "
+        "docs/own-learner.md has a template"
+    )
 
 
 def own_measure(job: Job, network: nn.Module, rows: LabelledRows, *, shape: Shape, classes: int) -> float:

@@ -13,7 +13,8 @@ A first session, with all silos in this process:
 >>> vectors = {"north": [0.5, 1.0], "east": [0.25, 2.0]}
 >>> total = siloseal.sum_in_process(siloseal.secure_sum("ckks"), vectors).total
 
-`adapt` is for few-shot models what `sample` is for generative ones. `help(siloseal.NAME)` has an example of each name.
+`adapt` is for few-shot models what `sample` is for generative ones. `check_learner` tries a learner of your own.
+`help(siloseal.NAME)` has an example of each name.
 `siloseal.__version__` is the version, as `siloseal --version` prints it.
 
 Whatever is refused, be it a wrong type or a wrong value, is a `SiloSealError`: its message says what was found, what
@@ -34,7 +35,7 @@ import os
 import typing
 
 if typing.TYPE_CHECKING:
-    from siloseal._api import adapt, load_job, load_model, plan, read_ledger, read_run, sample, simulate
+    from siloseal._api import adapt, check_learner, load_job, load_model, plan, read_ledger, read_run, sample, simulate
     from siloseal._sums import secure_sum, sum_in_process
     from siloseal.federation.analytics.query import Answer, Estimate
     from siloseal.federation.errors import ConfigError, DataError, PrivacyError, ProtocolError, RunError, SiloSealError
@@ -60,6 +61,7 @@ if typing.TYPE_CHECKING:
     from siloseal.runs.plan import Plan, SiloCost
     from siloseal.silo.ledger import Budget, Charge
     from siloseal.silo.ledger_reading import LedgerReading
+    from siloseal.silo.promises.checking import LearnerFinding
 
 __version__: str
 __all__ = [
@@ -76,6 +78,7 @@ __all__ = [
     "Job",
     "LabelledRows",
     "Learner",
+    "LearnerFinding",
     "LedgerReading",
     "ModelSummary",
     "ModuleLearner",
@@ -101,6 +104,7 @@ __all__ = [
     "TimingMetric",
     "TrafficMetric",
     "adapt",
+    "check_learner",
     "load_job",
     "load_model",
     "plan",
@@ -113,7 +117,17 @@ __all__ = [
 ]
 
 _HOMES = {
-    "siloseal._api": ("adapt", "load_job", "load_model", "plan", "read_ledger", "read_run", "sample", "simulate"),
+    "siloseal._api": (
+        "adapt",
+        "check_learner",
+        "load_job",
+        "load_model",
+        "plan",
+        "read_ledger",
+        "read_run",
+        "sample",
+        "simulate",
+    ),
     "siloseal._sums": ("secure_sum", "sum_in_process"),
     "siloseal.federation.analytics.query": ("Answer", "Estimate"),
     "siloseal.federation.errors": (
@@ -146,6 +160,7 @@ _HOMES = {
     "siloseal.run_folder.summary": ("ModelSummary", "Run", "RunSummary", "SiloSummary"),
     "siloseal.silo.ledger": ("Budget", "Charge"),
     "siloseal.silo.ledger_reading": ("LedgerReading",),
+    "siloseal.silo.promises.checking": ("LearnerFinding",),
 }
 """Module that defines each public name; a test compares it with `__all__` and with the imports above."""
 

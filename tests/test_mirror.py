@@ -125,6 +125,7 @@ COVERED: dict[str, tuple[str, ...]] = {
     ),
     "tests/models/meta/test_meta_lstm.py": ("models/initial_weights.py", "models/meta/inner_loop.py"),
     "tests/models/meta/test_prototypes.py": ("models/meta/network.py", "models/meta/wavelets.py"),
+    "tests/silo/promises/test_checking.py": ("silo/promises/*.py",),
     "tests/silo/data/test_cache.py": ("silo/data/named_images.py",),
     "tests/silo/data/test_class_folders.py": ("silo/data/paths.py", "silo/data/pictures.py"),
     "tests/silo/data/test_loading.py": ("silo/data/embedded.py", "silo/data/stratify.py"),

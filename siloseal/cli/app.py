@@ -14,6 +14,7 @@ from siloseal.cli import adapt as adapt_cli
 from siloseal.cli import analytics as analytics_cli
 from siloseal.cli import compare as compare_cli
 from siloseal.cli import deploy as deploy_cli
+from siloseal.cli import own_code as own_code_cli
 from siloseal.cli.audit import audit
 from siloseal.cli.options import Json, Model, Quiet, RunFolder
 from siloseal.cli.provision import provision_app
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from siloseal.federation.job.job import Job
 
 ORDER = (
-    *("demo", "run", "plan", "report", "sample", "adapt", "analytics", "compare"),
+    *("demo", "run", "plan", "report", "sample", "adapt", "analytics", "compare", "digest", "check-learner"),
     *("provision", "aggregator", "silo", "status", "audit"),
 )
 """Commands as a newcomer needs them: on one machine first, then between institutions."""
@@ -58,6 +59,8 @@ app.command()(deploy_cli.status)
 app.command()(analytics_cli.analytics)
 app.command()(adapt_cli.adapt)
 app.command()(compare_cli.compare)
+app.command()(own_code_cli.digest)
+app.command()(own_code_cli.check_learner)
 app.add_typer(audit, name="audit")
 app.add_typer(provision_app, name="provision")
 

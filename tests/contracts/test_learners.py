@@ -13,12 +13,14 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.learners import MEASURED_AS
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.models.building import build_learner, initial_model, load_model
-from siloseal.models.learner import TaskLearner
+from siloseal.models.learner import ExampleLearner, TaskLearner
 from siloseal.models.model_files import model_file, read_model
 from siloseal.models.user_code.places import look_in
 from siloseal.models.vectors import flatten
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.units import units_of
+from siloseal.silo.promises.checking import check_promises
+from siloseal.silo.promises.trial import Trial, trial_data
 from siloseal.silo.training.gradients import unit_gradients
 from siloseal.silo.training.trainer import Privacy, PrivateTrainer
 from tests.conftest import SMALL_JOB
@@ -170,6 +172,22 @@ class TestEveryLearner:
         assert torch.equal(flatten([found.network]), bench.learner.vector())
         again = load_model(bench.job, bench.images.shape, CLASSES, bench.learner.vector().numpy())
         assert model_file(bench.job.learner, bench.images.shape, CLASSES, again) == content
+
+
+@pytest.mark.parametrize("name", [name for name in LEARNERS if job_of(name).learner.units == "examples"])
+def test_a_built_in_learner_keeps_what_a_users_own_is_asked_for(name: str) -> None:
+    """All but few-shot learners of tasks, whose units are no rows."""
+    job, shape = job_of(name), (1, 12, 12)
+
+    def make() -> ExampleLearner:
+        randomness = SeededRandomness(1)
+        learner = build_learner(job, shape, CLASSES, labels=range(CLASSES), expected_batch=4, randomness=randomness)
+        assert isinstance(learner, ExampleLearner)
+        return learner
+
+    data, other = (trial_data(shape, CLASSES, seed=seed) for seed in (1, 2))
+    found = check_promises(Trial(make, data, other))
+    assert [(each.promise, each.found) for each in found if not each.kept] == []
 
 
 def _with_still_roles(units: Any) -> Any:

@@ -79,7 +79,8 @@ class TestTheDigestOfAPackage:
 
 class TestIsRefused:
     @pytest.mark.parametrize(
-        "target", ["os:system", "subprocess:run", "keyword:iskeyword", "os.path:join", "siloseal:simulate", "__main__:x"]
+        "target",
+        ["os:system", "subprocess:run", "keyword:iskeyword", "os.path:join", "siloseal:simulate", "__main__:x"],
     )
     def test_what_is_not_the_users_own(self, home: Path, target: str) -> None:
         (home / "os.py").write_text("def system(*_): ...\n")
