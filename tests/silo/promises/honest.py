@@ -59,6 +59,10 @@ class TinyGan:
     def shared_model(self) -> nn.Module:
         return self.generator
 
+    def to(self, device: torch.device) -> None:
+        for network in (self.generator, self.discriminator):
+            network.to(device)
+
     def fakes(self) -> Tensor:
         made: Tensor = self.generator(torch.randn(self.FAKES, self.LATENT))
         return made
