@@ -40,6 +40,26 @@ class Segmentation(siloseal.ModuleLearner[nn.Module]):
         return functional.cross_entropy(maps, rows.labels, reduction="none").flatten(1).mean(1)
 
 
+class Autoencoder(siloseal.ModuleLearner[nn.Module]):
+    """A variational autoencoder: what is drawn for a row is part of its loss."""
+
+    def __init__(self, shape: tuple[int, ...], classes: int, options: Mapping[str, Any]) -> None:
+        self.pixels, self.latent = math.prod(shape), 3
+        parts = {"encoder": nn.Linear(self.pixels, 2 * self.latent), "decoder": nn.Linear(self.latent, self.pixels)}
+        super().__init__(nn.ModuleDict(parts))
+
+    def losses(self, rows: siloseal.LabelledRows) -> Tensor:
+        network, pixels = self.private_module, rows.inputs.flatten(1)
+        mean, log_variance = network["encoder"](pixels).chunk(2, dim=1)  # type: ignore[index]
+        code = mean + torch.randn(len(pixels), self.latent) * (log_variance / 2).exp()
+        drawn = network["decoder"](code)  # type: ignore[index]
+        divergence = (mean.square() + log_variance.exp() - 1 - log_variance).sum(1) / 2
+        return (drawn - pixels).square().sum(1) + divergence
+
+    def row_losses(self, rows: siloseal.LabelledRows) -> Tensor:
+        return self.losses(rows)
+
+
 class TinyGan:
     """A discriminator that sees data, and a generator, which is shared and sees the discriminator alone."""
 

@@ -13,11 +13,12 @@ HIDDEN = "nothing but the clipped gradient sees data"
 CHANGES_NOTHING = "row_losses() changes no parameter and no buffer"
 METRICS = "public_metrics() are finite numbers"
 
-BREACHES: dict[type[cheats.Plain], set[str]] = {
+BREACHES: dict[type, set[str]] = {
     cheats.Plain: set(),
     cheats.CentredOnTheBatch: {SEPARATE},
     cheats.DividedByTheBatch: {SEPARATE},
     cheats.TurnsWithTheNumber: {SEPARATE, "one unit moves the clipped sum by the clip norm at most"},
+    cheats.DividedAutoencoder: {SEPARATE},
     cheats.MixedInGradientsAlone: {SEPARATE},
     cheats.WeightedByLabels: {SEPARATE},
     cheats.OneLossForAll: {"row_losses() is one loss a row"},
@@ -44,7 +45,7 @@ BREACHES: dict[type[cheats.Plain], set[str]] = {
 
 
 @pytest.mark.parametrize("learner", BREACHES, ids=lambda learner: learner.__name__)
-def test_every_planted_breach_is_found(learner: type[cheats.Plain]) -> None:
+def test_every_planted_breach_is_found(learner: type) -> None:
     broken = {
         found.promise: found.found
         for found in siloseal.check_learner(learner, shape=(1, 4, 4), classes=3)
@@ -61,8 +62,9 @@ def test_every_planted_breach_is_found(learner: type[cheats.Plain]) -> None:
         (honest.Regression, (1, 3, 3), 0, (), {"average_decay": 0.9}),
         (honest.Segmentation, (1, 6, 6), 3, (6, 6), {}),
         (honest.TinyGan, (1, 4, 4), 3, (), {}),
+        (honest.Autoencoder, (1, 5, 5), 3, (), {}),
     ],
-    ids=["regression", "averaged_regression", "segmentation", "gan"],
+    ids=["regression", "averaged_regression", "segmentation", "gan", "autoencoder"],
 )
 def test_honest_learners_keep_every_promise(
     learner: type, shape: tuple[int, ...], classes: int, label_shape: tuple[int, ...], options: dict[str, float]
