@@ -32,6 +32,11 @@ class AggregatorConfig(Section):
     tls: Tls = Field(description="certificate, key, authority")
     revoked: Path = Field(description="the authority's list of revoked certificates, PEM; read again when it changes")
     state: Path = Field(description="the folder of journal, audit log and models; the same one continues the run")
+    code: Path | None = Field(
+        default=None,
+        description="the folder of code and weights of your own that the job names, if it names any: the aggregator "
+        "builds the first model; installed packages are found without it",
+    )
     deadlines: Deadlines = Field(default=Deadlines(), description="when a silent silo counts as gone")
     metrics: Metrics | None = Field(default=None, description="a page for Prometheus; off if not given")
 

@@ -46,6 +46,8 @@ from siloseal.federation.transport.tls import read_credentials
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION
 from siloseal.models.model_files import GLOBAL_MODEL
+from siloseal.models.user_code.loading import load_code
+from siloseal.models.user_code.pinning import require_pinned
 
 Ended = Outcome[TrainedModel | Answers | Averages]
 """What a run ends with: a model, the answers to queries, or what is known of averages."""
@@ -61,8 +63,11 @@ class DeployedAggregator:
         """`events` has the audit log as its subscriber. Whoever shows what has happened subscribes after this."""
         self._config, self._publish = config, events.publish
         self.job = load_any_job(config.job)
-        if isinstance(self.job, AnalyticsJob):
-            require_feasible(self.job)
+        match self.job:
+            case AnalyticsJob() as job:
+                require_feasible(job)
+            case Job() as job:
+                _require_own_code(job)
         self._roster = _roster_for(self.job, config.roster)
         self._credentials = read_credentials(config.tls, role=Role.AGGREGATOR)
         revocations = Revocations(
@@ -162,6 +167,13 @@ class DeployedAggregator:
         with serving(service, self._credentials, address=address, silos=len(silos)):
             self._publish(Serving(address, run_id.hex(), self.job.digest.hex(), silos))
             yield
+
+
+def _require_own_code(job: Job) -> None:
+    """Refuse a job whose code is not here, or is not pinned, before any silo sees it."""
+    require_pinned(job.learner)
+    if job.learner.code is not None:
+        load_code(job.learner.code)
 
 
 def _roster_for(job: AnyJob, path: Path) -> Roster:

@@ -3,6 +3,7 @@
     SiloSealError
     ├── ConfigError             a config file, a command line or an argument that cannot mean what was meant
     ├── DataError               private or public data that is missing, damaged or of the wrong shape
+    ├── CodeMismatch            code or weights of the user's own that are not those that a job names
     ├── CertificateError        a certificate that is missing, expired, revoked, not yet valid or of another party
     ├── ProtocolError           a message or a state that a protocol does not allow
     │   ├── MessageError        bytes that do not decode, or decode to something out of range
@@ -66,6 +67,10 @@ class DataError(SiloSealError):
     ...     print(error)
     nowhere is not a folder, expected one with images, or with class folders; correct the path
     """
+
+
+class CodeMismatch(SiloSealError):
+    """Code or weights of the user's own with another digest than the one that a job names."""
 
 
 class CertificateError(SiloSealError):

@@ -11,13 +11,19 @@ from siloseal.models.meta.tasks import Task
 
 
 class LabelledRows(Protocol):
-    """A batch of examples."""
+    """A batch of examples, as a learner meets it. It may be empty, because a Poisson sample may be.
+
+    >>> def mean_squares(rows: siloseal.LabelledRows):
+    ...     return rows.inputs.square().flatten(1).mean(1)
+    """
 
     @property
-    def inputs(self) -> Tensor: ...
+    def inputs(self) -> Tensor:
+        """The inputs (rows, ...), float32."""
 
     @property
-    def labels(self) -> Tensor: ...
+    def labels(self) -> Tensor:
+        """What is to be learnt of each row: int64 class numbers (rows, ...), or measured targets in float32."""
 
 
 class Rows(NamedTuple):
@@ -32,6 +38,9 @@ class Learner(Protocol):
 
     All that private data does, it does through the gradient that the trainer clips and noises, unit by unit. How the
     gradient of one unit is told from the others' is what the two kinds of learners below differ in.
+
+    >>> def size(learner: siloseal.Learner):
+    ...     return len(learner.vector())
     """
 
     def to(self, device: torch.device) -> object:
@@ -66,7 +75,12 @@ class Learner(Protocol):
 
 @runtime_checkable
 class ExampleLearner(Learner, Protocol):
-    """A learner whose unit of privacy is one example."""
+    """A learner whose unit of privacy is one example. A class of your own has these methods, or is a `ModuleLearner`.
+
+    >>> import torch
+    >>> isinstance(torch.nn.Linear(2, 2), siloseal.ExampleLearner)
+    False
+    """
 
     def row_losses(self, units: LabelledRows) -> Tensor:
         """The losses (rows,), one a row. A unit influences its own row and no other.

@@ -10,7 +10,9 @@ from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
+from siloseal.federation.analytics.any_job import load_any_job
 from siloseal.federation.errors import ConfigError, RunError
+from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.few_shot import FewShot
 from siloseal.federation.job.sections.gan import GanConfig
 from siloseal.federation.job.sections.learners import AnyLearner, LearnerConfig
@@ -25,6 +27,9 @@ from siloseal.models.own_learner import build_own_learner
 
 GLOBAL_MODEL = "global.safetensors"
 """Name of the global model's file: in a run folder, and in the state folders of the aggregator and of each silo."""
+
+JOBS_BESIDE = ("config.yaml", "job.yaml")
+"""Names of the file, in the folder of a run, with its job: in a simulation, and at a deployed silo."""
 
 _FORMAT = "siloseal model 4"
 _LEARNER: TypeAdapter[AnyLearner] = TypeAdapter(LearnerConfig)
@@ -49,8 +54,12 @@ def model_file(learner: AnyLearner, shape: Shape, classes: int, network: nn.Modu
     return bytes(safetensors.torch.save(tensors, {_FORMAT: json.dumps(words)}))
 
 
-def read_model(path: Path) -> StoredModel:
-    """The network that `model_file` wrote."""
+def read_model(path: Path, *, code: str | None = None) -> StoredModel:
+    """The network that `model_file` wrote.
+
+    A file may name code of a user's own, and could name any code on this machine. It is run only if the caller names
+    the same target as `code`, or if the job that lies beside the file does; and only if its digest is the file's.
+    """
     if not path.is_file():
         raise ConfigError(f"{path} is not there, or no file; give the path of a {GLOBAL_MODEL} in a run folder")
     try:
@@ -62,6 +71,7 @@ def read_model(path: Path) -> StoredModel:
         described = json.loads(words[_FORMAT])
         shape, classes = tuple(int(size) for size in described["shape"]), int(described["classes"])
         learner = _LEARNER.validate_python(described["learner"])
+        _require_known_code(learner, path, code)
         network = _build(learner, shape, classes)
         network.load_state_dict(tensors)
     except (SafetensorError, ValidationError, ValueError, KeyError, TypeError, RuntimeError) as error:
@@ -69,6 +79,19 @@ def read_model(path: Path) -> StoredModel:
     if not all(tensor.isfinite().all() for tensor in tensors.values()):
         raise RunError(f"{path} holds weights that are not finite numbers; restore it, or run the job again")
     return StoredModel(learner, shape, classes, network)
+
+
+def _require_known_code(learner: AnyLearner, path: Path, named: str | None) -> None:
+    """`ConfigError` for a file whose code neither the caller nor the run of the file's folder names."""
+    if learner.code is None or learner.code.target == named:
+        return
+    for job in (path.parent / name for name in JOBS_BESIDE):
+        if job.is_file() and isinstance(found := load_any_job(job), Job) and found.learner.code == learner.code:
+            return
+    raise ConfigError(
+        f"{path} names code of a user's own, {learner.code.target}, which a file alone may not run; if you trust it, "
+        f"give code={learner.code.target!r}, or put the file into the folder of its run"
+    )
 
 
 def read_generator(path: Path) -> Generator:
@@ -105,7 +128,7 @@ def _build(learner: AnyLearner, shape: Shape, classes: int) -> nn.Module:
         case FewShot():
             return build_few_shot_model(learner, image_shape(shape), seed=0)
         case ClassifierConfig():
-            return build_network(learner, shape, classes, seed=0)
+            return build_network(learner.model_copy(update={"weights": None}), shape, classes, seed=0)
         case PythonConfig():
             return build_own_learner(learner, shape, classes, seed=0).shared_model
         case _:

@@ -20,6 +20,7 @@ class ModuleLearner(Generic[M]):
     There is no public part that learns from the network: what is shared is the network itself, as its running average.
     Parameters whose names match `frozen` keep their weights; those that match `local` stay with the silo.
 
+    >>> import torch
     >>> class Halves(siloseal.ModuleLearner):
     ...     def __init__(self, shape, classes, options):
     ...         super().__init__(torch.nn.Linear(shape[0], classes))

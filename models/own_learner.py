@@ -10,7 +10,7 @@ from siloseal.federation.job.sections.supervised import PythonConfig
 from siloseal.federation.shapes import Shape
 from siloseal.models.initial_weights import seeded
 from siloseal.models.learner import ExampleLearner, LabelledRows
-from siloseal.models.user_code import load_code
+from siloseal.models.user_code.loading import load_code, run_own
 
 OWN_MEASURE = "own measure"
 """Headline of a learner that measures itself by one number from 0 to 1, larger being better."""
@@ -27,16 +27,19 @@ class SelfMeasuring(Protocol):
 def build_own_learner(config: PythonConfig, shape: Shape, classes: int, *, seed: int) -> ExampleLearner:
     """The learner at its initial weights. What it draws while it is made follows from the job's public seed."""
     make = load_code(config.code)
-    if not callable(make):
-        raise ConfigError(f"learner.target is {config.target}, which cannot be called; name the learner's class")
-    learner = seeded(seed, lambda: make(shape, classes, dict(config.options)))
-    if not isinstance(learner, ExampleLearner):
-        missing = [name for name in sorted(_members()) if not hasattr(learner, name)]
-        raise ConfigError(
-            f"{config.target} lacks {', '.join(missing)}; `siloseal check-learner {config.target}` tries everything "
-            "that a learner promises"
-        )
-    return learner
+    learner = run_own(config.code, lambda: seeded(seed, lambda: make(shape, classes, dict(config.options))))
+    return checked_learner(learner, config.target)
+
+
+def checked_learner(learner: object, name: str) -> ExampleLearner:
+    """The learner; `ConfigError` with what it lacks, if it is none."""
+    if isinstance(learner, ExampleLearner):
+        return learner
+    missing = [member for member in sorted(_members()) if not hasattr(learner, member)]
+    raise ConfigError(
+        f"{name} makes a {type(learner).__name__}, which is no learner: it lacks {', '.join(missing)}; "
+        "docs/own-learner.md has a template"
+    )
 
 
 def own_measure(job: Job, network: nn.Module, rows: LabelledRows, *, shape: Shape, classes: int) -> float:

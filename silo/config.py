@@ -128,6 +128,11 @@ class SiloConfig(Section):
         description="where the silo trains: auto takes a graphics processor where there is one; noise and sampling are "
         "the same on all of them",
     )
+    code: Path | None = Field(
+        default=None,
+        description="the folder of code and weights of your own that jobs name; jobs never carry any; installed "
+        "packages are found without it",
+    )
     policy: Policy = Field(description="what the silo lets others ask of it")
     limits: Limits = Field(default=Limits(), description="what the silo reads from the aggregator")
     metrics: Metrics | None = Field(default=None, description="a page for Prometheus; off if not given")

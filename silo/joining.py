@@ -24,7 +24,7 @@ from siloseal.silo.data.records import encode
 from siloseal.silo.data.tables import Table, example_table
 from siloseal.silo.handover import Handover
 from siloseal.silo.opening import open_averaging_silo, open_query_silo, open_training_silo
-from siloseal.silo.policy import check_policy, spent_in
+from siloseal.silo.policy import check_policy, require_allowed_code, spent_in
 from siloseal.silo.public_start import require_not_own
 from siloseal.silo.runtime import Silo
 from siloseal.silo.training.device import training_device
@@ -60,6 +60,7 @@ def join(
             table = records if isinstance(records, Table) else example_table(records)
             return open_query_silo(job, table, folder, identity=identity, roster=roster, randomness=randomness)
         case Job():
+            require_allowed_code(config.policy, job, silo=config.name)
             examples = _examples(job, config, _records(job, config, data))
             lengths = vector_lengths(job, examples.shape, examples.classes)
             _require_allowed(job, config, other_runs, lengths)

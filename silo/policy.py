@@ -19,6 +19,7 @@ from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
 from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.privacy.epsilon import delta_text, epsilon_text
 from siloseal.federation.privacy.events import Event, exchanged
+from siloseal.models.user_code.pinning import lines_to_add, missing_digests
 from siloseal.silo.config import Policy
 from siloseal.silo.ledger import LEDGER_FILE, Budget
 from siloseal.silo.ledger_reading import read_ledger
@@ -44,17 +45,40 @@ def check_policy(policy: Policy, job: AnyJob, *, silo: str, lengths: Lengths, sp
         case _:
             assert_never(job)
     if found:
-        raise PolicyRefused(
-            f"{silo}'s policy does not allow the job {job.name}: {', and '.join(found)}; change the job, or the policy "
-            f"in {silo}'s silo.yaml"
-        )
+        raise _refused(silo, job, found)
+
+
+def _refused(silo: str, job: AnyJob, found: list[str]) -> PolicyRefused:
+    return PolicyRefused(
+        f"{silo}'s policy does not allow the job {job.name}: {', and '.join(found)}; change the job, or the policy in "
+        f"{silo}'s silo.yaml"
+    )
+
+
+def require_allowed_code(policy: Policy, job: Job, *, silo: str) -> None:
+    """`PolicyRefused` for code of a user's own that the policy does not list. It comes before anything is imported."""
+    if job.learner.code is not None and (found := _learner(policy, job)):
+        raise _refused(silo, job, found)
+
+
+def _learner(policy: Policy, job: Job) -> list[str]:
+    if job.learner.code is None:
+        return _allowed("learner.kind", job.learner.kind, "learners", policy.learners)
+    if missing := missing_digests(job.learner):
+        return [lines_to_add(missing)]
+    if (entry := job.learner.policy_entry) in policy.learners:
+        return []
+    return [
+        f"learner runs {job.learner.code.target}, which policy.learners does not list with this digest; if you have "
+        f'read that code, add "{entry}" to policy.learners'
+    ]
 
 
 def _refused_training(policy: Policy, job: Job, silo: str, lengths: Lengths, spent: Budget) -> list[str]:
     found = [
         *_privacy(policy, job, silo, lengths, spent),
         *_sums(policy, job, silo),
-        *_allowed("learner", job.learner.policy_entry, "learners", policy.learners),
+        *_learner(policy, job),
     ]
     if lengths.model > policy.largest_model:
         found.append(

@@ -23,8 +23,8 @@ And in a training loop of your own, on any `torch.nn.Module`:
 >>> modules = siloseal.simulate_silos(train, ["north", "east", "south"])
 
 `open_session` is the session of a script over the network. `adapt` is for few-shot models what `sample` is for
-generative ones. `help(siloseal.NAME)` has an example of each name. `siloseal.__version__` is the version, as
-`siloseal --version` prints it.
+generative ones. `check_learner` tries a learner of your own. `help(siloseal.NAME)` has an example of each name.
+`siloseal.__version__` is the version, as `siloseal --version` prints it.
 
 Whatever is refused, be it a wrong type or a wrong value, is a `SiloSealError`: its message says what was found, what
 was expected and what to do. Python's own TypeError remains for a call with other arguments than a function
@@ -44,7 +44,7 @@ import os
 import typing
 
 if typing.TYPE_CHECKING:
-    from siloseal._api import adapt, load_job, load_model, plan, read_ledger, read_run, sample, simulate
+    from siloseal._api import adapt, check_learner, load_job, load_model, plan, read_ledger, read_run, sample, simulate
     from siloseal._averages import open_session, sealed_average, simulate_silos
     from siloseal._sums import secure_sum, sum_in_process
     from siloseal.federation.analytics.query import Answer, Estimate
@@ -55,6 +55,8 @@ if typing.TYPE_CHECKING:
     from siloseal.federation.sums.exchanges import Exchange, InProcessSum
     from siloseal.federation.sums.secure_sum import SecureSum
     from siloseal.federation.sums.session import IntegerDomain, RealDomain
+    from siloseal.models.learner import ExampleLearner, LabelledRows, Learner
+    from siloseal.models.module_learner import ModuleLearner
     from siloseal.run_folder.metrics import (
         NoteMetric,
         PrivacyMetric,
@@ -70,6 +72,7 @@ if typing.TYPE_CHECKING:
     from siloseal.runs.plan import Plan, SiloCost
     from siloseal.silo.ledger import Budget, Charge
     from siloseal.silo.ledger_reading import LedgerReading
+    from siloseal.silo.promises.checking import LearnerFinding
 
 __version__: str
 __all__ = [
@@ -80,12 +83,17 @@ __all__ = [
     "ConfigError",
     "DataError",
     "Estimate",
+    "ExampleLearner",
     "Exchange",
     "InProcessSum",
     "IntegerDomain",
     "Job",
+    "LabelledRows",
+    "Learner",
+    "LearnerFinding",
     "LedgerReading",
     "ModelSummary",
+    "ModuleLearner",
     "NoteMetric",
     "Plan",
     "Prediction",
@@ -109,6 +117,7 @@ __all__ = [
     "TimingMetric",
     "TrafficMetric",
     "adapt",
+    "check_learner",
     "load_job",
     "load_model",
     "open_session",
@@ -124,7 +133,17 @@ __all__ = [
 ]
 
 _HOMES = {
-    "siloseal._api": ("adapt", "load_job", "load_model", "plan", "read_ledger", "read_run", "sample", "simulate"),
+    "siloseal._api": (
+        "adapt",
+        "check_learner",
+        "load_job",
+        "load_model",
+        "plan",
+        "read_ledger",
+        "read_run",
+        "sample",
+        "simulate",
+    ),
     "siloseal._averages": ("open_session", "sealed_average", "simulate_silos"),
     "siloseal._sums": ("secure_sum", "sum_in_process"),
     "siloseal.federation.analytics.query": ("Answer", "Estimate"),
@@ -142,6 +161,8 @@ _HOMES = {
     "siloseal.federation.sums.exchanges": ("Exchange", "InProcessSum"),
     "siloseal.federation.sums.secure_sum": ("SecureSum",),
     "siloseal.federation.sums.session": ("IntegerDomain", "RealDomain"),
+    "siloseal.models.learner": ("ExampleLearner", "LabelledRows", "Learner"),
+    "siloseal.models.module_learner": ("ModuleLearner",),
     "siloseal.runs.adapting": ("Prediction",),
     "siloseal.runs.averaging_session": ("AveragingSession", "SealedAverage"),
     "siloseal.runs.drawing": ("Samples",),
@@ -157,6 +178,7 @@ _HOMES = {
     "siloseal.run_folder.summary": ("ModelSummary", "Run", "RunSummary", "SiloSummary"),
     "siloseal.silo.ledger": ("Budget", "Charge"),
     "siloseal.silo.ledger_reading": ("LedgerReading",),
+    "siloseal.silo.promises.checking": ("LearnerFinding",),
 }
 """Module that defines each public name; a test compares it with `__all__` and with the imports above."""
 

@@ -3,7 +3,7 @@
 Whatever they refuse, be it a wrong type or a wrong value, is a `SiloSealError`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from siloseal._arguments import AnyPath, as_path, require_job, shown
 from siloseal.federation.config.loading import load_config
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
+from siloseal.models.user_code.places import look_in
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from siloseal.runs.drawing import Samples
     from siloseal.runs.plan import Plan
     from siloseal.silo.ledger_reading import LedgerReading
+    from siloseal.silo.promises.checking import LearnerFinding
 
 _RUN = "the path of a run's folder"
 _MODEL = "the path of a run's folder or of its global.safetensors"
@@ -52,6 +54,7 @@ def plan(job: Job) -> "Plan":
     from siloseal.runs.simulation import simulated_data
 
     require_job(job)
+    look_in(Path())
     with _one_thread():
         data = simulated_data(job)
         require_tasks(job, data.held_out)
@@ -81,6 +84,7 @@ def simulate_watched(job: Job, out: AnyPath | None, show: "Subscriber") -> "RunS
 
     require_job(job)
     folder = None if out is None else as_path(out, "the path of a new run folder, or of one to go on with")
+    look_in(Path())
     with _one_thread():
         return run_job(job, folder, show)
 
@@ -129,15 +133,19 @@ def read_ledger(folder: AnyPath, silo: str) -> "LedgerReading":
     raise RunError(f"found no ledger of a silo {shown(silo)} in {run_dir}; {known}")
 
 
-def load_model(path: AnyPath) -> "Module":
+def load_model(path: AnyPath, *, code: str | None = None) -> "Module":
     """Load the global model of a run, from its folder or from its global.safetensors, as a `torch.nn.Module`.
+
+    A file may name code of a user's own. It is run if the job of the same folder names it, or if you do:
+    code="xray:build".
 
     >>> siloseal.load_model("runs/first").shape
     (1, 8, 8)
     """
     from siloseal.models.model_files import read_model
 
-    return read_model(_model_file(path)).network
+    look_in(Path())
+    return read_model(_model_file(path), code=code).network
 
 
 def sample(model: "AnyPath | Module", *, label: int | None = None, count: int = 64, seed: int = 0) -> "Samples":
@@ -152,6 +160,36 @@ def sample(model: "AnyPath | Module", *, label: int | None = None, count: int = 
     from siloseal.runs.drawing import sample as draw
 
     return draw(_network_or_file(model), label=label, count=count, seed=seed)
+
+
+def check_learner(
+    learner: "str | Callable[..., object]",
+    *,
+    shape: Sequence[int] = (1, 28, 28),
+    classes: int = 10,
+    label_shape: Sequence[int] = (),
+    options: Mapping[str, object] | None = None,
+) -> "list[LearnerFinding]":
+    """Try everything that a learner promises on a class of your own, with random data: what is broken says so.
+
+    `learner` is the class, or its target, MODULE:NAME. `shape` is that of one example, `label_shape` that of its label:
+    empty for one class number; of a mask, height and width. No `classes` mean measured targets. A trial can find a
+    breach of privacy; it cannot prove that there is none.
+
+    >>> import torch
+    >>> class Halves(siloseal.ModuleLearner):
+    ...     def __init__(self, shape, classes, options):
+    ...         super().__init__(torch.nn.Linear(shape[0], classes))
+    ...     def row_losses(self, rows):
+    ...         return (self.private_module(rows.inputs) - 0.5).square().sum(1)
+    >>> all(found.kept for found in siloseal.check_learner(Halves, shape=(3,), classes=2))
+    True
+    """
+    from siloseal.runs.learner_check import check
+
+    look_in(Path())
+    with _one_thread():
+        return check(learner, tuple(shape), classes, tuple(label_shape), dict(options or {}))
 
 
 def adapt(model: "AnyPath | Module", support: AnyPath, query: AnyPath, *, invert: bool = False) -> "list[Prediction]":

@@ -10,11 +10,12 @@ from siloseal.federation.job.sections.supervised import BuiltInNetwork, Classifi
 from siloseal.federation.shapes import Shape
 from siloseal.models.classifier.learner import ClassifierLearner
 from siloseal.models.classifier.networks import built_in
+from siloseal.models.classifier.weights import load_weights
 from siloseal.models.group_norm import with_group_norm
 from siloseal.models.initial_weights import seeded
 from siloseal.models.mixing import refuse_mixing
 from siloseal.models.modes import evaluating
-from siloseal.models.user_code import load_code
+from siloseal.models.user_code.loading import load_code, run_own
 
 
 def build_classifier(config: ClassifierConfig, shape: Shape, classes: int, *, seed: int) -> ClassifierLearner:
@@ -24,26 +25,21 @@ def build_classifier(config: ClassifierConfig, shape: Shape, classes: int, *, se
 
 
 def build_network(config: ClassifierConfig, shape: Shape, classes: int, *, seed: int) -> nn.Module:
-    """The network at its initial weights, which are a function of the job's public seed."""
-    if (code := config.code) is None:
-        return seeded(seed, lambda: built_in(cast(BuiltInNetwork, config.model), shape, classes))
-    build = load_code(code)
-    if not callable(build):
-        raise ConfigError(
-            f"learner.model is {config.model}, which is no function or class; name one that builds a network"
-        )
-    try:
-        network = seeded(seed, lambda: build(shape, classes))
-    except Exception as error:  # whatever the user's code raises
-        raise ConfigError(
-            f"{config.model} failed for examples of shape {shape} in {classes} classes ({type(error).__name__}: "
-            f"{error}); build the network from the shape and the number of classes that the function is given"
-        ) from error
-    network = _checked(network, shape, classes, config.model)
+    """The network at its initial weights: those of the job's file, else a function of the job's public seed."""
+    network = _built(config, shape, classes, seed=seed)
+    load_weights(network, config)
     if config.batch_norm == "group_norm":
         network = with_group_norm(network)
     refuse_mixing(network)
     return network
+
+
+def _built(config: ClassifierConfig, shape: Shape, classes: int, *, seed: int) -> nn.Module:
+    if (code := config.code) is None:
+        return seeded(seed, lambda: built_in(cast(BuiltInNetwork, config.model), shape, classes))
+    build = load_code(code)
+    network = run_own(code, lambda: seeded(seed, lambda: build(shape, classes)))
+    return _checked(network, shape, classes, config.model)
 
 
 def _checked(network: object, shape: Shape, classes: int, name: str) -> nn.Module:

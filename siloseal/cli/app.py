@@ -14,16 +14,18 @@ from siloseal.cli import adapt as adapt_cli
 from siloseal.cli import analytics as analytics_cli
 from siloseal.cli import compare as compare_cli
 from siloseal.cli import deploy as deploy_cli
+from siloseal.cli import own_code as own_code_cli
 from siloseal.cli.audit import audit
 from siloseal.cli.options import Json, Model, Quiet, RunFolder
 from siloseal.cli.provision import provision_app
 from siloseal.federation.errors import ConfigError, SiloSealError
+from siloseal.models.user_code.places import look_in
 
 if TYPE_CHECKING:
     from siloseal.federation.job.job import Job
 
 ORDER = (
-    *("demo", "run", "plan", "report", "sample", "adapt", "analytics", "compare"),
+    *("demo", "run", "plan", "report", "sample", "adapt", "analytics", "compare", "digest", "check-learner"),
     *("provision", "aggregator", "silo", "status", "audit"),
 )
 """Commands as a newcomer needs them: on one machine first, then between institutions."""
@@ -57,6 +59,8 @@ app.command()(deploy_cli.status)
 app.command()(analytics_cli.analytics)
 app.command()(adapt_cli.adapt)
 app.command()(compare_cli.compare)
+app.command()(own_code_cli.digest)
+app.command()(own_code_cli.check_learner)
 app.add_typer(audit, name="audit")
 app.add_typer(provision_app, name="provision")
 
@@ -110,7 +114,9 @@ def run(config: Config, out: RunFolder = None, as_json: Json = False, quiet: Qui
     """Run a job, or continue it where it was interrupted, and write its folder with the report."""
     from siloseal._api import load_job
 
-    _run(load_job(config), out, as_json, quiet)
+    job = load_job(config)
+    look_in(config.parent)
+    _run(job, out, as_json, quiet)
 
 
 @app.command()
@@ -119,6 +125,7 @@ def plan(config: Config, as_json: Json = False) -> None:
     from siloseal import _api
 
     job = _api.load_job(config)  # before torch is imported: a mistake in the file is said at once
+    look_in(config.parent)
 
     from rich.console import Console as Terminal
 

@@ -40,6 +40,9 @@ data: {one_line(_given(member.data))}
 # The classes that the silo declares to have, which everyone learns. All, if not given.
 {classes}
 
+# Code and weights of your own that jobs name and never carry: read them, put them here, list them in policy.learners.
+# code: code
+
 # The silo's last word: a job that asks for more is refused before anything touches the data.
 {_commented(consortium.policy)}
 
@@ -66,6 +69,9 @@ revoked: revoked.pem              # the authority's list of revoked certificates
 
 # Journal, audit log and models. The same folder continues the run after a stop.
 state: state
+
+# Code and weights of your own that the job names. The aggregator needs them too: it builds the first model.
+# code: code
 
 # A silent silo counts as gone after these times, if the job can do without it; else the aggregator waits on.
 deadlines:

@@ -26,6 +26,7 @@ from siloseal.federation.run_events.experimenter import ProcessEnded, ProcessSta
 from siloseal.federation.run_events.stream import PartySaid, Subscriber, unheard
 from siloseal.federation.transport.config import Tls
 from siloseal.models.model_files import read_model
+from siloseal.models.user_code.pinning import code_folder, pinned
 from siloseal.provisioning.addresses import free_port
 from siloseal.provisioning.kits import provision
 from siloseal.run_folder.images import quantise
@@ -51,12 +52,12 @@ def run_demo(job: Job, out: Path | None, show: Subscriber = unheard) -> RunSumma
         commands = _prepare(job, parts, run_dir, kits)
         if (run_dir / AGGREGATOR / "summary.json").exists():  # the silos have done their part: nobody would call them
             commands = {AGGREGATOR: commands[AGGREGATOR]}
-        view = _View(run_dir, recorder, publish)
+        view = _View(job, run_dir, recorder, publish)
         for party in commands:
             publish(PartySaid(party, ProcessStarted()))
         with Processes(commands, kits, view.hear) as processes:
             view.watch(processes, parties=len(commands))
-        finished = from_state(run_dir / AGGREGATOR)
+        finished = from_state(run_dir / AGGREGATOR, code=job.learner.target_of_code)
         shutil.rmtree(kits)  # keys of a consortium that has done its work
         return finished
 
@@ -66,8 +67,8 @@ def run_demo(job: Job, out: Path | None, show: Subscriber = unheard) -> RunSumma
 def _prepare(job: Job, parts: Mapping[str, Examples], run_dir: Path, kits: Path) -> dict[str, list[str]]:
     """Kits, data and configs for everyone; the commands that start them. Keys that are there already are kept."""
     make_folder(kits, mode=0o700)
-    port, policy = free_port(), _policy(job)
-    deployed = job.model_copy(update={"data": AtSilos()})
+    deployed = job.model_copy(update={"data": AtSilos(), "learner": pinned(job.learner)})
+    port, policy, code = free_port(), _policy(deployed), code_folder(job.learner)
     write_atomically(kits / "job.yaml", to_yaml(deployed).encode())
     members = [{"name": name, "data": {"kind": "npz", "path": "data.npz"}} for name in parts]
     consortium = {
@@ -83,7 +84,7 @@ def _prepare(job: Job, parts: Mapping[str, Examples], run_dir: Path, kits: Path)
     provision(kits / "consortium.yaml", kits)
     listening = AggregatorConfig(
         host="127.0.0.1", port=port, job=Path("job.yaml"), tls=_tls(AGGREGATOR), revoked=Path("revoked.pem"),
-        state=run_dir.resolve() / AGGREGATOR,
+        state=run_dir.resolve() / AGGREGATOR, code=code,
     )  # fmt: skip
     write_atomically(kits / AGGREGATOR / "aggregator.yaml", to_yaml(listening).encode())
     commands = {AGGREGATOR: ["aggregator", "--config", str(kits / AGGREGATOR / "aggregator.yaml"), "--json"]}
@@ -93,6 +94,7 @@ def _prepare(job: Job, parts: Mapping[str, Examples], run_dir: Path, kits: Path)
             name=name, aggregator=Address(host="localhost", port=port), tls=_tls("silo"), policy=policy,
             identity=Path("identity.key"), roster=Path("roster.yaml"), state=run_dir.resolve() / "silos" / name,
             data=NpzFile(path=Path("data.npz"), classes=part.classes), classes=tuple(declared_labels(job, part)),
+            code=code,
         )  # fmt: skip
         write_atomically(kits / name / "silo.yaml", to_yaml(silo).encode())
         commands[name] = ["silo", "--config", str(kits / name / "silo.yaml"), "--json"]
@@ -132,8 +134,8 @@ def _tls(stem: str) -> Tls:
 class _View:
     """A view that passes on what the parties publish; models are scored in the thread that watches."""
 
-    def __init__(self, run_dir: Path, recorder: Recorder, publish: Subscriber) -> None:
-        self._models = run_dir / AGGREGATOR / "models"
+    def __init__(self, job: Job, run_dir: Path, recorder: Recorder, publish: Subscriber) -> None:
+        self._models, self._code = run_dir / AGGREGATOR / "models", job.learner.target_of_code
         self._recorder, self._publish = recorder, publish
         self._heard: queue.SimpleQueue[ModelKept | ProcessEnded] = queue.SimpleQueue()
 
@@ -148,7 +150,8 @@ class _View:
         while parties:
             match self._heard.get():
                 case ModelKept(stage=stage):
-                    self._recorder.released(stage, read_model(self._models / f"{stage}.safetensors").network)
+                    stored = read_model(self._models / f"{stage}.safetensors", code=self._code)
+                    self._recorder.released(stage, stored.network)
                 case ProcessEnded():
                     parties -= 1
                     processes.require_well()

@@ -11,8 +11,9 @@ from threadpoolctl import threadpool_limits
 from siloseal.aggregator.config import AggregatorConfig
 from siloseal.aggregator.deployed import DeployedAggregator, Ended
 from siloseal.federation.config.loading import load_config
+from siloseal.federation.config.paths import expand
 from siloseal.federation.config.section import placed
-from siloseal.federation.errors import AuditDamaged
+from siloseal.federation.errors import AuditDamaged, ConfigError
 from siloseal.federation.job.sections.data import AtSilos
 from siloseal.federation.randomness import Randomness, SecureRandomness
 from siloseal.federation.records.audit import AuditLog, entries, head_path
@@ -20,6 +21,7 @@ from siloseal.federation.records.storage import make_folder
 from siloseal.federation.run_events.lines import record_in
 from siloseal.federation.run_events.silo import JobAccepted
 from siloseal.federation.run_events.stream import EventStream, Subscriber, unheard
+from siloseal.models.user_code.places import look_in
 from siloseal.runs.aggregator_report import AggregatorRecorder
 from siloseal.runs.prometheus import AggregatorNumbers, SiloNumbers, metrics_page
 from siloseal.silo.config import SiloConfig
@@ -35,6 +37,7 @@ AUDIT_FILE = "audit.jsonl"
 def run_aggregator(path: Path, show: Subscriber = unheard) -> Ended:
     """Serve the run that this file describes to its end; `show` hears of what is in the audit log."""
     config = placed(load_config(AggregatorConfig, path), path.resolve().parent)
+    _look_in(config.code)
     with _audit_log(config.state, "aggregator") as log, threadpool_limits(1):
         torch.set_num_threads(1)
         events = EventStream(record_in(log))
@@ -52,6 +55,7 @@ def run_aggregator(path: Path, show: Subscriber = unheard) -> Ended:
 def run_silo(path: Path, show: Subscriber = unheard, *, randomness: Randomness | None = None) -> Participation:
     """Take part in the run that the aggregator of this file serves; `show` hears of what is in the audit log."""
     config = placed(load_config(SiloConfig, path), path.resolve().parent)
+    _look_in(config.code)
     with threadpool_limits(1), open_silo(config, show, randomness=randomness) as silo:
         torch.set_num_threads(1)
         return silo.serve()
@@ -80,6 +84,15 @@ def open_silo(
                 yield silo
         finally:
             silo.close()
+
+
+def _look_in(code: Path | None) -> None:
+    """Look for code of the user's own in the folder that the party's file names."""
+    if code is None:
+        return
+    if not (folder := expand(code)).is_dir():
+        raise ConfigError(f"code is {code}, which is no folder here; correct it, or leave it out")
+    look_in(folder)
 
 
 def _audit_log(state: Path, who: str) -> AuditLog:

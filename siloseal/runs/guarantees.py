@@ -18,6 +18,7 @@ from siloseal.federation.privacy.epsilon import epsilon_text
 from siloseal.federation.privacy.guarantee import Guarantee
 from siloseal.federation.sums.exposure import Exposure, NoisedBy
 from siloseal.models.building import vector_lengths
+from siloseal.models.user_code.loading import found_code
 from siloseal.run_folder.metrics import ProtectionMetric, phase_title
 from siloseal.runs.result import RunResult
 from siloseal.silo.data.examples import Examples
@@ -90,7 +91,9 @@ def _note(exposure: Exposure, *, private: bool) -> str:
 def parameters(job: Job, parts: Parts, ledgers: Ledgers, finished: RunResult) -> dict[str, str]:
     """What the guarantees of a run rest on, for the report."""
     plans = [plan_silo(job, name, count_units(job, part), _lengths(job, finished)) for name, part in parts.items()]
-    rows = {"parameters of the shared model": f"{finished.parameters:,}", **_sums(training_releases(job, finished))}
+    code = {} if job.learner.code is None else {"code of the learner": str(found_code(job.learner.code))}
+    shared = {"parameters of the shared model": f"{finished.parameters:,}"}
+    rows = {**shared, **code, **_sums(training_releases(job, finished))}
     if isinstance(job.privacy, NoPrivacy):
         return {**rows, "privacy": "off"}
     words = {**_privacy(guarantee_of(job), ledgers), "clip norm": f"{job.privacy.clip_norm:g}"}

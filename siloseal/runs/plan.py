@@ -24,6 +24,7 @@ from siloseal.federation.sums.secure_sum import SecureSum
 from siloseal.federation.sums.session import RealDomain
 from siloseal.models.building import Model, build_learner, feature_map, initial_model, load_generator, vector_lengths
 from siloseal.models.kernel_mean import fit_generator
+from siloseal.models.user_code.loading import found_code
 from siloseal.run_folder.metrics import ProtectionMetric
 from siloseal.runs.guarantees import protection
 from siloseal.silo.data.examples import Examples
@@ -80,6 +81,8 @@ class Plan:
     """What each phase uploads, by which sum, and what the aggregator learns; the run records the same."""
     job: Job
     """Job that is planned."""
+    code: str | None = None
+    """Code of the user's own that the job names, with the digest of what lies here, as a policy lists it."""
 
     def __str__(self) -> str:
         from siloseal.report.terminal import as_text
@@ -108,6 +111,7 @@ def make_plan(job: Job, parts: dict[str, Examples], *, workers: int) -> Plan:
         seconds=_seconds(job, parts, silos, model, in_sums, workers),
         uploads=protection(counted(releases(job, lengths)), private=not isinstance(job.privacy, NoPrivacy)),
         job=job,
+        code=None if job.learner.code is None else str(found_code(job.learner.code)),
     )
 
 

@@ -47,6 +47,9 @@ def print_plan(terminal: Terminal, plan: Plan) -> None:
     for warning in baseline_warnings(job):
         terminal.print(f"sums     {warning}")
     terminal.print(f"model    {plan.parameters:,} shared parameters")
+    if plan.code is not None:
+        target, _, digest = plan.code.partition("@")
+        terminal.print(f"code     {target}\n         {digest}")
     terminal.print(f"memory   about {wording.size(plan.memory_bytes)}")
     in_job = sum(spent for stage, spent in plan.seconds.items() if stage not in COMPARISONS)
     terminal.print(f"time     about {wording.duration(in_job)} on this machine; the scoring of models is not counted")

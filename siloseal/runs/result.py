@@ -45,13 +45,13 @@ def as_metrics(counted: Sequence[Counted]) -> list[TrafficMetric]:
     return [TrafficMetric.model_validate(asdict(entry)) for entry in counted]
 
 
-def from_state(folder: Path) -> RunResult:
-    """The result of a deployed aggregator, from the folder that it left."""
+def from_state(folder: Path, *, code: str | None) -> RunResult:
+    """The result of a deployed aggregator, from the folder that it left; `code` is the target that its job names."""
     run = read_run(folder)
     if (model := run.summary.model) is None:
         raise RunError(f"{folder / 'summary.json'} does not describe the model; run the job again with this version")
     return RunResult(
-        network=read_model(folder / GLOBAL_MODEL).network,
+        network=read_model(folder / GLOBAL_MODEL, code=code).network,
         parameters=model.parameters,
         shape=model.shape,
         classes=model.classes,

@@ -128,7 +128,7 @@ def _score_silos(
     def score_trained(name: str) -> None:
         trained = silo_folder(run_dir, name) / "trained.safetensors"
         if trained.exists():
-            recorder.score("silo_trained", name, read_model(trained).network)
+            recorder.score("silo_trained", name, read_model(trained, code=job.learner.target_of_code).network)
 
     def score_alone(name: str) -> None:
         if ("silo_alone", name) not in recorder.scores:

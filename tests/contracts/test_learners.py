@@ -1,5 +1,6 @@
 """What every learner promises: the trainer, the sums and the checkpoints rely on nothing else."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,15 +13,19 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.learners import MEASURED_AS
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.models.building import build_learner, initial_model, load_model
-from siloseal.models.learner import TaskLearner
+from siloseal.models.learner import ExampleLearner, TaskLearner
 from siloseal.models.model_files import model_file, read_model
+from siloseal.models.user_code.places import look_in
 from siloseal.models.vectors import flatten
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.units import units_of
+from siloseal.silo.promises.checking import check_promises
+from siloseal.silo.promises.trial import Trial, trial_data
 from siloseal.silo.training.gradients import unit_gradients
 from siloseal.silo.training.trainer import Privacy, PrivateTrainer
 from tests.conftest import SMALL_JOB
 
+look_in(Path(__file__).parent)  # where the learner of a user's own lies
 CLASSES = 6
 TASKS = {"filters": 4, "ways": 3, "shots": 1, "queries": 2}
 LEARNERS: dict[str, dict[str, Any]] = {
@@ -34,7 +39,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "embedding on wavelets": {"kind": "embedding", "network": "wavelets"},
     "logistic classifier": {"kind": "classifier", "model": "logistic"},
     "averaged classifier": {"kind": "classifier", "model": "mlp", "average_decay": 0.9},
-    "own learner": {"kind": "python", "target": "tests.contracts.own_learner:Halves", "options": {"target": 0.5}},
+    "own learner": {"kind": "python", "target": "own_learner:Halves", "options": {"target": 0.5}},
 }
 
 
@@ -163,10 +168,26 @@ class TestEveryLearner:
         path = tmp_path / "model.safetensors"
         content = model_file(bench.job.learner, bench.images.shape, CLASSES, bench.learner.shared_model)
         path.write_bytes(content)
-        found = read_model(path)
+        found = read_model(path, code=bench.job.learner.target_of_code)
         assert torch.equal(flatten([found.network]), bench.learner.vector())
         again = load_model(bench.job, bench.images.shape, CLASSES, bench.learner.vector().numpy())
         assert model_file(bench.job.learner, bench.images.shape, CLASSES, again) == content
+
+
+@pytest.mark.parametrize("name", [name for name in LEARNERS if job_of(name).learner.units == "examples"])
+def test_a_built_in_learner_keeps_what_a_users_own_is_asked_for(name: str) -> None:
+    """All but few-shot learners of tasks, whose units are no rows."""
+    job, shape = job_of(name), (1, 12, 12)
+
+    def make() -> ExampleLearner:
+        randomness = SeededRandomness(1)
+        learner = build_learner(job, shape, CLASSES, labels=range(CLASSES), expected_batch=4, randomness=randomness)
+        assert isinstance(learner, ExampleLearner)
+        return learner
+
+    data, other = (trial_data(shape, CLASSES, seed=seed) for seed in (1, 2))
+    found = check_promises(Trial(make, data, other))
+    assert [(each.promise, each.found) for each in found if not each.kept] == []
 
 
 def _with_still_roles(units: Any) -> Any:

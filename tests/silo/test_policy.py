@@ -144,7 +144,7 @@ def test_a_larger_model_is_refused(job_of: Callable[..., Job]) -> None:
 def test_another_learner_is_refused(job_of: Callable[..., Job]) -> None:
     """A policy that allows only others is what a later version may bring."""
     policy = policy_of().model_copy(update={"learners": ("something_else",)})
-    assert "learner is gan, but policy.learners allows something_else" in refused(policy, job_of())
+    assert "learner.kind is gan, but policy.learners allows something_else" in refused(policy, job_of())
 
 
 def test_everything_that_is_too_much_is_said_at_once(job_of: Callable[..., Job]) -> None:

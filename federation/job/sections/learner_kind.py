@@ -50,6 +50,11 @@ class LearnerKind(Section):
         return None
 
     @property
+    def target_of_code(self) -> str | None:
+        """The target of the user's own code, MODULE:NAME, if the learner runs any."""
+        return None if self.code is None else self.code.target
+
+    @property
     def policy_entry(self) -> str:
         """The learner as a silo's policy lists it."""
         return self.kind if self.code is None else str(self.code)

@@ -10,6 +10,7 @@ CODES: dict[type[errors.SiloSealError], ErrorCode] = {
     errors.SiloSealError: ErrorCode.OTHER_ERROR,
     errors.ConfigError: ErrorCode.CONFIG_ERROR,
     errors.DataError: ErrorCode.DATA_ERROR,
+    errors.CodeMismatch: ErrorCode.CODE_MISMATCH,
     errors.CertificateError: ErrorCode.CERTIFICATE_ERROR,
     errors.ProtocolError: ErrorCode.PROTOCOL_ERROR,
     errors.MessageError: ErrorCode.MESSAGE_ERROR,

@@ -36,6 +36,7 @@ class ErrorCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CANNOT_WRITE: _ClassVar[ErrorCode]
     UNREACHABLE: _ClassVar[ErrorCode]
     VERSION_MISMATCH: _ClassVar[ErrorCode]
+    CODE_MISMATCH: _ClassVar[ErrorCode]
 OTHER_ERROR: ErrorCode
 CONFIG_ERROR: ErrorCode
 DATA_ERROR: ErrorCode
@@ -66,3 +67,4 @@ SILO_REFUSED: ErrorCode
 CANNOT_WRITE: ErrorCode
 UNREACHABLE: ErrorCode
 VERSION_MISMATCH: ErrorCode
+CODE_MISMATCH: ErrorCode

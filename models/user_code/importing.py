@@ -1,0 +1,98 @@
+"""Imports from the bytes that were digested: no change on the disk, and no cached bytecode, comes between."""
+
+import importlib
+import sys
+import threading
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import CodeType, ModuleType
+
+from siloseal.federation.errors import ConfigError
+from siloseal.models.user_code.search import SourceFinder
+from siloseal.models.user_code.source import Source
+
+_importing = threading.RLock()  # a simulation may build its silos in threads
+
+
+def import_module(name: str, source: Source) -> ModuleType:
+    """The module of this name, which is in the source."""
+    with _importing:
+        if source.top not in sys.modules:
+            return _first_import(name, source)
+        _require_same(sys.modules[source.top], source)
+        module = importlib.import_module(name)
+        _require_same(module, source)
+        return module
+
+
+def _first_import(name: str, source: Source) -> ModuleType:
+    finder = _Finder(source)
+    sys.meta_path.insert(0, finder)
+    try:
+        return importlib.import_module(name)
+    except BaseException:  # the next try, with mended files, begins from nothing
+        sys.meta_path.remove(finder)
+        for each in [each for each in sys.modules if each == source.top or each.startswith(f"{source.top}.")]:
+            del sys.modules[each]
+        raise
+
+
+class _Finder(SourceFinder):
+    """A finder of the modules of one source, for as long as the process lives: code may import its parts late."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The module, if it is one of the source's; for all others Python looks on."""
+        source, file = self._source, self._source.file_of(fullname)
+        if fullname == source.top and file is None:
+            return _bare_package(source)
+        if fullname.partition(".")[0] != source.top or file is None:
+            return None
+        place = source.folder / file
+        loader = _SourceLoader(fullname, str(place), source.files[file], source.digest)
+        inside = [str(place.parent)] if file.endswith("/__init__.py") else None
+        return spec_from_file_location(fullname, place, loader=loader, submodule_search_locations=inside)
+
+
+def _bare_package(source: Source) -> ModuleSpec:
+    """A package without an __init__.py, in one folder."""
+    spec = ModuleSpec(source.top, None, is_package=True)
+    spec.submodule_search_locations = [str(source.path_of(source.top))]
+    return spec
+
+
+class _SourceLoader(SourceFileLoader):
+    """A loader of one file's content, which remembers the digest that the content is part of."""
+
+    def __init__(self, fullname: str, path: str, content: bytes, digest: str) -> None:
+        super().__init__(fullname, path)
+        self._content, self.digest = content, digest
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self._content, self.path)
+
+
+def _require_same(module: ModuleType, source: Source) -> None:
+    """Refuse a module in memory that is not what was digested: it would run under the other's digest."""
+    loader = module.__spec__.loader if module.__spec__ is not None else None
+    expected = source.path_of(module.__name__)
+    if isinstance(loader, _SourceLoader) and loader.digest != source.digest:
+        raise ConfigError(f"{expected} has changed since it was imported, and Python keeps what it has; start again")
+    if (found := _file_of(module)) is None or found.resolve() != expected.resolve():
+        raise ConfigError(
+            f"{module.__name__} is imported already, from {found}, and not from {expected}; rename one of the two"
+        )
+
+
+def _file_of(module: ModuleType) -> Path | None:
+    """The file that a module came from, or the folder of a package without an __init__.py."""
+    if (file := getattr(module, "__file__", None)) is not None:
+        return Path(file)
+    folders = [*getattr(module, "__path__", ())]
+    return Path(folders[0]) if len(folders) == 1 else None

@@ -1,0 +1,34 @@
+"""Where the user's own files are looked for, beside what Python imports anyway."""
+
+from pathlib import Path
+
+from siloseal.federation.config.paths import expand
+from siloseal.federation.errors import ConfigError
+
+_FOLDERS: list[Path] = []
+"""Folders of this process. A relative one is taken from the current folder whenever something is looked for."""
+
+
+def look_in(folder: Path) -> None:
+    """Look for the user's own files in this folder, too: that of a job's file, the current one, a party's `code`."""
+    if folder not in _FOLDERS:
+        _FOLDERS.append(folder)
+
+
+def folders() -> list[Path]:
+    """The folders that were given, each once."""
+    return list(dict.fromkeys(folder.resolve() for folder in _FOLDERS))
+
+
+def own_file(path: Path, *, field: str) -> Path:
+    """A file that a job names: by its full path, or by a path from one of the folders; `field` is the job's field."""
+    wanted = expand(path)
+    tried = [wanted] if wanted.is_absolute() else [folder / wanted for folder in folders()]
+    found = [place for place in tried if place.is_file()]
+    if not found:
+        where = " nor ".join(map(str, tried)) or wanted
+        raise ConfigError(f"learner.{field} is {path}, but there is no file {where}; copy the file there")
+    if len({place.resolve() for place in found}) > 1:
+        where = " and ".join(map(str, found))
+        raise ConfigError(f"learner.{field} is {path}, but there are {where}; remove one of them")
+    return found[0]

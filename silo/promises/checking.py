@@ -1,0 +1,97 @@
+"""All promises of a learner, tried one after the other, each with what was found."""
+
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from siloseal.federation.errors import SiloSealError
+from siloseal.models.user_code.source import INSTALLED
+from siloseal.silo.promises.hidden_data import losses_change_nothing, only_the_gradient_sees_data
+from siloseal.silo.promises.repeatability import (
+    metrics_are_numbers,
+    one_seed_builds_one_learner,
+    one_state_trains_to_one_result,
+    state_holds_everything,
+    state_of_another_job_is_refused,
+)
+from siloseal.silo.promises.separate_units import (
+    clipped_sum_is_bounded,
+    empty_batches_work,
+    network_is_clippable,
+    one_loss_a_row,
+    units_are_separate,
+)
+from siloseal.silo.promises.shared_part import (
+    measure_is_a_share,
+    shared_part_follows,
+    vector_is_flat,
+    vector_is_taken_over,
+    wrong_vectors_are_refused,
+)
+from siloseal.silo.promises.trial import Trial
+
+PROMISES: Mapping[str, Callable[[Trial], str]] = {
+    "one seed builds one learner": one_seed_builds_one_learner,
+    "vector() is one flat, finite vector, and a copy": vector_is_flat,
+    "load() takes over what vector() gives": vector_is_taken_over,
+    "load() refuses wrong vectors, and changes nothing then": wrong_vectors_are_refused,
+    "row_losses() is one loss a row": one_loss_a_row,
+    "the network can be clipped": network_is_clippable,
+    "a unit influences its own loss and gradient alone": units_are_separate,
+    "one unit moves the clipped sum by the clip norm at most": clipped_sum_is_bounded,
+    "an empty batch is a batch": empty_batches_work,
+    "row_losses() changes no parameter and no buffer": losses_change_nothing,
+    "nothing but the clipped gradient sees data": only_the_gradient_sees_data,
+    "training changes what is shared": shared_part_follows,
+    "the same training gives the same result": one_state_trains_to_one_result,
+    "state() holds all that training needs": state_holds_everything,
+    "load_state() refuses another job's state": state_of_another_job_is_refused,
+    "public_metrics() are finite numbers": metrics_are_numbers,
+    "measure(), if there is one, is from 0 to 1": measure_is_a_share,
+}
+"""Promises in words, and the function that tries each: it returns what is wrong, or nothing."""
+
+
+@dataclass(frozen=True)
+class LearnerFinding:
+    """One promise of a learner, and whether it is kept.
+
+    >>> import torch
+    >>> class Halves(siloseal.ModuleLearner):
+    ...     def __init__(self, shape, classes, options):
+    ...         super().__init__(torch.nn.Linear(shape[0], classes))
+    ...     def row_losses(self, rows):
+    ...         return (self.private_module(rows.inputs) - 0.5).square().mean(1) / len(rows.inputs)
+    >>> [found.promise for found in siloseal.check_learner(Halves, shape=(3,), classes=2) if not found.kept]
+    ['a unit influences its own loss and gradient alone']
+    """
+
+    promise: str
+    found: str
+    """What is wrong, and what to do; empty where the promise is kept."""
+
+    @property
+    def kept(self) -> bool:
+        """Whether the promise is kept, as far as a trial can tell."""
+        return not self.found
+
+
+def check_promises(trial: Trial) -> list[LearnerFinding]:
+    """Try every promise. What a learner raises is what was found of it."""
+    return [LearnerFinding(promise, _tried(check, trial)) for promise, check in PROMISES.items()]
+
+
+def _tried(check: Callable[[Trial], str], trial: Trial) -> str:
+    try:
+        return check(trial)
+    except SiloSealError as error:
+        return f"{type(error).__name__}: {error}"
+    except Exception as error:  # noqa: BLE001 (it is a user's class)
+        frames = traceback.extract_tb(error.__traceback__)
+        at = next((frame for frame in reversed(frames) if _is_the_users(frame.filename)), frames[-1])
+        return f"raises {type(error).__name__}: {error} (at {at.filename}:{at.lineno})"
+
+
+def _is_the_users(file: str) -> bool:
+    return not any(folder in file for folder in (*INSTALLED, str(Path(__file__).parents[2])))

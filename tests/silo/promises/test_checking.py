@@ -1,0 +1,90 @@
+"""Every promise has a learner that breaks it and is found out, and honest learners keep all of them."""
+
+import pytest
+
+import siloseal
+from siloseal.silo.promises.checking import PROMISES, check_promises
+from siloseal.silo.promises.trial import Trial, trial_data
+
+from . import cheats, honest
+
+SEPARATE = "a unit influences its own loss and gradient alone"
+HIDDEN = "nothing but the clipped gradient sees data"
+CHANGES_NOTHING = "row_losses() changes no parameter and no buffer"
+METRICS = "public_metrics() are finite numbers"
+
+BREACHES: dict[type, set[str]] = {
+    cheats.Plain: set(),
+    cheats.CentredOnTheBatch: {SEPARATE},
+    cheats.DividedByTheBatch: {SEPARATE},
+    cheats.TurnsWithTheNumber: {SEPARATE, "one unit moves the clipped sum by the clip norm at most"},
+    cheats.DividedAutoencoder: {SEPARATE},
+    cheats.MixedInGradientsAlone: {SEPARATE},
+    cheats.WeightedByLabels: {SEPARATE},
+    cheats.OneLossForAll: {"row_losses() is one loss a row"},
+    cheats.FailsOnNobody: {"an empty batch is a batch"},
+    cheats.KeepsAMean: {CHANGES_NOTHING, HIDDEN},
+    cheats.CarriesDataIntoTheVector: {HIDDEN},
+    cheats.ShowsTheLoss: {HIDDEN},
+    cheats.ShowsNoNumber: {METRICS},
+    cheats.BeginsAnywhere: {"one seed builds one learner"},
+    cheats.StepsAnywhere: {"the same training gives the same result"},
+    cheats.ForgetsTheStep: {"state() holds all that training needs"},
+    cheats.TakesAnyState: {"load_state() refuses another job's state"},
+    cheats.VectorGrows: {
+        "load() takes over what vector() gives",
+        "load() refuses wrong vectors, and changes nothing then",
+    },
+    cheats.VectorIsNotFlat: {"vector() is one flat, finite vector, and a copy"},
+    cheats.TakesAnything: {"load() refuses wrong vectors, and changes nothing then"},
+    cheats.ChecksTooLate: {"load() refuses wrong vectors, and changes nothing then"},
+    cheats.NeverShares: {"training changes what is shared"},
+    cheats.MeasuresBeyondOne: {"measure(), if there is one, is from 0 to 1"},
+    cheats.NormOverTheBatch: {"the network can be clipped", SEPARATE},
+}
+
+
+@pytest.mark.parametrize("learner", BREACHES, ids=lambda learner: learner.__name__)
+def test_every_planted_breach_is_found(learner: type) -> None:
+    broken = {
+        found.promise: found.found
+        for found in siloseal.check_learner(learner, shape=(1, 4, 4), classes=3)
+        if not found.kept
+    }
+    assert BREACHES[learner] <= broken.keys(), broken
+    assert bool(broken) == bool(BREACHES[learner]), broken
+
+
+@pytest.mark.parametrize(
+    ("learner", "shape", "classes", "label_shape", "options"),
+    [
+        (honest.Regression, (5,), 0, (), {}),
+        (honest.Regression, (1, 3, 3), 0, (), {"average_decay": 0.9}),
+        (honest.Segmentation, (1, 6, 6), 3, (6, 6), {}),
+        (honest.TinyGan, (1, 4, 4), 3, (), {}),
+        (honest.Autoencoder, (1, 5, 5), 3, (), {}),
+    ],
+    ids=["regression", "averaged_regression", "segmentation", "gan", "autoencoder"],
+)
+def test_honest_learners_keep_every_promise(
+    learner: type, shape: tuple[int, ...], classes: int, label_shape: tuple[int, ...], options: dict[str, float]
+) -> None:
+    found = siloseal.check_learner(learner, shape=shape, classes=classes, label_shape=label_shape, options=options)
+    assert [(each.promise, each.found) for each in found if not each.kept] == []
+    assert [each.promise for each in found] == list(PROMISES)
+
+
+def test_every_promise_has_somebody_who_breaks_it() -> None:
+    assert set().union(*BREACHES.values()) == set(PROMISES)
+
+
+def test_what_a_class_raises_is_found_with_the_line_of_its_own_file() -> None:
+    class Raises(cheats.Plain):
+        def row_losses(self, rows: siloseal.LabelledRows) -> None:  # type: ignore[override]
+            raise KeyError("anything")
+
+    data, other = (trial_data((4,), 3, seed=seed) for seed in (1, 2))
+    found = {each.promise: each for each in check_promises(Trial(lambda: Raises((4,), 3, {}), data, other))}
+    assert "KeyError" in found[SEPARATE].found
+    assert not found[SEPARATE].kept
+    assert found["one seed builds one learner"].kept
