@@ -62,7 +62,10 @@ class ExampleGradients:
         units = self._data.select(sample)
         if clip_norm is not None:
             return _flat(self._way.gradient_sum(self._learner.row_losses, units, clip_norm=clip_norm))
-        total, parameters = self._learner.row_losses(units).sum(), trainable_parameters(self._learner.private_module)
+        parameters = trainable_parameters(self._learner.private_module)
+        if len(sample) == 0 and isinstance(self._learner, ProbedLearner):  # some layers cannot run on no rows
+            return _flat([torch.zeros_like(parameter) for parameter in parameters])
+        total = self._learner.row_losses(units).sum()
         return _flat(torch.autograd.grad(total, parameters, materialize_grads=True))
 
 

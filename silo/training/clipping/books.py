@@ -9,7 +9,7 @@ from torch.autograd.graph import GradientEdge
 
 from siloseal.federation.errors import UnclippableModule
 from siloseal.silo.training.clipping.layers.any_module import Call, ModuleRows, require_rows_first
-from siloseal.silo.training.clipping.layers.attention import attention_rows
+from siloseal.silo.training.clipping.layers.attention import attention_rows, require_rows_in_attention
 from siloseal.silo.training.clipping.layers.convolution import Convolution, Order, convolution_rows
 from siloseal.silo.training.clipping.layers.embedding import EmbeddingRows
 from siloseal.silo.training.clipping.layers.linear import linear_rows
@@ -31,6 +31,7 @@ def books_of(
         for name, record in recorded.passes.items():
             if name in recorded.projections:
                 calls = recorded.projections[name]
+                require_rows_in_attention(name, parts[name].module, record.tensors[0], len(losses))
                 outward = {
                     weight: _of(derivatives, call.output, call.inputs, call.shape) for weight, call in calls.items()
                 }
@@ -82,6 +83,11 @@ def _rows(
         parameters = {name: parameter.detach() for name, parameter in part.parameters.items()}
         call = Call(record.arguments, record.keywords, reached)
         require_rows_first(part.name, call, rows)
+        if record.random:
+            raise UnclippableModule(
+                f"layer '{part.name}' drew random numbers, so it cannot run again to tell its rows apart; move its own "
+                "parameters into a part that draws none"
+            )
         return ModuleRows(part.module, parameters, call, rows, vectorised)
     (output,) = record.outputs.values()
     (inputs,) = record.tensors

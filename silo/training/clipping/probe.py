@@ -32,7 +32,8 @@ class Probe:
 
     def __init__(self, module: nn.Module, row_losses: RowLosses, public_rows: PublicRows) -> None:
         self._module, self._row_losses = module, row_losses
-        self._batches = [(public_rows(count), public_rows(count)) for count in COUNTS]
+        with torch.random.fork_rng():
+            self._batches = [(public_rows(count), public_rows(count)) for count in COUNTS]
 
     def require_separate_rows(self) -> None:
         """Raise `UnclippableModule` if a loss depends on another row, or if a forward pass changes the network."""
@@ -64,9 +65,11 @@ class Probe:
 
     def _require_own(self, row: int, rows: LabelledRows, others: LabelledRows) -> None:
         """Change all rows but this one: neither its loss nor the derivative of its loss may know of the others."""
-        own = torch.arange(len(rows.labels)) == row
+        own = _only(row, rows)
         changed = Rows(_where(own, rows.inputs, others.inputs), _where(own, rows.labels, others.labels))
-        same = torch.allclose(self._losses(rows)[row], self._losses(changed)[row], rtol=1e-4, atol=1e-6, equal_nan=True)
+        before, after = self._losses(rows)[row], self._losses(changed)[row]
+        rounding = 64 * torch.finfo(before.dtype).eps
+        same = torch.allclose(before, after, rtol=rounding, atol=rounding, equal_nan=True)
         if not same or self._reaches_others(row, rows):
             raise UnclippableModule(
                 "the network mixes examples: the loss of one row depends on another row of the batch, so no row's "
@@ -79,7 +82,7 @@ class Probe:
         inputs = rows.inputs.clone().requires_grad_()
         loss = self._losses(Rows(inputs, rows.labels))[row]
         (found,) = torch.autograd.grad(loss, inputs, materialize_grads=True)
-        return bool(found[torch.arange(len(inputs)) != row].any())
+        return bool(found[~_only(row, rows)].any())
 
     def _losses(self, rows: LabelledRows) -> Tensor:
         torch.manual_seed(0)  # the same dropout in every run; the process's generator is put back later
@@ -103,7 +106,7 @@ class Probe:
         clip_norm = float(_norm(gradient)) / 2
         if not clip_norm > 0:
             return True
-        alone = (torch.arange(len(rows.labels)) == row).to(gradient[0])
+        alone = _only(row, rows).to(gradient[0])
         found = way.gradient_sum(lambda batch: self._row_losses(batch) * alone, rows, clip_norm=clip_norm)
         left = float(_norm(found)) / clip_norm
         return LOOSEST <= left <= 1 + SUM_TOLERANCE and _close(found, [part * left / 2 for part in gradient])
@@ -132,6 +135,11 @@ def _leaving_no_trace(module: nn.Module) -> Iterator[Callable[[], list[str]]]:
 
 def _tensors(module: nn.Module) -> dict[str, Tensor]:
     return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+def _only(row: int, rows: LabelledRows) -> Tensor:
+    """The mask (rows,) of one row."""
+    return torch.arange(len(rows.labels), device=rows.labels.device) == row
 
 
 def _where(own: Tensor, one: Tensor, other: Tensor) -> Tensor:

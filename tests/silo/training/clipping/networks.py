@@ -236,6 +236,7 @@ ALONE: dict[str, tuple[tuple[int, ...], Callable[[], nn.Module]]] = {
     "layer that runs twice": (VECTORS, Twice),
     "weight used outside of its layer": (VECTORS, Borrowed),
     "layer that never runs": (VECTORS, Uncalled),
+    "attention to another with dropout": (SEQUENCES, lambda: Attention(across=True, dropout=0.5)),
     "gru with rows second": (SEQUENCES, lambda: Last(nn.GRU(4, 5), rows_first=False)),
     "hidden state of a gru": (SEQUENCES, lambda: Last(nn.GRU(4, 5, num_layers=2, batch_first=True), hidden=True)),
     "rows folded into positions": (
