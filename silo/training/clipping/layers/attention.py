@@ -121,8 +121,8 @@ def require_rows_in_attention(name: str, layer: nn.Module, query: Tensor, rows: 
     place = 0 if isinstance(layer, nn.MultiheadAttention) and layer.batch_first else 1
     if query.ndim != 3 or query.shape[place] != rows:
         raise UnclippableModule(
-            f"attention '{name}' saw queries of shape {tuple(query.shape)} for {rows} row losses, expected 3 dimensions "
-            f"of which number {place} counts the rows; keep one row a unit throughout"
+            f"attention '{name}' saw queries of shape {tuple(query.shape)} for {rows} row losses, expected 3 "
+            f"dimensions of which number {place} counts the rows; keep one row a unit throughout"
         )
 
 
