@@ -6,7 +6,7 @@ a loss that depends on another row, and statistics that a forward pass leaves be
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -32,7 +32,7 @@ class Probe:
 
     def __init__(self, module: nn.Module, row_losses: RowLosses, public_rows: PublicRows) -> None:
         self._module, self._row_losses = module, row_losses
-        with torch.random.fork_rng():
+        with _forked_randomness(module):
             self._batches = [(public_rows(count), public_rows(count)) for count in COUNTS]
 
     def require_separate_rows(self) -> None:
@@ -122,7 +122,7 @@ def _leaving_no_trace(module: nn.Module) -> Iterator[Callable[[], list[str]]]:
         now = _tensors(module)
         return [name for name, tensor in before.items() if not torch.equal(now[name], tensor)]
 
-    with torch.random.fork_rng():
+    with _forked_randomness(module):
         try:
             yield changed
         finally:
@@ -131,6 +131,12 @@ def _leaving_no_trace(module: nn.Module) -> Iterator[Callable[[], list[str]]]:
             with torch.no_grad():
                 for name in changed():
                     _tensors(module)[name].copy_(before[name])
+
+
+def _forked_randomness(module: nn.Module) -> AbstractContextManager[None]:
+    """Whatever is drawn inside, the generators of the process and of the module's devices go on as if it were not."""
+    devices = {parameter.device for parameter in module.parameters() if parameter.device.type == "cuda"}
+    return torch.random.fork_rng(devices=sorted(device.index or 0 for device in devices))
 
 
 def _tensors(module: nn.Module) -> dict[str, Tensor]:

@@ -16,26 +16,16 @@ from siloseal.silo.training.clipping.parts import Part
 
 
 @dataclass(frozen=True)
-class Output:
-    """A tensor that a part gave. The edge stays where it is when later code changes the tensor in place."""
-
-    edge: GradientEdge
-    like: Tensor
-
-    @classmethod
-    def of(cls, tensor: Tensor) -> "Output":
-        """The output as it is now."""
-        return cls(get_gradient_edge(tensor), tensor.detach())
-
-
-@dataclass(frozen=True)
 class Pass:
     """One call of a part."""
 
     arguments: tuple[object, ...]
     keywords: Mapping[str, object]
-    outputs: Mapping[int, Output]
-    """Outputs that have a gradient, by their place among all tensors that the part returned."""
+    outputs: Mapping[int, GradientEdge]
+    """Outputs that have a gradient, by their place among all tensors that the part returned.
+
+    An edge stays where it is in the graph when later code changes the tensor in place, as `ReLU(inplace=True)` does.
+    """
     versions: tuple[int, ...]
     """Versions of the input tensors: torch counts one up at every change in place."""
     random: bool
@@ -117,7 +107,7 @@ def _random_states() -> list[Tensor]:
 
 
 def _pass(arguments: Sequence[object], keywords: Mapping[str, object], output: object, *, random: bool) -> Pass:
-    outputs = {n: Output.of(tensor) for n, tensor in enumerate(tensors_in(output)) if tensor.requires_grad}
+    outputs = {n: get_gradient_edge(tensor) for n, tensor in enumerate(tensors_in(output)) if tensor.requires_grad}
     given = tuple(_detached(part) for part in arguments), {name: _detached(part) for name, part in keywords.items()}
     versions = tuple(tensor._version for tensor in tensors_in(given))
     return Pass(*given, outputs, versions, random)
