@@ -5,9 +5,9 @@ import torch
 from torch import Tensor, nn
 
 from siloseal.federation.errors import UnclippableModule
-from siloseal.models.learner import Rows
+from siloseal.models.learner import LabelledRows, Rows
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
-from siloseal.silo.training.clipping.plan import ClippingPlan, clipping_plan
+from siloseal.silo.training.clipping.plan import PASS_ROWS, ClippingPlan, clipping_plan
 from siloseal.silo.training.clipping.row_by_row import RowByRow
 from tests.silo.training.clipping.networks import ALONE, BOOK_KEPT, NETWORKS, Case, case_of, clipped, flat
 
@@ -73,6 +73,20 @@ class TestEveryNetwork:
 def _nobody(case: Case) -> Rows:
     rows = case.public_rows(1)
     return Rows(rows.inputs[:0], rows.labels[:0])
+
+
+@pytest.mark.parametrize("name", ["residual block", "layer that runs twice"])
+def test_a_large_batch_is_taken_in_parts(name: str) -> None:
+    case, sizes = case_of(name), []
+    plan, rows = plan_of(case), case.public_rows(2 * PASS_ROWS + 3)
+
+    def row_losses(batch: LabelledRows) -> Tensor:
+        sizes.append(len(batch.labels))
+        return case.row_losses(batch)
+
+    found = flat(plan.gradient_sum(row_losses, rows, clip_norm=0.1))
+    torch.testing.assert_close(found, clipped(case.row_gradients(rows), 0.1), rtol=1e-6, atol=1e-9)
+    assert max(sizes) <= PASS_ROWS
 
 
 def test_dropout_differs_from_row_to_row_and_from_step_to_step() -> None:
