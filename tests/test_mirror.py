@@ -25,7 +25,7 @@ COVERED: dict[str, tuple[str, ...]] = {
     "tests/contracts/test_learners.py": (
         "federation/job/sections/learner_kind.py", "federation/job/sections/supervised.py", "models/building.py",
         "models/learner.py", "models/meta/building.py", "models/own_learner.py",
-        "models/meta/tasks.py", "silo/data/units.py", "silo/training/gradients.py",
+        "models/meta/tasks.py", "silo/data/units.py",
     ),
     "tests/contracts/test_mechanisms.py": (
         "federation/privacy/mechanism.py", "federation/privacy/mechanisms/gaussian.py",

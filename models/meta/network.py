@@ -24,7 +24,7 @@ class Conv4(nn.Module):
     """Four times convolution, group norm, ReLU and 2x2 pooling: images (N, C, H, W) to features (N, F).
 
     Group norm looks at one image alone, so that an image's gradient is its own, and it keeps no statistics of data that
-    could leave a silo. It has no parameters, which clipping by book-keeping would not know.
+    could leave a silo. It has no parameters: noise would have more to spoil, and the next convolution can scale.
     """
 
     def __init__(self, shape: ImageShape, filters: int) -> None:

@@ -68,15 +68,23 @@ class ExampleGradients:
     @cached_property
     def _way(self) -> ClippingWay:
         learner, data = self._learner, self._data
-        if isinstance(learner, GanLearner | EmbeddingLearner) or not isinstance(data, ProbedSource):
+        if self._is_ours or not isinstance(data, ProbedSource):
             return BookKeeping(learner.private_module, order="patches")  # as their seeded results were published
         return clipping_plan(learner.private_module, learner.row_losses, data.made_up)
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether the network is one of those whose layers book-keeping was written for."""
+        return isinstance(self._learner, GanLearner | EmbeddingLearner)
 
     def sum(self, sample: Tensor, *, clip_norm: float | None) -> Tensor:
         units = self._there(self._data.select(sample))
         if clip_norm is not None:
             return _flat(self._way.gradient_sum(self._learner.row_losses, units, clip_norm=clip_norm))
-        total, parameters = self._learner.row_losses(units).sum(), trainable_parameters(self._learner.private_module)
+        parameters = trainable_parameters(self._learner.private_module)
+        if len(sample) == 0 and not self._is_ours:  # some layers cannot run on no rows
+            return _flat([torch.zeros_like(parameter) for parameter in parameters])
+        total = self._learner.row_losses(units).sum()
         return _flat(torch.autograd.grad(total, parameters, materialize_grads=True))
 
     def _there(self, rows: LabelledRows) -> LabelledRows:

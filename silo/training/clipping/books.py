@@ -9,7 +9,7 @@ from torch.autograd.graph import GradientEdge
 
 from siloseal.federation.errors import UnclippableModule
 from siloseal.silo.training.clipping.layers.any_module import Call, ModuleRows, require_rows_first
-from siloseal.silo.training.clipping.layers.attention import attention_rows
+from siloseal.silo.training.clipping.layers.attention import LinearCall, attention_rows, require_rows_in_attention
 from siloseal.silo.training.clipping.layers.convolution import Convolution, Order, convolution_rows
 from siloseal.silo.training.clipping.layers.embedding import EmbeddingRows
 from siloseal.silo.training.clipping.layers.linear import linear_rows
@@ -24,18 +24,20 @@ Derivatives = dict[GradientEdge, Tensor]
 def books_of(
     parts: Mapping[str, Part], recorded: Recording, losses: Tensor, *, vectorised: bool, order: Order
 ) -> dict[str, LayerRows]:
-    """The rows of all parts that ran. `vectorised` is for parts that run again: at once, or one row after the other."""
+    """The rows of all parts that reached the loss.
+
+    `vectorised` is for parts that run again: all rows at once, or one after the other. `order` is for convolutions.
+    """
     derivatives = _derivatives(parts, recorded, losses.sum())
     books: dict[str, LayerRows] = {}
     with torch.no_grad():
         for name, record in recorded.passes.items():
             if name in recorded.projections:
                 calls = recorded.projections[name]
-                outward = {
-                    weight: _of(derivatives, call.output, call.inputs, call.shape) for weight, call in calls.items()
-                }
+                require_rows_in_attention(name, parts[name].module, record.tensors[0], len(losses))
+                outward = {weight: _of(derivatives, call) for weight, call in calls.items()}
                 books[name] = attention_rows(calls, outward, parts[name].trained, rows=len(losses))
-            elif record.outputs:
+            elif any(edge in derivatives for edge in record.outputs.values()):
                 books[name] = _rows(
                     parts[name], record, derivatives, rows=len(losses), vectorised=vectorised, order=order
                 )
@@ -46,10 +48,10 @@ def _derivatives(parts: Mapping[str, Part], recorded: Recording, loss: Tensor) -
     """The derivatives of the loss by all outputs that it depends on."""
     edges = [call.output for calls in recorded.projections.values() for call in calls.values()]
     edges += [
-        output.edge
+        edge
         for name, record in recorded.passes.items()
         if name not in recorded.projections
-        for output in record.outputs.values()
+        for edge in record.outputs.values()
     ]
     unseen = {  # parameters of parts that did not run: expected to have no gradient at all
         parameter: name
@@ -70,23 +72,28 @@ def _derivatives(parts: Mapping[str, Part], recorded: Recording, loss: Tensor) -
     return {edge: part for edge, part in zip(edges, found, strict=False) if part is not None}
 
 
-def _of(derivatives: Derivatives, edge: GradientEdge, like: Tensor, shape: torch.Size) -> Tensor:
-    return derivatives[edge] if edge in derivatives else like.new_zeros(shape)
+def _of(derivatives: Derivatives, call: LinearCall) -> Tensor:
+    return derivatives[call.output] if call.output in derivatives else call.inputs.new_zeros(call.shape)
 
 
 def _rows(
     part: Part, record: Pass, derivatives: Derivatives, *, rows: int, vectorised: bool, order: Order
 ) -> LayerRows:
     if part.kind == "any" or part.kind == "attention":
-        reached = {n: derivatives[out.edge] for n, out in record.outputs.items() if out.edge in derivatives}
+        reached = {n: derivatives[edge] for n, edge in record.outputs.items() if edge in derivatives}
         parameters = {name: parameter.detach() for name, parameter in part.parameters.items()}
         call = Call(record.arguments, record.keywords, reached)
         require_rows_first(part.name, call, rows)
+        if record.random:
+            raise UnclippableModule(
+                f"layer '{part.name}' drew random numbers, so it cannot run again to tell its rows apart; move its own "
+                "parameters into a part that draws none"
+            )
         return ModuleRows(part.module, parameters, call, rows, vectorised)
-    (output,) = record.outputs.values()
+    (edge,) = record.outputs.values()
     (inputs,) = record.tensors
     _require_rows_first(part, inputs, rows)
-    outward = _of(derivatives, output.edge, output.like, output.like.shape)
+    outward = derivatives[edge]
     match part.kind:
         case "linear":
             return linear_rows(inputs, outward, part.trained)

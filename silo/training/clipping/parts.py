@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from torch import nn
+from torch.nn.modules.instancenorm import _InstanceNorm
 
 from siloseal.federation.errors import UnclippableModule
 from siloseal.models.mixing import refuse_mixing
@@ -80,5 +81,7 @@ def _kind(module: nn.Module) -> Kind:
         return "attention" if is_book_kept(module) else "any"
     own = {name for name, _ in module.named_parameters(recurse=False)}
     plain = own <= {"weight", "bias"} and not any(module.children()) and "forward" not in vars(module)
+    if isinstance(module, _InstanceNorm) and module.track_running_stats:  # by fixed statistics, and not by the row's
+        return "any"
     unhooked = not module._forward_hooks and not module._forward_pre_hooks
     return _KINDS.get(type(module), "any") if plain and unhooked else "any"

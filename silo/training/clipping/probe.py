@@ -6,7 +6,8 @@ a loss that depends on another row, and statistics that a forward pass leaves be
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 
 import torch
 from torch import Tensor, nn
@@ -32,15 +33,17 @@ class Probe:
 
     def __init__(self, module: nn.Module, row_losses: RowLosses, public_rows: PublicRows) -> None:
         self._module, self._row_losses = module, row_losses
-        self._batches = [(public_rows(count), public_rows(count)) for count in COUNTS]
+        with _forked_randomness(module):
+            self._batches = [(public_rows(count), public_rows(count)) for count in COUNTS]
 
     def require_separate_rows(self) -> None:
         """Raise `UnclippableModule` if a loss depends on another row, or if a forward pass changes the network."""
+        _ = self.public_losses
         with _leaving_no_trace(self._module) as changed:
             for rows, others in self._batches:
-                self._require_one_loss_a_row(rows)
                 for row in range(len(rows.labels)):
                     self._require_own(row, rows, others)
+                self._require_public_losses(rows)
             if changed():
                 raise UnclippableModule(
                     f"a forward pass changes {', '.join(changed())}, so that rows leave a trace that no noise hides; "
@@ -56,17 +59,39 @@ class Probe:
             self._module.eval()  # without dropout, so that two runs can be compared
             return all(self._same(way, rows) for rows, _ in self._batches)
 
-    def _require_one_loss_a_row(self, rows: LabelledRows) -> None:
-        if (found := self._losses(rows).shape) != (count := (len(rows.labels),)):
+    @cached_property
+    def public_losses(self) -> int:
+        """Number of losses beyond those of the rows, such as a GAN's of its fakes: the same for any number of rows."""
+        with _leaving_no_trace(self._module):
+            shapes = [(len(rows.labels), self._losses(rows).shape) for rows, _ in self._batches]
+        extra = {shape[0] - count if len(shape) == 1 else -1 for count, shape in shapes}
+        if len(extra) > 1 or min(extra) < 0:
+            found = " and ".join(f"{tuple(shape)} for {count} rows" for count, shape in shapes)
             raise UnclippableModule(
-                f"{count[0]} rows have losses of shape {tuple(found)}, expected {count}; return one a row"
+                f"losses have the shapes {found}, expected one loss a row; only losses that no data enters may follow "
+                "them, always as many"
             )
+        return extra.pop()
+
+    def _require_public_losses(self, rows: LabelledRows) -> None:
+        """Refuse losses beyond those of the rows that any row reaches."""
+        if self.public_losses and rows.inputs.is_floating_point():
+            inputs = rows.inputs.clone().requires_grad_()
+            losses = self._losses(Rows(inputs, rows.labels))[len(rows.labels) :]
+            (found,) = torch.autograd.grad(losses.sum(), inputs, materialize_grads=True, allow_unused=True)
+            if found.any():
+                raise UnclippableModule(
+                    "losses beyond those of the rows depend on the rows, so that no clip norm bounds them; return one "
+                    "loss a row, and after them only losses that no data enters"
+                )
 
     def _require_own(self, row: int, rows: LabelledRows, others: LabelledRows) -> None:
         """Change all rows but this one: neither its loss nor the derivative of its loss may know of the others."""
-        own = torch.arange(len(rows.labels)) == row
+        own = _only(row, rows)
         changed = Rows(_where(own, rows.inputs, others.inputs), _where(own, rows.labels, others.labels))
-        same = torch.allclose(self._losses(rows)[row], self._losses(changed)[row], rtol=1e-4, atol=1e-6, equal_nan=True)
+        before, after = self._losses(rows)[row], self._losses(changed)[row]
+        rounding = 64 * torch.finfo(before.dtype).eps
+        same = torch.allclose(before, after, rtol=rounding, atol=rounding, equal_nan=True)
         if not same or self._reaches_others(row, rows):
             raise UnclippableModule(
                 "the network mixes examples: the loss of one row depends on another row of the batch, so no row's "
@@ -79,7 +104,7 @@ class Probe:
         inputs = rows.inputs.clone().requires_grad_()
         loss = self._losses(Rows(inputs, rows.labels))[row]
         (found,) = torch.autograd.grad(loss, inputs, materialize_grads=True)
-        return bool(found[torch.arange(len(inputs)) != row].any())
+        return bool(found[~_only(row, rows)].any())
 
     def _losses(self, rows: LabelledRows) -> Tensor:
         torch.manual_seed(0)  # the same dropout in every run; the process's generator is put back later
@@ -103,7 +128,7 @@ class Probe:
         clip_norm = float(_norm(gradient)) / 2
         if not clip_norm > 0:
             return True
-        alone = (torch.arange(len(rows.labels)) == row).to(gradient[0])
+        alone = _only(row, rows).to(gradient[0])
         found = way.gradient_sum(lambda batch: self._row_losses(batch) * alone, rows, clip_norm=clip_norm)
         left = float(_norm(found)) / clip_norm
         return LOOSEST <= left <= 1 + SUM_TOLERANCE and _close(found, [part * left / 2 for part in gradient])
@@ -119,7 +144,7 @@ def _leaving_no_trace(module: nn.Module) -> Iterator[Callable[[], list[str]]]:
         now = _tensors(module)
         return [name for name, tensor in before.items() if not torch.equal(now[name], tensor)]
 
-    with torch.random.fork_rng():
+    with _forked_randomness(module):
         try:
             yield changed
         finally:
@@ -130,8 +155,19 @@ def _leaving_no_trace(module: nn.Module) -> Iterator[Callable[[], list[str]]]:
                     _tensors(module)[name].copy_(before[name])
 
 
+def _forked_randomness(module: nn.Module) -> AbstractContextManager[None]:
+    """Whatever is drawn inside, the generators of the process and of the module's devices go on as if it were not."""
+    devices = {parameter.device for parameter in module.parameters() if parameter.device.type == "cuda"}
+    return torch.random.fork_rng(devices=sorted(device.index or 0 for device in devices))
+
+
 def _tensors(module: nn.Module) -> dict[str, Tensor]:
     return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+def _only(row: int, rows: LabelledRows) -> Tensor:
+    """The mask (rows,) of one row."""
+    return torch.arange(len(rows.labels), device=rows.labels.device) == row
 
 
 def _where(own: Tensor, one: Tensor, other: Tensor) -> Tensor:

@@ -16,28 +16,20 @@ from siloseal.silo.training.clipping.parts import Part
 
 
 @dataclass(frozen=True)
-class Output:
-    """A tensor that a part gave. The edge stays where it is when later code changes the tensor in place."""
-
-    edge: GradientEdge
-    like: Tensor
-
-    @classmethod
-    def of(cls, tensor: Tensor) -> "Output":
-        """The output as it is now."""
-        return cls(get_gradient_edge(tensor), tensor.detach())
-
-
-@dataclass(frozen=True)
 class Pass:
     """One call of a part."""
 
     arguments: tuple[object, ...]
     keywords: Mapping[str, object]
-    outputs: Mapping[int, Output]
-    """Outputs that have a gradient, by their place among all tensors that the part returned."""
+    outputs: Mapping[int, GradientEdge]
+    """Outputs that have a gradient, by their place among all tensors that the part returned.
+
+    An edge stays where it is in the graph when later code changes the tensor in place, as `ReLU(inplace=True)` does.
+    """
     versions: tuple[int, ...]
     """Versions of the input tensors: torch counts one up at every change in place."""
+    random: bool
+    """Whether the part drew random numbers; known for the kinds that may have to run again."""
 
     @property
     def tensors(self) -> list[Tensor]:
@@ -89,7 +81,7 @@ def _hook(part: Part, recorded: Recording, stack: ExitStack) -> None:
     random_before: list[Tensor] = []
 
     def before(_module: nn.Module, _arguments: object) -> None:
-        random_before[:] = [torch.get_rng_state()]
+        random_before[:] = _random_states()
 
     def after(_module: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any], output: object) -> None:
         if part.name in recorded.passes:
@@ -97,23 +89,28 @@ def _hook(part: Part, recorded: Recording, stack: ExitStack) -> None:
                 f"layer '{part.name}' ran twice in one pass, so a row's gradient is no longer one outer product; "
                 "use it once, on all rows together"
             )
-        if random_before and not torch.equal(random_before[0], torch.get_rng_state()):
-            raise UnclippableModule(
-                f"layer '{part.name}' drew random numbers, so it cannot run again to tell its rows apart; move its own "
-                "parameters into a part that draws none"
-            )
-        recorded.passes[part.name] = _pass(arguments, keywords, output)
+        random = bool(random_before) and not all(map(torch.equal, random_before, _random_states()))
+        recorded.passes[part.name] = _pass(arguments, keywords, output, random=random)
 
-    if part.kind == "any":
+    if part.kind in ("any", "attention"):
         stack.callback(part.module.register_forward_pre_hook(before).remove)
     stack.callback(part.module.register_forward_hook(after, with_kwargs=True).remove)
 
 
-def _pass(arguments: Sequence[object], keywords: Mapping[str, object], output: object) -> Pass:
-    outputs = {n: Output.of(tensor) for n, tensor in enumerate(tensors_in(output)) if tensor.requires_grad}
+def _random_states() -> list[Tensor]:
+    states = [torch.get_rng_state()]
+    if torch.cuda.is_available():
+        states += torch.cuda.get_rng_state_all()
+    if torch.backends.mps.is_available():
+        states.append(torch.mps.get_rng_state())
+    return states
+
+
+def _pass(arguments: Sequence[object], keywords: Mapping[str, object], output: object, *, random: bool) -> Pass:
+    outputs = {n: get_gradient_edge(tensor) for n, tensor in enumerate(tensors_in(output)) if tensor.requires_grad}
     given = tuple(_detached(part) for part in arguments), {name: _detached(part) for name, part in keywords.items()}
     versions = tuple(tensor._version for tensor in tensors_in(given))
-    return Pass(*given, outputs, versions)
+    return Pass(*given, outputs, versions, random)
 
 
 def _detached(value: object) -> object:

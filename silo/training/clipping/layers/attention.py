@@ -14,6 +14,7 @@ from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from siloseal.federation.errors import UnclippableModule
 from siloseal.silo.training.clipping.layers.linear import linear_rows
 from siloseal.silo.training.clipping.layers.rows import Gradients, LayerRows
 
@@ -113,6 +114,16 @@ def attention_rows(
         inputs, outward = (_rows_first(part, rows) for part in (call.inputs, derivatives[name]))
         projections[name] = linear_rows(inputs, outward, frozenset(local))
     return AttentionRows(projections)
+
+
+def require_rows_in_attention(name: str, layer: nn.Module, query: Tensor, rows: int) -> None:
+    """Raise `UnclippableModule` unless queries (B, L, E), or (L, B, E) without `batch_first`, are those of B rows."""
+    place = 0 if isinstance(layer, nn.MultiheadAttention) and layer.batch_first else 1
+    if query.ndim != 3 or query.shape[place] != rows:
+        raise UnclippableModule(
+            f"attention '{name}' saw queries of shape {tuple(query.shape)} for {rows} row losses, expected 3 "
+            f"dimensions of which number {place} counts the rows; keep one row a unit throughout"
+        )
 
 
 def _rows_first(part: Tensor, rows: int) -> Tensor:

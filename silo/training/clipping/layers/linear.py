@@ -57,8 +57,13 @@ class SequenceRows:
         return _written(inputs, derivatives, bias=self._bias).squared_norms()
 
     def weighted_sum(self, weights: Tensor) -> Gradients:
-        scaled = (self._derivatives * weights[:, None, None]).flatten(0, 1)  # (B L, O)
-        return {"weight": scaled.T @ self._inputs.flatten(0, 1), "bias": scaled.sum(0)}
+        inputs, derivatives, scale = self._inputs, self._derivatives, weights[:, None, None]
+        bias = weights @ derivatives.sum(1)
+        if inputs.shape[2] < derivatives.shape[2]:  # the smaller one is copied
+            inputs = inputs * scale
+        else:
+            derivatives = derivatives * scale
+        return {"weight": derivatives.flatten(0, 1).T @ inputs.flatten(0, 1), "bias": bias}
 
     def without(self, rows: Tensor) -> "SequenceRows":
         return SequenceRows(zeroed(rows, self._inputs), zeroed(rows, self._derivatives), bias=self._bias)

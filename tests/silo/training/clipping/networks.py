@@ -82,6 +82,18 @@ class Uncalled(nn.Module):
         return functional.linear(rows, self.layer.weight, self.layer.bias)
 
 
+class Unused(nn.Module):
+    """Two layers whose output nothing uses: one with a formula, and one without."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.known, self.unknown = nn.Linear(4, CLASSES), nn.Linear(4, 4), nn.PReLU()
+
+    def forward(self, rows: Tensor) -> Tensor:
+        self.unknown(self.known(rows))
+        return self.layer(rows)
+
+
 class Doubled(nn.Linear):
     """A linear layer with another forward pass."""
 
@@ -205,6 +217,11 @@ BOOK_KEPT: dict[str, tuple[tuple[int, ...], Callable[[], nn.Module]]] = {
     "layer norm": (SEQUENCES, lambda: sequence(nn.LayerNorm(4), nn.Tanh(), nn.LayerNorm((6, 4)))),
     "layer norm of vectors": (VECTORS, lambda: nn.Sequential(nn.LayerNorm(4), nn.Linear(4, CLASSES))),
     "instance norm": (MAPS, lambda: maps(nn.InstanceNorm2d(2, affine=True))),
+    "instance norm with fixed statistics": (
+        MAPS,
+        lambda: maps(nn.Conv2d(2, 3, 3), nn.InstanceNorm2d(3, affine=True, track_running_stats=True).eval()),
+    ),
+    "layer that reaches no loss": (VECTORS, Unused),
     "root mean square norm": (SEQUENCES, lambda: sequence(nn.RMSNorm(4), nn.Linear(4, 4))),
     "embedding": ((WORDS,), lambda: sequence(nn.Embedding(WORDS, 5, padding_idx=2), nn.Linear(5, 4))),
     "transposed convolution": (MAPS, lambda: maps(nn.ConvTranspose2d(2, 3, 3, stride=2))),
@@ -236,6 +253,7 @@ ALONE: dict[str, tuple[tuple[int, ...], Callable[[], nn.Module]]] = {
     "layer that runs twice": (VECTORS, Twice),
     "weight used outside of its layer": (VECTORS, Borrowed),
     "layer that never runs": (VECTORS, Uncalled),
+    "attention to another with dropout": (SEQUENCES, lambda: Attention(across=True, dropout=0.5)),
     "gru with rows second": (SEQUENCES, lambda: Last(nn.GRU(4, 5), rows_first=False)),
     "hidden state of a gru": (SEQUENCES, lambda: Last(nn.GRU(4, 5, num_layers=2, batch_first=True), hidden=True)),
     "rows folded into positions": (

@@ -63,7 +63,21 @@ def test_each_parts_norms_are_those_of_micro_batches(name: str, order: Order) ->
     pieces = [dict(zip(case.parameters(), torch.split(row, sizes), strict=True)) for row in gradients]
     for part_name, part in parts_of(case.module).items():
         expected = [sum(row[parameter].square().sum() for parameter in part.parameters.values()) for row in pieces]
-        torch.testing.assert_close(found[part_name].squared_norms(), torch.stack(expected), rtol=1e-6, atol=1e-15)
+        squares = found[part_name].squared_norms() if part_name in found else torch.zeros(4, dtype=torch.float64)
+        torch.testing.assert_close(squares, torch.stack(expected), rtol=1e-6, atol=1e-15)
+
+
+@pytest.mark.parametrize("positions", [3, 50], ids=["by Gram", "a few rows at a time"])
+def test_a_sequence_whose_gradients_are_not_kept_has_the_same_norms_and_sums(positions: int) -> None:
+    torch.manual_seed(0)
+    inputs, derivatives = (torch.randn(40, positions, size, dtype=torch.float64) for size in (9, 12))
+    weights, written = torch.rand(40, dtype=torch.float64), torch.bmm(derivatives.mT, inputs)
+    kept = WrittenRows({"weight": written, "bias": derivatives.sum(1)})
+    found = SequenceRows(inputs, derivatives, bias=True)
+    assert found.by_gram == (positions == 3)
+    for one, other in ((found, kept), (found.without(weights < 0.5), kept.without(weights < 0.5))):
+        torch.testing.assert_close(one.squared_norms(), other.squared_norms())
+        torch.testing.assert_close(one.weighted_sum(weights), other.weighted_sum(weights))
 
 
 def test_a_module_that_runs_again_takes_many_rows_in_chunks() -> None:

@@ -5,9 +5,9 @@ import torch
 from torch import Tensor, nn
 
 from siloseal.federation.errors import UnclippableModule
-from siloseal.models.learner import Rows
+from siloseal.models.learner import LabelledRows, Rows
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
-from siloseal.silo.training.clipping.plan import ClippingPlan, clipping_plan
+from siloseal.silo.training.clipping.plan import PASS_ROWS, ClippingPlan, clipping_plan
 from siloseal.silo.training.clipping.row_by_row import RowByRow
 from tests.silo.training.clipping.networks import ALONE, BOOK_KEPT, NETWORKS, Case, case_of, clipped, flat
 
@@ -47,18 +47,15 @@ class TestEveryNetwork:
         assert not flat(found).any()
 
     def test_the_plan_leaves_no_trace(self, name: str) -> None:
-        case, state = case_of(name), torch.get_rng_state()
+        case = case_of(name)
+        state = torch.get_rng_state()
         before = {name: part.clone() for name, part in case.module.state_dict().items()}
         modes = [part.training for part in case.module.modules()]
-        rows = [case.public_rows(count) for count in (5, 3) for _ in range(2)]
-        torch.set_rng_state(state)
-        clipping_plan(
-            case.module, case.row_losses, lambda count: next(part for part in rows if len(part.labels) == count)
-        )
+        plan_of(case)
         assert torch.equal(torch.get_rng_state(), state)
         assert modes == [part.training for part in case.module.modules()]
         assert all(torch.equal(part, before[name]) for name, part in case.module.state_dict().items())
-        assert not any(part._forward_hooks for part in case.module.modules() if type(part) is not nn.Linear)
+        assert not any(part._forward_hooks or part._forward_pre_hooks for part in case.module.modules())
 
     def test_a_row_that_overflows_has_no_influence(self, name: str) -> None:
         case = case_of(name).without_dropout()
@@ -76,6 +73,20 @@ class TestEveryNetwork:
 def _nobody(case: Case) -> Rows:
     rows = case.public_rows(1)
     return Rows(rows.inputs[:0], rows.labels[:0])
+
+
+@pytest.mark.parametrize("name", ["residual block", "layer that runs twice"])
+def test_a_large_batch_is_taken_in_parts(name: str) -> None:
+    case, sizes = case_of(name), []
+    plan, rows = plan_of(case), case.public_rows(2 * PASS_ROWS + 3)
+
+    def row_losses(batch: LabelledRows) -> Tensor:
+        sizes.append(len(batch.labels))
+        return case.row_losses(batch)
+
+    found = flat(plan.gradient_sum(row_losses, rows, clip_norm=0.1))
+    torch.testing.assert_close(found, clipped(case.row_gradients(rows), 0.1), rtol=1e-6, atol=1e-9)
+    assert max(sizes) <= PASS_ROWS
 
 
 def test_dropout_differs_from_row_to_row_and_from_step_to_step() -> None:

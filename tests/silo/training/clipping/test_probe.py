@@ -11,6 +11,7 @@ from siloseal.models.learner import LabelledRows
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
 from siloseal.silo.training.clipping.plan import clipping_plan
 from siloseal.silo.training.clipping.probe import Probe
+from siloseal.silo.training.clipping.way import ClippingWay
 from tests.silo.training.clipping.networks import Borrowed, Case, case_of
 
 
@@ -106,3 +107,34 @@ def test_books_that_miss_a_use_of_a_weight_do_not_agree() -> None:
     torch.manual_seed(1)
     case = Case(Borrowed().double(), (4,), words=False)
     assert not Probe(case.module, case.row_losses, case.public_rows).agrees(BookKeeping(case.module))
+
+
+class TestLossesBeyondTheRows:
+    """A GAN has losses of its fakes after those of its rows."""
+
+    def plan(self, beyond: Callable[[LabelledRows], Tensor]) -> ClippingWay:
+        torch.manual_seed(1)
+        module = nn.Linear(4, 1).double()
+        case = Case(module, (4,), words=False)
+
+        def row_losses(rows: LabelledRows) -> Tensor:
+            own = module(rows.inputs).square().flatten()
+            return torch.cat([own, module(beyond(rows)).square().flatten()])
+
+        return clipping_plan(module, row_losses, case.public_rows)
+
+    def test_are_taken_where_no_row_enters_them(self) -> None:
+        assert isinstance(self.plan(lambda _: torch.rand(6, 4, dtype=torch.float64)), BookKeeping)
+
+    def test_are_refused_where_a_row_enters_them(self) -> None:
+        with pytest.raises(UnclippableModule):
+            self.plan(lambda rows: rows.inputs[:1] + torch.rand(6, 4, dtype=torch.float64))
+
+    def test_are_refused_where_their_number_tells_that_of_the_rows(self) -> None:
+        with pytest.raises(UnclippableModule):
+            self.plan(lambda rows: torch.rand(2 * len(rows.labels), 4, dtype=torch.float64))
+
+    def test_are_never_fewer_than_the_rows(self) -> None:
+        case = case_of("linear")
+        with pytest.raises(UnclippableModule):
+            clipping_plan(case.module, lambda rows: case.row_losses(rows)[:1], case.public_rows)

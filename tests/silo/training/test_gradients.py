@@ -1,0 +1,166 @@
+"""A learner whose network somebody else wrote, from the plan to a step."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from siloseal.federation.errors import RunError, UnclippableModule
+from siloseal.federation.job.sections.optimizers import DpSgdConfig
+from siloseal.federation.randomness import SeededRandomness
+from siloseal.models.learner import LabelledRows, Rows
+from siloseal.models.vectors import flatten, load_flat, trainable_parameters
+from siloseal.silo.data.examples import Examples
+from siloseal.silo.training.gradients import ProbedSource, unit_gradients
+from siloseal.silo.training.trainer import Privacy, PrivateTrainer
+
+
+@dataclass
+class Classifier:
+    """The smallest learner of a network that is given to it."""
+
+    private_module: nn.Module
+    shape: tuple[int, ...]
+
+    @property
+    def shared_model(self) -> nn.Module:
+        return self.private_module
+
+    def row_losses(self, units: LabelledRows) -> Tensor:
+        return functional.cross_entropy(self.private_module(units.inputs), units.labels, reduction="none")
+
+    def to(self, device: torch.device) -> None: ...
+
+    def public_step(self) -> None: ...
+
+    def public_metrics(self) -> Mapping[str, float]:
+        return {}
+
+    def vector(self) -> Tensor:
+        return flatten([self.private_module])
+
+    def load(self, vector: Tensor) -> None:
+        load_flat([self.private_module], vector)
+
+    def state(self) -> dict[str, Tensor]:
+        return dict(self.private_module.state_dict())
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        self.private_module.load_state_dict(dict(state))
+
+
+@dataclass(frozen=True)
+class Data:
+    rows: Rows
+
+    def __len__(self) -> int:
+        return len(self.rows.labels)
+
+    def select(self, indices: Tensor) -> Rows:
+        return Rows(self.rows.inputs[indices], self.rows.labels[indices])
+
+    def made_up(self, count: int) -> Rows:
+        return rows_of(tuple(self.rows.inputs.shape[1:]), count)
+
+
+def rows_of(shape: tuple[int, ...], count: int) -> Rows:
+    return Rows(torch.randn(count, *shape), torch.randint(3, (count,)))
+
+
+class Counted:
+    charges = 0
+
+    def charge(self, event: object, *, phase: str) -> None:
+        self.charges += 1
+
+
+def trainer(learner: Classifier, privacy: Privacy | None, data: Data) -> PrivateTrainer:
+    return PrivateTrainer(
+        learner,
+        data,
+        sampling_rate=0.5,
+        optimizer=DpSgdConfig(learning_rate=0.1),
+        privacy=privacy,
+        randomness=SeededRandomness(1),
+    )
+
+
+def small(*layers: nn.Module) -> tuple[Classifier, Data]:
+    torch.manual_seed(2)
+    learner = Classifier(nn.Sequential(*layers), (2, 6, 6))
+    return learner, Data(rows_of(learner.shape, 20))
+
+
+def image_network() -> tuple[Any, ...]:
+    body = nn.Sequential(nn.Conv2d(2, 4, 3), nn.InstanceNorm2d(4, affine=True), nn.ReLU(inplace=True))
+    return body, nn.Flatten(), nn.Linear(64, 3)
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_frozen_parts_stay_and_the_rest_learns(private: bool) -> None:
+    learner, data = small(*image_network())
+    body, head = learner.private_module[0], learner.private_module[2]
+    body.requires_grad_(False)
+    before, head_before = flatten([body]), flatten([head])
+    privacy = Privacy(1.0, 1.0, Counted()) if private else None
+    trainer(learner, privacy, data).train(3, phase="local")
+    assert torch.equal(flatten([body]), before)
+    assert not torch.equal(flatten([head]), head_before)
+
+
+@pytest.mark.parametrize("clip_norm", [None, 0.5])
+def test_no_rows_have_a_zero_gradient_in_networks_that_cannot_run_on_none(clip_norm: float | None) -> None:
+    learner, data = small(*image_network())
+    found = unit_gradients(learner, data).sum(torch.arange(0), clip_norm=clip_norm)
+    assert found.shape == learner.vector().shape
+    assert not found.any()
+
+
+def test_clipped_and_unclipped_sums_agree_where_nothing_is_clipped() -> None:
+    learner, data = small(*image_network())
+    gradients = unit_gradients(learner, data)
+    clipped, plain = (gradients.sum(torch.arange(7), clip_norm=clip_norm) for clip_norm in (1e6, None))
+    torch.testing.assert_close(clipped, plain)
+
+
+def test_a_unit_moves_the_sum_by_at_most_the_clip_norm() -> None:
+    learner, data = small(*image_network())
+    gradients, everyone = unit_gradients(learner, data), torch.arange(8)
+    total = gradients.sum(everyone, clip_norm=0.01)
+    for row in everyone:
+        without = gradients.sum(everyone[everyone != row], clip_norm=0.01)
+        assert 0.005 < (total - without).norm() <= 0.01 * (1 + 1e-4)
+
+
+def test_a_network_that_mixes_rows_is_refused_before_anything_is_charged() -> None:
+    class Centred(nn.Module):
+        def forward(self, maps: Tensor) -> Tensor:
+            return maps - maps.mean(0)
+
+    learner, data = small(Centred(), nn.Flatten(), nn.Linear(72, 3))
+    ledger = Counted()
+    with pytest.raises(UnclippableModule):
+        trainer(learner, Privacy(1.0, 1.0, ledger), data)
+    assert ledger.charges == 0
+
+
+def test_a_network_with_nothing_to_train_is_refused() -> None:
+    learner, data = small(nn.Flatten(), nn.Linear(72, 3))
+    learner.private_module.requires_grad_(False)
+    with pytest.raises(RunError):
+        trainer(learner, None, data)
+
+
+def test_trainable_parameters_keep_their_order() -> None:
+    module = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 3))
+    module[0].bias.requires_grad_(False)
+    assert [part.shape for part in trainable_parameters(module)] == [(2, 2), (3, 2), (3,)]
+
+
+def test_a_network_is_tried_if_the_data_can_make_rows_up() -> None:
+    assert isinstance(Data(rows_of((1,), 1)), ProbedSource)
+    assert isinstance(Examples(torch.rand(1, 2), torch.zeros(1, dtype=torch.int64), 1), ProbedSource)
