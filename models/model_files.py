@@ -40,13 +40,21 @@ class StoredModel:
     classes: int
     """Number of classes that the network is for."""
     network: nn.Module
+    whole: bool
+    """Whether all of it is trained; not where silos keep a part to themselves and this is what they share."""
 
 
-def model_file(learner: AnyLearner, shape: Shape, classes: int, network: nn.Module) -> bytes:
+def model_file(learner: AnyLearner, shape: Shape, classes: int, network: nn.Module, *, whole: bool = True) -> bytes:
     """The network as a safetensors file that says what it holds. Equal networks give equal bytes."""
     words = {"learner": learner.model_dump(mode="json"), "shape": shape, "classes": classes}
+    words |= {} if whole else {"whole": False}
     tensors = {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}  # some share memory
     return bytes(safetensors.torch.save(tensors, {_FORMAT: json.dumps(words)}))
+
+
+def shared_model_file(learner: AnyLearner, shape: Shape, classes: int, network: nn.Module) -> bytes:
+    """The file of what all silos share, which says so where each of them keeps a part of the network to itself."""
+    return model_file(learner, shape, classes, network, whole=not learner.personal)
 
 
 def read_model(path: Path) -> StoredModel:
@@ -68,7 +76,7 @@ def read_model(path: Path) -> StoredModel:
         raise RunError(f"{path} is damaged or of another version; restore it, or run the job again") from error
     if not all(tensor.isfinite().all() for tensor in tensors.values()):
         raise RunError(f"{path} holds weights that are not finite numbers; restore it, or run the job again")
-    return StoredModel(learner, shape, classes, network)
+    return StoredModel(learner, shape, classes, network, described.get("whole", True) is True)
 
 
 def read_generator(path: Path) -> Generator:

@@ -44,6 +44,7 @@ if typing.TYPE_CHECKING:
     from siloseal.federation.sums.exchanges import Exchange, InProcessSum
     from siloseal.federation.sums.secure_sum import SecureSum
     from siloseal.federation.sums.session import IntegerDomain, RealDomain
+    from siloseal.run_folder.classification import ClassificationMetric, ReliabilityBin
     from siloseal.run_folder.metrics import (
         NoteMetric,
         PrivacyMetric,
@@ -64,6 +65,7 @@ __all__ = [
     "Answer",
     "Budget",
     "Charge",
+    "ClassificationMetric",
     "ConfigError",
     "DataError",
     "Estimate",
@@ -83,6 +85,7 @@ __all__ = [
     "ProtocolError",
     "QualityMetric",
     "RealDomain",
+    "ReliabilityBin",
     "Run",
     "RunError",
     "RunSummary",
@@ -126,6 +129,7 @@ _HOMES = {
     "siloseal.federation.sums.session": ("IntegerDomain", "RealDomain"),
     "siloseal.runs.adapting": ("Prediction",),
     "siloseal.runs.drawing": ("Samples",),
+    "siloseal.run_folder.classification": ("ClassificationMetric", "ReliabilityBin"),
     "siloseal.run_folder.metrics": (
         "NoteMetric",
         "PrivacyMetric",
