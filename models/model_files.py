@@ -95,14 +95,36 @@ def read_few_shot_model(path: Path) -> FewShotModel:
     return stored.network
 
 
+def read_classifier(path: Path) -> StoredModel:
+    """The classifier that `model_file` wrote, whole: with a silo's own part where it has one."""
+    stored = read_model(path)
+    if not isinstance(stored.learner, ClassifierConfig):
+        raise ConfigError(f"{path} holds a {stored.learner.kind}, which names no classes; {_use(stored.learner)}")
+    require_whole(stored, path)
+    return stored
+
+
+def require_whole(stored: StoredModel, path: Path) -> None:
+    """`ConfigError` for what silos share of a model that each of them completes for itself."""
+    if not stored.whole:
+        raise ConfigError(
+            f"{path} holds what all silos share and no whole model: learner.local leaves the rest to each silo; use a "
+            f"silo's own {GLOBAL_MODEL}, in silos/NAME of a simulation or in a silo's state folder"
+        )
+
+
 def _use(learner: AnyLearner) -> str:
     match learner:
         case GanConfig():
             return "use it with `siloseal sample`"
         case FewShot():
             return "use it with `siloseal adapt`"
-        case _:
+        case ClassifierConfig():
             return "use it with `siloseal predict`"
+        case PythonConfig():
+            return "load it with siloseal.load_model, since only its own code knows what its outputs mean"
+        case _:
+            assert_never(learner)
 
 
 def _build(learner: AnyLearner, shape: Shape, classes: int) -> nn.Module:

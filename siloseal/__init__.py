@@ -13,7 +13,8 @@ A first session, with all silos in this process:
 >>> vectors = {"north": [0.5, 1.0], "east": [0.25, 2.0]}
 >>> total = siloseal.sum_in_process(siloseal.secure_sum("ckks"), vectors).total
 
-`adapt` is for few-shot models what `sample` is for generative ones. `help(siloseal.NAME)` has an example of each name.
+`adapt` is for few-shot models, and `predict` for classifiers, what `sample` is for generative ones. `export` writes a
+model for use elsewhere. `help(siloseal.NAME)` has an example of each name.
 `siloseal.__version__` is the version, as `siloseal --version` prints it.
 
 Whatever is refused, be it a wrong type or a wrong value, is a `SiloSealError`: its message says what was found, what
@@ -34,7 +35,18 @@ import os
 import typing
 
 if typing.TYPE_CHECKING:
-    from siloseal._api import adapt, load_job, load_model, plan, read_ledger, read_run, sample, simulate
+    from siloseal._api import (
+        adapt,
+        export,
+        load_job,
+        load_model,
+        plan,
+        predict,
+        read_ledger,
+        read_run,
+        sample,
+        simulate,
+    )
     from siloseal._sums import secure_sum, sum_in_process
     from siloseal.federation.analytics.query import Answer, Estimate
     from siloseal.federation.errors import ConfigError, DataError, PrivacyError, ProtocolError, RunError, SiloSealError
@@ -57,6 +69,7 @@ if typing.TYPE_CHECKING:
     from siloseal.runs.adapting import Prediction
     from siloseal.runs.drawing import Samples
     from siloseal.runs.plan import Plan, SiloCost
+    from siloseal.runs.predicting import Predicted
     from siloseal.silo.ledger import Budget, Charge
     from siloseal.silo.ledger_reading import LedgerReading
 
@@ -77,6 +90,7 @@ __all__ = [
     "ModelSummary",
     "NoteMetric",
     "Plan",
+    "Predicted",
     "Prediction",
     "PrivacyError",
     "PrivacyEvent",
@@ -98,9 +112,11 @@ __all__ = [
     "TimingMetric",
     "TrafficMetric",
     "adapt",
+    "export",
     "load_job",
     "load_model",
     "plan",
+    "predict",
     "read_ledger",
     "read_run",
     "sample",
@@ -110,7 +126,18 @@ __all__ = [
 ]
 
 _HOMES = {
-    "siloseal._api": ("adapt", "load_job", "load_model", "plan", "read_ledger", "read_run", "sample", "simulate"),
+    "siloseal._api": (
+        "adapt",
+        "export",
+        "load_job",
+        "load_model",
+        "plan",
+        "predict",
+        "read_ledger",
+        "read_run",
+        "sample",
+        "simulate",
+    ),
     "siloseal._sums": ("secure_sum", "sum_in_process"),
     "siloseal.federation.analytics.query": ("Answer", "Estimate"),
     "siloseal.federation.errors": (
@@ -139,6 +166,7 @@ _HOMES = {
         "TrafficMetric",
     ),
     "siloseal.runs.plan": ("Plan", "SiloCost"),
+    "siloseal.runs.predicting": ("Predicted",),
     "siloseal.run_folder.summary": ("ModelSummary", "Run", "RunSummary", "SiloSummary"),
     "siloseal.silo.ledger": ("Budget", "Charge"),
     "siloseal.silo.ledger_reading": ("LedgerReading",),

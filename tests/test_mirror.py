@@ -146,7 +146,7 @@ COVERED: dict[str, tuple[str, ...]] = {
     "tests/silo/training/test_clipping.py": ("silo/training/layers.py",),
     "tests/silo/training/test_optimizers.py": ("federation/job/sections/optimizers.py", "silo/training/noising.py"),
     "tests/silo/training/test_trainer.py": ("models/checkpoints.py",),
-    "tests/siloseal/cli/test_app.py": ("siloseal/cli/[ado]*.py",),
+    "tests/siloseal/cli/test_app.py": ("siloseal/cli/[adeop]*.py",),
     "tests/siloseal/cli/test_console.py": (
         "siloseal/report/result_table.py", "siloseal/report/sentences.py", "siloseal/runs/progress.py",
     ),
@@ -169,6 +169,7 @@ COVERED: dict[str, tuple[str, ...]] = {
     "tests/siloseal/runs/test_few_shot_runs.py": (
         "federation/job/sections/privacy.py", "models/meta/learners.py", "siloseal/runs/scoring.py",
     ),
+    "tests/siloseal/runs/test_predicting.py": ("siloseal/runs/prediction_inputs.py",),
     "tests/siloseal/runs/test_record_scoring.py": (
         "siloseal/run_folder/record.py", "siloseal/runs/class_names.py", "siloseal/runs/record_notes.py",
     ),

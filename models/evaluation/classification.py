@@ -178,7 +178,7 @@ def _confidence_bins(
         inside = place == index
         mass = float(weight[inside].sum())
         if mass > 0:
-            mean, accuracy = ((weight[inside] * values[inside]).sum() / mass for values in (confidence, right))
+            mean, accuracy = (float((weight[inside] * values[inside]).sum()) / mass for values in (confidence, right))
             low, high = (round(edge / bins, 6) for edge in (index, index + 1))
             shown = ConfidenceBin(low, high, int((weight[inside] > 0).sum()), mean, accuracy)
             found.append((mass / float(weight.sum()), shown))

@@ -45,7 +45,8 @@ def served_note(summary: RunSummary, details: ClassificationMetric) -> str:
     own = "each silo's own final model" if summary.personal else "the model"
     words = (
         f"Accuracy of {own} on held-out records in the silo's mix of classes: the recall of each class, by the silo's "
-        "share of it. That is exact where silos differ in their mix of classes alone, as in a simulation."
+        "share of it. That is exact where silos differ in their mix of classes alone, as where records are dealt at "
+        "random or by class."
     )
     worst, spread = details.worst_silo, details.spread
     if worst is not None and spread is not None and len(details.by_silo) > 1:

@@ -32,7 +32,7 @@ _RECORDS = (
 _MIXES = (
     "A silo's mix of classes is that of its own records. The accuracy on it is the recall of each class by the silo's "
     "share of the class: exact for silos that differ in their mix of classes and in nothing else, which is how a "
-    "simulation deals records. Real institutions differ in more, and should measure on their own records."
+    "simulation deals records of one set. Institutions differ in more, and should measure on their own records."
 )
 _PERSONAL = (
     "Every silo has a part of the model of its own (learner.local), so there is no whole global model to measure. Each "
