@@ -106,7 +106,7 @@ def _missed(summary: RunSummary) -> list[str]:
     if missed := missed_classes(summary):
         some = wording.listed(missed[:MOST_NAMED])
         more = f" and {len(missed) - MOST_NAMED} more" if len(missed) > MOST_NAMED else ""
-        return [f"Most records of these classes are taken for others, and the share that is found is: {some}{more}."]
+        return [f"It misses most records of these classes, and finds this share of them: {some}{more}."]
     recall = [] if summary.final is None or not summary.final.classification else summary.final.classification.recall
     known = [(value, label) for label, value in enumerate(recall) if value is not None]
     if not known:
