@@ -8,7 +8,7 @@ from siloseal.federation.run_events.aggregator import Model, ModelKept, ModelRel
 from siloseal.federation.run_events.stream import RunEvent, Subscriber
 from siloseal.federation.shapes import Shape
 from siloseal.models.building import load_model
-from siloseal.models.model_files import model_file
+from siloseal.models.model_files import shared_model_file
 
 
 class ModelFiles:
@@ -30,7 +30,7 @@ class ModelFiles:
         network = load_model(self._job, self._shape, self._classes, model)
         make_folder(self._folder, mode=0o700)
         path = self._folder / f"{stage}.safetensors"
-        content = model_file(self._job.learner, self._shape, self._classes, network)
+        content = shared_model_file(self._job.learner, self._shape, self._classes, network)
         if not path.exists() or path.read_bytes() != content:
             write_atomically(path, content, mode=0o600)
         return path.name

@@ -44,7 +44,7 @@ from siloseal.models.building import (
     with_generator,
 )
 from siloseal.models.kernel_mean import FeatureMap, fit_generator
-from siloseal.models.model_files import model_file
+from siloseal.models.model_files import shared_model_file
 
 PublicSum = Callable[[PublicStart, FeatureMap], NDArray[np.float64]]
 """The labelled sum of public data; given by the caller, because what reads data belongs to the silos."""
@@ -68,7 +68,7 @@ class TrainedModel:
 
     def file(self) -> bytes:
         """The model as a file."""
-        return model_file(self.job.learner, self.shape, self.classes, self.network())
+        return shared_model_file(self.job.learner, self.shape, self.classes, self.network())
 
 
 class AggregatorTraining:

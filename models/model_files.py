@@ -45,13 +45,21 @@ class StoredModel:
     classes: int
     """Number of classes that the network is for."""
     network: nn.Module
+    whole: bool
+    """Whether all of it is trained; not where silos keep a part to themselves and this is what they share."""
 
 
-def model_file(learner: AnyLearner, shape: Shape, classes: int, network: nn.Module) -> bytes:
+def model_file(learner: AnyLearner, shape: Shape, classes: int, network: nn.Module, *, whole: bool = True) -> bytes:
     """The network as a safetensors file that says what it holds. Equal networks give equal bytes."""
     words = {"learner": learner.model_dump(mode="json"), "shape": shape, "classes": classes}
+    words |= {} if whole else {"whole": False}
     tensors = {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}  # some share memory
     return bytes(safetensors.torch.save(tensors, {_FORMAT: json.dumps(words)}))
+
+
+def shared_model_file(learner: AnyLearner, shape: Shape, classes: int, network: nn.Module) -> bytes:
+    """The file of what all silos share, which says so where each of them keeps a part of the network to itself."""
+    return model_file(learner, shape, classes, network, whole=not learner.personal)
 
 
 def read_model(path: Path, *, code: str | None = None) -> StoredModel:
@@ -78,7 +86,7 @@ def read_model(path: Path, *, code: str | None = None) -> StoredModel:
         raise RunError(f"{path} is damaged or of another version; restore it, or run the job again") from error
     if not all(tensor.isfinite().all() for tensor in tensors.values()):
         raise RunError(f"{path} holds weights that are not finite numbers; restore it, or run the job again")
-    return StoredModel(learner, shape, classes, network)
+    return StoredModel(learner, shape, classes, network, described.get("whole", True) is True)
 
 
 def _require_known_code(learner: AnyLearner, path: Path, named: str | None) -> None:
@@ -110,14 +118,36 @@ def read_few_shot_model(path: Path) -> FewShotModel:
     return stored.network
 
 
+def read_classifier(path: Path) -> StoredModel:
+    """The classifier that `model_file` wrote, whole: with a silo's own part where it has one."""
+    stored = read_model(path)
+    if not isinstance(stored.learner, ClassifierConfig):
+        raise ConfigError(f"{path} holds a {stored.learner.kind}, which names no classes; {_use(stored.learner)}")
+    require_whole(stored, path)
+    return stored
+
+
+def require_whole(stored: StoredModel, path: Path) -> None:
+    """`ConfigError` for what silos share of a model that each of them completes for itself."""
+    if not stored.whole:
+        raise ConfigError(
+            f"{path} holds what all silos share and no whole model: learner.local leaves the rest to each silo; use a "
+            f"silo's own {GLOBAL_MODEL}, in silos/NAME of a simulation or in a silo's state folder"
+        )
+
+
 def _use(learner: AnyLearner) -> str:
     match learner:
         case GanConfig():
             return "use it with `siloseal sample`"
         case FewShot():
             return "use it with `siloseal adapt`"
-        case _:
+        case ClassifierConfig():
             return "use it with `siloseal predict`"
+        case PythonConfig():
+            return "load it with siloseal.load_model, since only its own code knows what its outputs mean"
+        case _:
+            assert_never(learner)
 
 
 def _build(learner: AnyLearner, shape: Shape, classes: int) -> nn.Module:

@@ -22,8 +22,9 @@ And in a training loop of your own, on any `torch.nn.Module`:
 ...     return module
 >>> modules = siloseal.simulate_silos(train, ["north", "east", "south"])
 
-`open_session` is the session of a script over the network. `adapt` is for few-shot models what `sample` is for
-generative ones. `check_learner` tries a learner of your own. `help(siloseal.NAME)` has an example of each name.
+`open_session` is the session of a script over the network. `adapt` is for few-shot models, and `predict` for
+classifiers, what `sample` is for generative ones. `export` writes a model for use elsewhere. `check_learner` tries a
+learner of your own. `help(siloseal.NAME)` has an example of each name.
 `siloseal.__version__` is the version, as `siloseal --version` prints it.
 
 Whatever is refused, be it a wrong type or a wrong value, is a `SiloSealError`: its message says what was found, what
@@ -44,7 +45,19 @@ import os
 import typing
 
 if typing.TYPE_CHECKING:
-    from siloseal._api import adapt, check_learner, load_job, load_model, plan, read_ledger, read_run, sample, simulate
+    from siloseal._api import (
+        adapt,
+        check_learner,
+        export,
+        load_job,
+        load_model,
+        plan,
+        predict,
+        read_ledger,
+        read_run,
+        sample,
+        simulate,
+    )
     from siloseal._averages import open_session, sealed_average, simulate_silos
     from siloseal._sums import secure_sum, sum_in_process
     from siloseal.federation.analytics.query import Answer, Estimate
@@ -57,6 +70,7 @@ if typing.TYPE_CHECKING:
     from siloseal.federation.sums.session import IntegerDomain, RealDomain
     from siloseal.models.learner import ExampleLearner, LabelledRows, Learner
     from siloseal.models.module_learner import ModuleLearner
+    from siloseal.run_folder.classification import ClassificationMetric, ReliabilityBin
     from siloseal.run_folder.metrics import (
         NoteMetric,
         PrivacyMetric,
@@ -70,6 +84,7 @@ if typing.TYPE_CHECKING:
     from siloseal.runs.averaging_session import AveragingSession, SealedAverage
     from siloseal.runs.drawing import Samples
     from siloseal.runs.plan import Plan, SiloCost
+    from siloseal.runs.predicting import Predicted
     from siloseal.silo.ledger import Budget, Charge
     from siloseal.silo.ledger_reading import LedgerReading
     from siloseal.silo.promises.checking import LearnerFinding
@@ -80,6 +95,7 @@ __all__ = [
     "AveragingSession",
     "Budget",
     "Charge",
+    "ClassificationMetric",
     "ConfigError",
     "DataError",
     "Estimate",
@@ -96,6 +112,7 @@ __all__ = [
     "ModuleLearner",
     "NoteMetric",
     "Plan",
+    "Predicted",
     "Prediction",
     "PrivacyError",
     "PrivacyEvent",
@@ -104,6 +121,7 @@ __all__ = [
     "ProtocolError",
     "QualityMetric",
     "RealDomain",
+    "ReliabilityBin",
     "Run",
     "RunError",
     "RunSummary",
@@ -118,10 +136,12 @@ __all__ = [
     "TrafficMetric",
     "adapt",
     "check_learner",
+    "export",
     "load_job",
     "load_model",
     "open_session",
     "plan",
+    "predict",
     "read_ledger",
     "read_run",
     "sample",
@@ -136,9 +156,11 @@ _HOMES = {
     "siloseal._api": (
         "adapt",
         "check_learner",
+        "export",
         "load_job",
         "load_model",
         "plan",
+        "predict",
         "read_ledger",
         "read_run",
         "sample",
@@ -166,6 +188,7 @@ _HOMES = {
     "siloseal.runs.adapting": ("Prediction",),
     "siloseal.runs.averaging_session": ("AveragingSession", "SealedAverage"),
     "siloseal.runs.drawing": ("Samples",),
+    "siloseal.run_folder.classification": ("ClassificationMetric", "ReliabilityBin"),
     "siloseal.run_folder.metrics": (
         "NoteMetric",
         "PrivacyMetric",
@@ -175,6 +198,7 @@ _HOMES = {
         "TrafficMetric",
     ),
     "siloseal.runs.plan": ("Plan", "SiloCost"),
+    "siloseal.runs.predicting": ("Predicted",),
     "siloseal.run_folder.summary": ("ModelSummary", "Run", "RunSummary", "SiloSummary"),
     "siloseal.silo.ledger": ("Budget", "Charge"),
     "siloseal.silo.ledger_reading": ("LedgerReading",),

@@ -15,13 +15,17 @@ from siloseal.federation.job.job import Job
 from siloseal.models.user_code.places import look_in
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from torch import Tensor
     from torch.nn import Module
 
     from siloseal.federation.run_events.stream import Subscriber
     from siloseal.run_folder.summary import Run, RunSummary
     from siloseal.runs.adapting import Prediction
     from siloseal.runs.drawing import Samples
+    from siloseal.runs.exporting import Format
     from siloseal.runs.plan import Plan
+    from siloseal.runs.predicting import Predicted
     from siloseal.silo.ledger_reading import LedgerReading
     from siloseal.silo.promises.checking import LearnerFinding
 
@@ -207,6 +211,37 @@ def adapt(model: "AnyPath | Module", support: AnyPath, query: AnyPath, *, invert
     shown_images = as_path(support, "the path of a folder of class folders")
     asked_images = as_path(query, "the path of a folder of images")
     return name_images(_network_or_file(model), shown_images, asked_images, invert=invert)
+
+
+def predict(model: "AnyPath | Module", inputs: "ArrayLike | Tensor") -> "Predicted":
+    """Name records with a classifier, given as a network, its file or its run's folder.
+
+    `inputs` is an array or tensor of floats, (count, ...), scaled as the training data were: pixels lie in [0, 1].
+    Nothing leaves this machine.
+
+    >>> import numpy
+    >>> labels, probabilities = siloseal.predict("classifier.safetensors", numpy.zeros((3, 1, 8, 8)))
+    >>> labels.shape, probabilities.sum(1).round(6).tolist()
+    ((3,), [1.0, 1.0, 1.0])
+    """
+    from siloseal.runs.predicting import predict as name_classes
+
+    return name_classes(_network_or_file(model), inputs)
+
+
+def export(model: AnyPath, out: AnyPath, *, to: "Format") -> None:
+    """Write a model for use elsewhere: as a program of torch.export ("torch"), or in ONNX ("onnx").
+
+    Either takes batches of any size. ONNX needs the extra `export`: pip install "siloseal[export]".
+
+    >>> import torch
+    >>> siloseal.export("classifier.safetensors", "classifier.pt2", to="torch")
+    >>> torch.export.load("classifier.pt2").module()(torch.zeros(3, 1, 8, 8)).shape
+    torch.Size([3, 10])
+    """
+    from siloseal.runs.exporting import export as write
+
+    write(_model_file(model), as_path(out, "the path of the file to write"), to=to)
 
 
 def _network_or_file(given: object) -> "Module | Path":

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from siloseal.run_folder.metrics import Record
+from siloseal.run_folder.record import Record
 
 Label = str | int | float
 

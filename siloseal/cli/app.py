@@ -14,7 +14,9 @@ from siloseal.cli import adapt as adapt_cli
 from siloseal.cli import analytics as analytics_cli
 from siloseal.cli import compare as compare_cli
 from siloseal.cli import deploy as deploy_cli
+from siloseal.cli import export as export_cli
 from siloseal.cli import own_code as own_code_cli
+from siloseal.cli import predict as predict_cli
 from siloseal.cli.audit import audit
 from siloseal.cli.options import Json, Model, Quiet, RunFolder
 from siloseal.cli.provision import provision_app
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
     from siloseal.federation.job.job import Job
 
 ORDER = (
-    *("demo", "run", "plan", "report", "sample", "adapt", "analytics", "compare", "digest", "check-learner"),
+    *("demo", "run", "plan", "report", "sample", "adapt", "predict", "export", "analytics", "compare"),
+    *("digest", "check-learner"),
     *("provision", "aggregator", "silo", "status", "audit"),
 )
 """Commands as a newcomer needs them: on one machine first, then between institutions."""
@@ -45,7 +48,8 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
-    help="""Institutions learn one model, generative or few-shot, from data that never leaves any of them.
+    help="""Institutions learn one model, a classifier, a generator or one that learns new tasks, from data that never
+leaves any of them.
 
 **Start here:** `siloseal demo` runs four hospitals on real digits in about three minutes and ends with a report.
 
@@ -58,6 +62,8 @@ app.command()(deploy_cli.silo)
 app.command()(deploy_cli.status)
 app.command()(analytics_cli.analytics)
 app.command()(adapt_cli.adapt)
+app.command()(predict_cli.predict)
+app.command()(export_cli.export)
 app.command()(compare_cli.compare)
 app.command()(own_code_cli.digest)
 app.command()(own_code_cli.check_learner)

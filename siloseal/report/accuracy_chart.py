@@ -30,7 +30,8 @@ def accuracy_chart(summary: RunSummary) -> Figure:
     fitted = charts.fit_shares([axes], [*ends(points), *alone.values(), *known.values()])
     _levels(axes, alone, known)
     _name_stages(axes, places, names)
-    charts.measured_in(axes, f"accuracy ({summary.classifier})")
+    drawn_or_asked = summary.measured_as in ("generated", "few_shot")
+    charts.measured_in(axes, f"accuracy ({summary.classifier})" if drawn_or_asked else summary.classifier)
     caption = _key(alone, known, margins=any(one.half_width is not None for one in points)) + fitted
     return charts.figure(picture, "accuracy", message=_message(summary), caption=caption.strip())
 
@@ -65,7 +66,7 @@ def _key(alone: Mapping[str, float], ceilings: Mapping[str, float], *, margins: 
     if "real data" in ceilings:
         words += " Solid line: the same classifier trained on real images."
     if "pooled" in ceilings:
-        words += " Solid line: a model trained on everybody's images in one place, without privacy."
+        words += " Solid line: a model trained on everybody's records in one place, without privacy."
     return words
 
 

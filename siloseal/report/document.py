@@ -19,7 +19,9 @@ class Cell:
     tone: Tone = "plain"
     """`good` and `bad` make a badge of the text."""
     filled: float | None = None
-    """Share of an allowance that is used up; a page draws it as a bar under the text."""
+    """Share of an allowance that is used up, or of all that there is; a page draws it as a bar under the text."""
+    shade: float | None = None
+    """Share of its row that the cell holds; a page draws it as the depth of the cell's ground."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class Table:
     """Rows at which a new group begins."""
     folded: bool = False
     """Whether a page hides the table until its caption is clicked."""
+    matrix: bool = False
+    """Whether columns mean what rows mean, so that a narrow page must not take them apart."""
 
 
 @dataclass(frozen=True, slots=True)

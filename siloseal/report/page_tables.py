@@ -13,7 +13,7 @@ FOLDS = 18
 def table_html(table: Table) -> str:
     """A table under its caption, or behind it where it is folded."""
     inner = f'<p class="lead">{escape(table.note)}</p>' if table.note else ""
-    kind = " class=stacks" if stacks(table) else ""
+    kind = " class=matrix" if table.matrix else " class=stacks" if stacks(table) else ""
     inner += f'<div class="scroll"><table{kind}>{head(table)}{body(table)}</table></div>'
     if table.folded:
         return f"<details><summary>{escape(table.caption)}</summary>{inner}</details>"
@@ -41,7 +41,7 @@ def body(table: Table) -> str:
     for place, (name, *cells) in enumerate(table.rows):
         shown = [f'<th scope=row data-label="{escape(table.columns[0])}"{number(table, 0)}>{content(name)}</th>']
         shown += [
-            f'<td data-label="{escape(title)}"{number(table, index)}>{content(cell)}</td>'
+            f'<td data-label="{escape(title)}"{number(table, index)}{shade(cell)}>{content(cell)}</td>'
             for index, (title, cell) in enumerate(zip(table.columns[1:], cells, strict=True), start=1)
         ]
         lines.append(f"<tr{' class=opens' if place in table.groups else ''}>{''.join(shown)}</tr>")
@@ -51,6 +51,11 @@ def body(table: Table) -> str:
 def number(table: Table, index: int) -> str:
     """The attribute of a column that aligns to the right."""
     return " class=number" if index in table.numbers else ""
+
+
+def shade(cell: str | Cell) -> str:
+    """The attribute of a cell whose ground shows how much of its row it holds."""
+    return "" if isinstance(cell, str) or cell.shade is None else f' style="--shade:{min(1.0, cell.shade):.2f}"'
 
 
 def content(cell: str | Cell) -> str:

@@ -4,6 +4,7 @@ from rich.console import Console as Terminal
 
 from siloseal.report import wording
 from siloseal.report.answer_table import answer_table
+from siloseal.report.classifier_tables import served_table
 from siloseal.report.document import Table
 from siloseal.report.score_table import TITLE, score_table
 from siloseal.report.sentences import uploads_line
@@ -12,7 +13,7 @@ from siloseal.report.terminal import print_line, print_table
 from siloseal.run_folder.metrics import stage_title
 from siloseal.run_folder.summary import Run, RunSummary
 
-MOST_ROUNDS = 12  # rows of the table of a few-shot run; the report has all
+MOST_ROUNDS = 12  # rows of the table of models; the report has all
 
 
 def print_result(terminal: Terminal, run: Run) -> None:
@@ -20,7 +21,7 @@ def print_result(terminal: Terminal, run: Run) -> None:
     summary = run.summary
     for table in _found(summary):
         print_table(terminal, table)
-    print_table(terminal, silo_table(summary, accuracies=not summary.few_shot))
+    print_table(terminal, silo_table(summary, accuracies=summary.measured_as == "generated"))
     for line in footer(run):
         print_line(terminal, line)
 
@@ -31,7 +32,9 @@ def _found(summary: RunSummary) -> list[Table]:
         return [answer_table(answer) for answer in summary.answers]
     if summary.at_aggregator:
         return []
-    return [task_table(summary) if summary.few_shot else stage_table(summary)]
+    if summary.measured_as == "generated":
+        return [stage_table(summary)]
+    return [table for table in (value_table(summary), served_table(summary)) if table is not None]
 
 
 def stage_table(summary: RunSummary) -> Table:
@@ -45,8 +48,8 @@ def stage_table(summary: RunSummary) -> Table:
     return Table(summary.name, columns, (*stages, *compared), numbers=(1,), groups=(0, len(stages)))
 
 
-def task_table(summary: RunSummary) -> Table:
-    """Accuracy of the models of a few-shot run, with what to compare it with."""
+def value_table(summary: RunSummary) -> Table:
+    """The models of a run that draws no images, with what to compare them with."""
     title = f"{summary.name}: {TITLE[0].lower()}{TITLE[1:]}"
     return score_table(summary, title=title, most_rounds=MOST_ROUNDS)
 

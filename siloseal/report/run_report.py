@@ -1,8 +1,10 @@
 """The report of a run: from its folder to a document, and to a page that needs nothing beside it."""
 
 from pathlib import Path
+from typing import assert_never
 
 from siloseal.report import charts, costs, sections, wording
+from siloseal.report.classifier_words import own_headlines, record_headlines
 from siloseal.report.document import Chapter, Document, Headline
 from siloseal.report.page import write_page
 from siloseal.report.score_table import headline
@@ -45,7 +47,8 @@ def _found(run: Run) -> tuple[Chapter, ...]:
     """The chapters about what the run was for: answers, or a model and how good it is."""
     if run.summary.answers is not None:
         return (sections.answers(run),)
-    return (sections.quality(run),) if run.summary.few_shot else (sections.samples(run), sections.quality(run))
+    drawn = (sections.samples(run),) if run.summary.measured_as == "generated" else ()
+    return (*drawn, sections.quality(run))
 
 
 def headlines(summary: RunSummary) -> tuple[Headline, ...]:
@@ -62,7 +65,17 @@ def headlines(summary: RunSummary) -> tuple[Headline, ...]:
 def _quality(summary: RunSummary) -> tuple[Headline, ...]:
     if summary.at_aggregator or summary.answers is not None:
         return ()
-    return task_headlines(summary) if summary.few_shot else image_headlines(summary)
+    match summary.measured_as:
+        case "generated":
+            return image_headlines(summary)
+        case "few_shot":
+            return task_headlines(summary)
+        case "classification":
+            return record_headlines(summary)
+        case "own":
+            return own_headlines(summary)
+        case _:
+            assert_never(summary.measured_as)
 
 
 def _whose(summary: RunSummary) -> str:

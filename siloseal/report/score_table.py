@@ -1,4 +1,4 @@
-"""What federating is worth and what privacy costs: the accuracies of a few-shot run, as rows.
+"""What federating is worth and what privacy costs: every measurement of a run that draws no images, as rows.
 
 The terminal and the report draw the same rows; only the terminal leaves out rounds where there are many.
 """
@@ -6,6 +6,7 @@ The terminal and the report draw the same rows; only the terminal leaves out rou
 import itertools
 import math
 import re
+from typing import assert_never
 
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.phases import Phase
@@ -18,7 +19,7 @@ TITLE = "The value of federating and the price of privacy"
 
 
 def score_table(summary: RunSummary, *, title: str = TITLE, most_rounds: int | None = None) -> Table:
-    """Every measurement of a few-shot run, in groups; of more than `most_rounds` rounds only some.
+    """Every measurement, in groups; of more than `most_rounds` rounds only some.
 
     The groups are the global model over time, the silos' own models, and the pooled one. None of them is empty.
     """
@@ -34,7 +35,8 @@ def score_table(summary: RunSummary, *, title: str = TITLE, most_rounds: int | N
         [(stage_title(score.stage), score) for score in summary.scores if score.stage == "pooled"],
     ]
     starts = itertools.accumulate(map(len, groups), initial=0)
-    rows = [(name, *(cell(score, measure) for measure in measures)) for group in groups for name, score in group]
+    write = cell if summary.few_shot else bare
+    rows = [(name, *(write(score, measure) for measure in measures)) for group in groups for name, score in group]
     return Table(
         title,
         ("Model", *measures),
@@ -54,8 +56,8 @@ def headline(summary: RunSummary, stage: str) -> str:
 
 
 def stage_name(stage: str, summary: RunSummary) -> str:
-    """A stage as a person reads it: what a few-shot run starts from need not be warm."""
-    if stage != Phase.WARM_START or not summary.few_shot:
+    """A stage as a person reads it: what a run starts from is warm where it is a generator, and need not be else."""
+    if stage != Phase.WARM_START or summary.measured_as == "generated":
         return stage_title(stage)
     fedavg = Phase.PHASE_1 not in summary.accuracy and "round_1" in summary.accuracy
     return "Before round 1" if fedavg else "Before phase 1"
@@ -87,8 +89,8 @@ def _global_models(summary: RunSummary) -> list[QualityMetric]:
 
 
 def _global_title(score: QualityMetric, summary: RunSummary, *, last: bool) -> str:
-    title = stage_name(score.stage, summary)
-    return f"{title}, final" if last and score.stage != "final" else title
+    title = "Mean over silos" if summary.personal and last else stage_name(score.stage, summary)
+    return f"{title}, final" if last and title != "Final" else title
 
 
 def _silo_models(summary: RunSummary) -> list[tuple[str, QualityMetric]]:
@@ -100,6 +102,7 @@ def _silo_models(summary: RunSummary) -> list[tuple[str, QualityMetric]]:
         for stage, title in (
             ("silo_trained", f"After local training, {silo.name}"),
             ("silo_alone", f"{silo.name} alone"),
+            ("final", f"{silo.name} at the end, with its own part"),
         )
     ]
     return [(title, scores[key]) for title, key in wanted if key in scores]
@@ -110,14 +113,37 @@ def cell(score: QualityMetric, measure: str) -> str:
     return wording.percent(score.accuracy.get(measure), score.margin.get(measure))
 
 
+def bare(score: QualityMetric, measure: str) -> str:
+    """A measure with three digits, which an area under a curve has as well as a share."""
+    return wording.share(score.accuracy.get(measure))
+
+
 def _stride(rounds: int, most: int | None) -> int:
     """The step at which rounds are shown, so that with the first and the last there are `most` at most."""
     return 1 if most is None or rounds <= most else math.ceil(rounds / (most - 2))
 
 
 def _note(summary: RunSummary, *, rounds: int, every: int) -> str:
-    margins = any(score.margin for score in summary.scores)
-    words = "Accuracy in tasks of classes that nobody trained on"
-    words += "; ± is the 95 % confidence interval over tasks, in points. " if margins else ". "
     left_out = f" Of {rounds} rounds: the first, one in {every}, and the last; the report has all."
-    return f"{words}Chance: {chance(summary)}." + (left_out if every > 1 else "")
+    return _how_to_read(summary) + (left_out if every > 1 else "")
+
+
+def _how_to_read(summary: RunSummary) -> str:
+    match summary.measured_as:
+        case "generated":
+            return "Accuracy on real, held-out images of a classifier that saw only generated ones."
+        case "few_shot":
+            margins = any(score.margin for score in summary.scores)
+            words = "Accuracy in tasks of classes that nobody trained on"
+            words += "; ± is the 95 % confidence interval over tasks, in points. " if margins else ". "
+            return f"{words}Chance: {chance(summary)}."
+        case "classification":
+            on = "each silo's own mix of classes, and their mean" if summary.personal else "all held-out records"
+            return (
+                f"Measured on {on}. Balanced accuracy is the mean over classes of the share that is named rightly. AUC "
+                "is the chance that a record of a class gets a higher probability of it than one of another class."
+            )
+        case "own":
+            return "The learner's own measure of held-out records, from 0 to 1; larger is better."
+        case _:
+            assert_never(summary.measured_as)

@@ -1,11 +1,15 @@
 """The chapters of a run's report about what was learnt and what it cost in privacy."""
 
+from typing import assert_never
+
 from siloseal.federation.analytics.answers import INTERVALS
 from siloseal.federation.job.phases import Phase
 from siloseal.report import sentences, wording
 from siloseal.report.accuracy_chart import accuracy_chart
 from siloseal.report.answer_table import answer_table
+from siloseal.report.classifier_tables import class_table, confusion_table, served_table
 from siloseal.report.document import Block, Chapter, Notes, Paragraph, Quotes, Table, Tiles
+from siloseal.report.reliability_chart import reliability_chart
 from siloseal.report.score_table import score_table
 from siloseal.report.silo_table import silo_table
 from siloseal.run_folder.images import class_rows, png_bytes, read_npz
@@ -39,14 +43,37 @@ def quality(run: Run) -> Chapter:
     summary = run.summary
     if summary.at_aggregator:
         return Chapter("quality", "Quality", "Not known at the aggregator, which holds no data to measure it on.", ())
-    lead, table = _of_tasks(summary) if summary.few_shot else _of_images(run)
-    chart: Block = accuracy_chart(summary) if summary.accuracy else Paragraph("No accuracy was measured.")
-    return Chapter("quality", "Quality", lead, (chart, table))
+    lead, blocks = _measured(run)
+    if not summary.accuracy:
+        return Chapter("quality", "Quality", lead, (Paragraph("No accuracy was measured."), *blocks))
+    # Where each silo has a part of its own, only the models at the end are whole, and there is no curve.
+    return Chapter("quality", "Quality", lead, blocks if summary.personal else (accuracy_chart(summary), *blocks))
 
 
-def _of_tasks(summary: RunSummary) -> tuple[str, Table]:
-    lead = f"Accuracy of the global model in {summary.classifier} tasks of classes that nobody trained on."
-    return lead, score_table(summary)
+def _measured(run: Run) -> tuple[str, tuple[Block, ...]]:
+    """What was measured, in a sentence, and all of it."""
+    summary = run.summary
+    match summary.measured_as:
+        case "generated":
+            lead, table = _of_images(run)
+            return lead, (table,)
+        case "few_shot":
+            lead = f"Accuracy of the global model in {summary.classifier} tasks of classes that nobody trained on."
+            return lead, (score_table(summary),)
+        case "classification":
+            return "How well the model names held-out records that nobody trained on.", _of_records(summary)
+        case "own":
+            return "What the learner itself says of held-out records that nobody trained on.", (score_table(summary),)
+        case _:
+            assert_never(summary.measured_as)
+
+
+def _of_records(summary: RunSummary) -> tuple[Block, ...]:
+    """A classifier's confidence beside its accuracy, then its numbers by model, by silo and by class."""
+    details = None if summary.final is None else summary.final.classification
+    chart = [reliability_chart(details)] if details is not None and details.reliability else []
+    tables = (served_table(summary), score_table(summary), class_table(summary), confusion_table(summary))
+    return (*chart, *(table for table in tables if table is not None))
 
 
 def _of_images(run: Run) -> tuple[str, Table]:

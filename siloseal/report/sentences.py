@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Sequence
+from typing import assert_never
 
 from siloseal.federation.privacy.epsilon import protects
 from siloseal.report import wording
+from siloseal.report.classifier_words import own_learnt, records_learnt
 from siloseal.report.document import Alert
 from siloseal.report.score_table import chance, headline, ways_and_shots
 from siloseal.run_folder.metrics import ProtectionMetric
@@ -18,13 +20,26 @@ _ONE_SEED_OF_TASKS = (
 
 
 def guide(summary: RunSummary) -> str:
-    """Three sentences for the person who answers for the data."""
+    """A few sentences for the person who answers for the data."""
     if summary.answers is not None:
         return f"{_asked(summary)} {privacy_sentence(summary)}"
     if summary.at_aggregator:
         return f"{_aggregated(summary)} {privacy_sentence(summary)}"
-    learnt = _tasks_learnt(summary) if summary.few_shot else _images_learnt(summary)
-    return f"{learnt} {privacy_sentence(summary)}"
+    return f"{_learnt(summary)} {privacy_sentence(summary)}"
+
+
+def _learnt(summary: RunSummary) -> str:
+    match summary.measured_as:
+        case "generated":
+            return _images_learnt(summary)
+        case "few_shot":
+            return _tasks_learnt(summary)
+        case "classification":
+            return records_learnt(summary)
+        case "own":
+            return own_learnt(summary)
+        case _:
+            assert_never(summary.measured_as)
 
 
 def _asked(summary: RunSummary) -> str:
@@ -118,7 +133,7 @@ def uploads_line(uploads: Sequence[ProtectionMetric]) -> str:
 def lost_to_a_silo(summary: RunSummary) -> str | None:
     """A sentence where the global model is no better than what one silo has without the others."""
     final, best = summary.final_accuracy, summary.best_silo_accuracy
-    if final is None or best is None or final > best:
+    if final is None or best is None or final > best or summary.personal:  # whose own models know their own mixes
         return None
     ours, theirs = f"{final:.3f}", f"{best:.3f}"
     if summary.few_shot:
@@ -132,6 +147,8 @@ def standing_notes(summary: RunSummary) -> list[str]:
         return []
     if summary.few_shot:
         return [_ONE_SEED_OF_TASKS if any(score.margin for score in summary.scores) else _ONE_SEED]
+    if summary.measured_as != "generated":
+        return [_ONE_SEED]
     return [
         _ONE_SEED,
         "The Fréchet distance uses a small classifier's features. It is not the FID of the literature, and compares "

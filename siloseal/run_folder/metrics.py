@@ -2,9 +2,11 @@
 
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, TypeAdapter
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, TypeAdapter
 
 from siloseal.federation.job.phases import Phase
+from siloseal.run_folder.classification import ClassificationMetric
+from siloseal.run_folder.record import Record, Share
 
 PhaseOrQuery = Annotated[str, Field(pattern=rf"^(enrolment|{'|'.join(Phase)}|total|[1-9][0-9]*\. .+)$")]
 """What a cost belongs to: enrolment, a phase of a job, a query by its number and title, or everything."""
@@ -15,16 +17,9 @@ Stage = Annotated[
     ),
 ]
 """What a model is measured after, or what else is measured to compare it with."""
-Share = Annotated[float, Field(ge=0, le=1)]
 
 REFERENCES = ("real", "pooled")
 """Stages that are not those of a global model."""
-
-
-class Record(BaseModel):
-    """A part of the run folder: no unknown field, no NaN, no change after it is made."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 M = TypeVar("M", bound=Record)
@@ -32,6 +27,8 @@ M = TypeVar("M", bound=Record)
 
 class QualityMetric(Record):
     """The quality of one model; `silo` is None for the global model and for real data.
+
+    The first entry of `accuracy` is the headline.
 
     >>> last = siloseal.read_run("runs/first").quality[-1]
     >>> all(0 <= accuracy <= 1 for accuracy in last.accuracy.values())
@@ -46,6 +43,8 @@ class QualityMetric(Record):
     """Half the width of a 95 % confidence interval, of accuracies that are means over tasks."""
     frechet: NonNegativeFloat | None = None
     """Squared Fréchet distance of generated images."""
+    classification: ClassificationMetric | None = None
+    """What a classifier does class by class and silo by silo; of rounds, the last one has it."""
 
 
 class TrafficMetric(Record):

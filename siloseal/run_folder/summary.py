@@ -22,6 +22,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt, Valid
 
 from siloseal.federation.analytics.query import Answer
 from siloseal.federation.errors import RunError
+from siloseal.federation.job.sections.learner_kind import MeasuredAs
 from siloseal.federation.job.sections.learners import MEASURED_AS
 from siloseal.federation.records.storage import write_atomically
 from siloseal.run_folder.json_files import first_problem, parse, read_text
@@ -33,12 +34,11 @@ from siloseal.run_folder.metrics import (
     PrivacyMetric,
     ProtectionMetric,
     QualityMetric,
-    Record,
-    Share,
     Stage,
     TimingMetric,
     TrafficMetric,
 )
+from siloseal.run_folder.record import Record, Share
 
 
 class SiloSummary(Record):
@@ -73,6 +73,12 @@ class ModelSummary(Record):
     parameters: NonNegativeInt
     shape: tuple[PositiveInt, ...]
     classes: NonNegativeInt
+    class_names: tuple[str, ...] = ()
+    """Names of the classes in the order of their numbers; empty where the data have none."""
+
+    def class_name(self, label: int) -> str:
+        """The name of a class; its number where it has none."""
+        return self.class_names[label] if label < len(self.class_names) else str(label)
 
 
 class RunSummary(Record):
@@ -91,7 +97,7 @@ class RunSummary(Record):
     real_data_accuracy: Share | None
     """Accuracy of a classifier trained on real images, where generated ones are measured."""
     pooled_accuracy: Share | None = None
-    """Accuracy of a few-shot model trained on all silos' images in one place, without privacy."""
+    """Accuracy of the same learner on all silos' records in one place, without privacy."""
     epsilon: NonNegativeFloat | None
     delta: Share | None
     bytes: NonNegativeInt
@@ -99,8 +105,10 @@ class RunSummary(Record):
     run_dir: str
     learner: str = "gan"
     """Kind of learner; empty for a job of queries, which trains none."""
+    personal: bool = False
+    """Whether each silo keeps a part of the model to itself: accuracies are then means over the silos' own models."""
     classifier: str
-    """Name of the classifier, or of the kind of tasks, that accuracies were measured with; empty where none were."""
+    """Name of the headline: a classifier, a kind of tasks, or a measure; empty where nothing was measured."""
     scores: list[QualityMetric] = Field(default_factory=list)
     """Every measurement, with its confidence interval where it has one."""
     silos: list[SiloSummary]
@@ -123,7 +131,17 @@ class RunSummary(Record):
     @property
     def few_shot(self) -> bool:
         """Whether there is a model that learns tasks."""
-        return self.answers is None and MEASURED_AS.get(self.learner) == "few_shot"
+        return self.answers is None and self.measured_as == "few_shot"
+
+    @property
+    def measured_as(self) -> MeasuredAs:
+        """Kind of evaluation that fits the learner."""
+        return MEASURED_AS.get(self.learner, "generated")
+
+    @property
+    def final(self) -> QualityMetric | None:
+        """Every measurement of the global model at the end."""
+        return next((score for score in self.scores if (score.stage, score.silo) == ("final", None)), None)
 
     @property
     def final_accuracy(self) -> float | None:

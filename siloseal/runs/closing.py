@@ -24,8 +24,10 @@ from siloseal.run_folder.metrics import (
     TrafficMetric,
 )
 from siloseal.run_folder.summary import ModelSummary, RunSummary, SiloSummary, read_run, write_metrics, write_summary
+from siloseal.runs.class_names import class_names
 from siloseal.runs.guarantees import Ledgers, Parts, baseline_warnings, parameters, protection, training_releases
-from siloseal.runs.notes import Scores, run_notes
+from siloseal.runs.notes import run_notes
+from siloseal.runs.record_notes import Scores
 from siloseal.runs.recorder import Recorder
 from siloseal.runs.result import RunResult
 from siloseal.runs.scoring import headline
@@ -55,6 +57,8 @@ class Known:
     written_by: Literal["experimenter", "aggregator"]
     run_id: str | None = None
     """Id of a deployed run, in hexadecimal."""
+    class_names: tuple[str, ...] = ()
+    """Names of the classes in the order of their numbers, where the data are here and have any."""
 
 
 def sum_up(
@@ -72,6 +76,7 @@ def sum_up(
         notes=run_notes(job, recorder.scores),
         seconds=seconds,
         written_by="experimenter",
+        class_names=class_names(job.data),
     )
     return close_run(job, run_dir, finished, known)
 
@@ -101,12 +106,18 @@ def close_run(job: Job, run_dir: Path, finished: RunResult, known: Known, *, mod
         seconds=known.seconds,
         run_dir=str(run_dir),
         learner=job.learner.kind,
+        personal=job.learner.personal,
         classifier="" if known.written_by == "aggregator" else measure,
         scores=list(known.scores.values()),
         silos=known.silos,
         parameters=known.parameters,
         warnings=known.warnings,
-        model=ModelSummary(parameters=finished.parameters, shape=finished.shape, classes=finished.classes),
+        model=ModelSummary(
+            parameters=finished.parameters,
+            shape=finished.shape,
+            classes=finished.classes,
+            class_names=known.class_names,
+        ),
         written_by=known.written_by,
         run_id=known.run_id,
     )

@@ -1,18 +1,16 @@
 """What a reader should know before trusting a run's numbers, the disappointments included."""
 
-from collections.abc import Mapping
+from typing import assert_never
 
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
-from siloseal.federation.job.sections.evaluation import FewShotTasks
+from siloseal.federation.job.sections.evaluation import Classification, FewShotTasks, GeneratedImages, OwnMeasures
 from siloseal.federation.job.sections.few_shot import Episodic
 from siloseal.federation.job.sections.privacy import NoPrivacy
-from siloseal.run_folder.metrics import QualityMetric
+from siloseal.runs.record_notes import Scores, notes_of_classes, notes_of_gains
 from siloseal.runs.scoring import headline
-
-Scores = Mapping[tuple[str, str | None], QualityMetric]
 
 PHASE_2_GAIN = 0.02
 """Accuracy that tuning should add to a generator within ten rounds; where it does not, the report says so."""
@@ -26,6 +24,19 @@ _TASKS = (
     "Accuracies are measured by an experimenter, who has all data: on tasks of held-out classes, none of which any "
     "silo trained on, the same tasks for every model. They are outside the privacy guarantee, as is pooled training, "
     "and nothing of them flows back into training."
+)
+_RECORDS = (
+    "Accuracies are measured by an experimenter, who has all data: on held-out records that no silo trained on. They "
+    "are outside the privacy guarantee, as is pooled training, and nothing of them flows back into training."
+)
+_MIXES = (
+    "A silo's mix of classes is that of its own records. The accuracy on it is the recall of each class by the silo's "
+    "share of the class: exact for silos that differ in their mix of classes and in nothing else, which is how a "
+    "simulation deals records of one set. Institutions differ in more, and should measure on their own records."
+)
+_PERSONAL = (
+    "Every silo has a part of the model of its own (learner.local), so there is no whole global model to measure. Each "
+    "silo's own final model is measured on the silo's own mix of classes, and the headline is the mean over silos."
 )
 _SIZES = "Which classes a silo declares and how many examples it has count as public here."
 _TASK_SIZES = (
@@ -67,11 +78,22 @@ def aggregator_notes(job: AnyJob) -> list[str]:
 
 def run_notes(job: Job, scores: Scores) -> list[str]:
     """The notes for the report, in the order of the run."""
-    few_shot, measure = isinstance(job.evaluation, FewShotTasks), headline(job)
-    notes = [_TASKS if few_shot else _IMAGES, _TASK_SIZES if isinstance(job.learner, Episodic) else _SIZES]
-    if job.evaluation.silo_alone:
-        notes.append(_ALONE)
-    return [*notes, *(_of_tasks(scores, measure) if few_shot else _of_images(scores, measure))]
+    sizes = [_TASK_SIZES if isinstance(job.learner, Episodic) else _SIZES]
+    sizes += [_ALONE] if job.evaluation.silo_alone else []
+    match job.evaluation:
+        case GeneratedImages():
+            return [_IMAGES, *sizes, *_of_images(scores, headline(job))]
+        case FewShotTasks():
+            return [_TASKS, *sizes, *_of_tasks(scores, headline(job))]
+        case Classification():
+            personal = job.learner.personal
+            how = [_RECORDS, *([_PERSONAL] if personal else []), _MIXES]
+            gains = notes_of_gains(scores, headline(job), personal=personal)
+            return [*how, *sizes, *gains, *notes_of_classes(scores)]
+        case OwnMeasures():
+            return [_RECORDS, *sizes, *notes_of_gains(scores, headline(job), personal=False)]
+        case _:
+            assert_never(job.evaluation)
 
 
 def _of_images(scores: Scores, measure: str) -> list[str]:

@@ -20,6 +20,7 @@ from siloseal.models.building import load_model
 from siloseal.run_folder.images import read_npz, write_npz
 from siloseal.run_folder.metrics import QualityMetric
 from siloseal.run_folder.summary import read_metrics, sample_path, write_metrics
+from siloseal.runs.record_scoring import mean_metric
 from siloseal.runs.scoring import Scorer
 from siloseal.runs.stages import phase_of, round_of
 from siloseal.runs.stopwatch import Stopwatch
@@ -50,13 +51,16 @@ class Recorder:
         """Follow the run; a global model is scored while the run waits."""
         self.stopwatch.hear(event)
         self.traffic.hear(event)
-        if isinstance(event, ModelReleased):
+        # Where each silo has a part of its own, what is released is no whole model, and is not measured.
+        if isinstance(event, ModelReleased) and not self._job.learner.personal:
             with self.stopwatch.during("evaluation"):
                 self.released(event.stage, load_model(self._job, self._shape, self._classes, event.model))
 
     def released(self, stage: str, model: nn.Module) -> None:
         """Score a global model, and publish how good it is."""
         metric = self.score(stage, None, model)
+        if self._last != stage:
+            self._shorten(self._last)
         self._last = stage
         accuracy = next(iter(metric.accuracy.values()))
         self._publish(ModelScored(phase_of(self._job, stage), round_of(stage), accuracy))
@@ -75,10 +79,21 @@ class Recorder:
 
     def finish(self) -> None:
         """Record the last global model as the final one, which is not measured twice."""
-        if ("final", None) not in self.scores:
+        if ("final", None) in self.scores:
+            return
+        if self._job.learner.personal:
+            self._append(
+                mean_metric("final", [metric for (stage, _), metric in self.scores.items() if stage == "final"])
+            )
+        else:
             if (samples := sample_path(self._run_dir, self._last)).exists():
                 write_npz(sample_path(self._run_dir, "final"), *read_npz(samples))
             self._append(self.scores[self._last, None].model_copy(update={"stage": "final"}))
+
+    def _shorten(self, stage: str) -> None:
+        """Leave out the details of a round that another one follows: every round is written again with each line."""
+        if stage.startswith("round_") and (stage, None) in self.scores:
+            self.scores[stage, None] = self.scores[stage, None].model_copy(update={"classification": None})
 
     def _append(self, metric: QualityMetric) -> QualityMetric:
         with self._lock:

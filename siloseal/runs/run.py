@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 from threadpoolctl import threadpool_limits
+from torch import nn
 
 from siloseal.federation.job.contributions import require_precision
 from siloseal.federation.job.job import Job
@@ -18,12 +19,11 @@ from siloseal.federation.job.sections.server_optimizers import ServerAverage
 from siloseal.federation.job.sections.warm_start import LeaderStart
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.storage import locked, write_atomically
-from siloseal.federation.run_events.aggregator import Model
 from siloseal.federation.run_events.experimenter import ComparisonProgressed, RunOpened
 from siloseal.federation.run_events.stream import EventStream, Subscriber, unheard
 from siloseal.federation.sums.plain.config import PlainSumConfig
-from siloseal.models.building import load_model, vector_lengths
-from siloseal.models.model_files import GLOBAL_MODEL, model_file, read_model
+from siloseal.models.building import vector_lengths
+from siloseal.models.model_files import GLOBAL_MODEL, read_model, shared_model_file
 from siloseal.run_folder.location import open_run_folder, silo_folder
 from siloseal.run_folder.summary import RunSummary
 from siloseal.runs.closing import finish_folder, open_ledgers, sum_up
@@ -82,7 +82,7 @@ def run_and_report(
     data = simulated_data(job)
     train, parts = data.train, data.parts
     _require_feasible(job, train, parts)
-    scorer = build_scorer(job, train, data.held_out)
+    scorer = build_scorer(job, train, data.held_out, parts)
     run_dir = open_run_folder(job, out)
     repeated = out is None and run_dir.name != job.name
     show(RunOpened(job.name, str(run_dir), repeated, stage_lengths(job)))
@@ -93,8 +93,10 @@ def run_and_report(
         events.subscribe(show)
         recorder.score_reference()
         finished = federation(job, parts, run_dir, recorder, events.publish)
-        model = model_file(job.learner, finished.shape, finished.classes, finished.network)
+        model = shared_model_file(job.learner, finished.shape, finished.classes, finished.network)
         write_atomically(run_dir / GLOBAL_MODEL, model)
+        if job.learner.personal:
+            _score_personal(job, parts, run_dir, recorder)
         recorder.finish()
         _score_silos(job, parts, run_dir, recorder, randomness_of, show, workers)
         if job.evaluation.pooled:
@@ -112,6 +114,14 @@ def _require_feasible(job: Job, train: Examples, parts: Mapping[str, Examples]) 
         units = count_units(job, part)
         plan_silo(job, name, units, lengths)
         require_precision(job, name, units)
+
+
+def _score_personal(job: Job, parts: Mapping[str, Examples], run_dir: Path, recorder: Recorder) -> None:
+    """Score the final model that each silo has, with its own part: what they share is no whole model."""
+    with recorder.stopwatch.during("evaluation"):
+        for name in list(parts)[: job.evaluation.most_silos]:
+            if (path := silo_folder(run_dir, name) / GLOBAL_MODEL).exists():  # a silo that left has none
+                recorder.score("final", name, read_model(path).network)
 
 
 def _score_silos(
@@ -133,9 +143,8 @@ def _score_silos(
     def score_alone(name: str) -> None:
         if ("silo_alone", name) not in recorder.scores:
             part = parts[name]
-            model = _run_alone(job, name, part, run_dir / "alone" / name, randomness_of)
+            network = _run_alone(job, name, part, run_dir / "alone" / name, randomness_of)
             # A silo without the others can only make the classes that it holds.
-            network = load_model(job, part.shape, part.classes, model)
             recorder.score("silo_alone", name, network, sorted(part.label_set()))
 
     if isinstance(job.privacy, SiloLevel):
@@ -152,7 +161,7 @@ def _score_silos(
 
 
 def _score_pooled(job: Job, train: Examples, run_dir: Path, recorder: Recorder, show: Subscriber) -> None:
-    """Score what the same training would have learnt from everybody's examples in one place, without privacy."""
+    """Score what the same training would have learnt from everybody's records in one place, without privacy."""
     if ("pooled", None) in recorder.scores:
         return
     show(ComparisonProgressed(POOLED, 0, 1))
@@ -167,16 +176,18 @@ def _score_pooled(job: Job, train: Examples, run_dir: Path, recorder: Recorder, 
             "privacy": NoPrivacy(kind="none"), "learner": learner, "schedule": schedule, "largest_silo": largest,
         }  # fmt: skip
         open_job = job.model_copy(update=changes)
-        model = _run_alone(open_job, POOLED, train, run_dir / POOLED, lambda _: SecureRandomness())
-        recorder.score("pooled", None, load_model(job, train.shape, train.classes, model))
+        recorder.score(
+            "pooled", None, _run_alone(open_job, POOLED, train, run_dir / POOLED, lambda _: SecureRandomness())
+        )
     show(ComparisonProgressed(POOLED, 1, 1))
 
 
-def _run_alone(job: Job, name: str, part: Examples, folder: Path, randomness_of: RandomnessOf) -> Model:
-    """Run the same job at the same epsilon for one silo, in a ledger of its own."""
+def _run_alone(job: Job, name: str, part: Examples, folder: Path, randomness_of: RandomnessOf) -> nn.Module:
+    """Run the same job at the same epsilon for one silo, in a ledger of its own; return the silo's model."""
     alone = federation_of_one(job, name)
     with open_silos(alone, {name: part}, folder, randomness_of, unheard) as opened:
-        return federate(alone, opened, folder, unheard, workers=1).result.model
+        federate(alone, opened, folder, unheard, workers=1)
+    return read_model(silo_folder(folder, name) / GLOBAL_MODEL).network
 
 
 def federation_of_one(job: Job, name: str) -> Job:

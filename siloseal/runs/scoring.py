@@ -1,6 +1,6 @@
-"""How a run's models are measured: a generator by what its images teach, a few-shot model by new tasks."""
+"""How a run's models are measured: generators by what their images teach, few-shot models by new tasks, and so on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, assert_never
 
@@ -12,7 +12,6 @@ from siloseal.federation.job.sections.evaluation import Classification, FewShotT
 from siloseal.federation.job.sections.schedule import FedAvg
 from siloseal.models.evaluation.evaluator import Evaluator, Quality
 from siloseal.models.evaluation.few_shot import TaskEvaluator
-from siloseal.models.evaluation.outputs import outputs_of
 from siloseal.models.gan.generators import Generator
 from siloseal.models.gan.sampling import generate
 from siloseal.models.meta.model import FewShotModel
@@ -20,12 +19,11 @@ from siloseal.models.own_learner import OWN_MEASURE, own_measure
 from siloseal.run_folder.images import quantise, write_npz
 from siloseal.run_folder.metrics import QualityMetric
 from siloseal.run_folder.summary import sample_path
+from siloseal.runs.record_scoring import ACCURACY, RecordScorer
 from siloseal.silo.data.examples import Examples
 
 SHOWN_PER_CLASS = 8
 SAMPLING_SEED = 1
-ACCURACY = "accuracy"
-"""Share of held-out records that a classifier names rightly."""
 TASK_SEED = 20_170_424
 """Seed of the tasks, public and fixed: two runs that are compared are asked the same tasks."""
 
@@ -108,23 +106,6 @@ class TaskScorer:
         """No reference: pooled training is a run of its own."""
 
 
-class RecordScorer:
-    """A scorer that has a classifier name held-out records."""
-
-    def __init__(self, held_out: Examples) -> None:
-        self._held_out = held_out
-
-    def score(
-        self, stage: str, silo: str | None, model: nn.Module, labels: Sequence[int], run_dir: Path
-    ) -> QualityMetric:
-        outputs = outputs_of(model, self._held_out.inputs)
-        right = (outputs.argmax(1) == self._held_out.labels).double().mean().item()
-        return QualityMetric(stage=stage, silo=silo, accuracy={ACCURACY: right})
-
-    def reference(self) -> None:
-        """No reference: pooled training is a run of its own."""
-
-
 class OwnScorer:
     """A scorer that asks a learner of the user's own for its measure."""
 
@@ -142,16 +123,16 @@ class OwnScorer:
         """No reference: pooled training is a run of its own."""
 
 
-def build_scorer(job: Job, train: Examples, held_out: Examples) -> Scorer:
-    """The scorer that fits the job's learner."""
+def build_scorer(job: Job, train: Examples, held_out: Examples, parts: Mapping[str, Examples]) -> Scorer:
+    """The scorer that fits the job's learner. `parts` are the records that each silo holds."""
     rounds = job.schedule.rounds if isinstance(job.schedule, FedAvg) else job.schedule.tuning_rounds
     match job.evaluation:
         case GeneratedImages() as config:
             return ImageScorer(config, train, held_out, seed=job.seed, last_stage=f"round_{rounds}")
         case FewShotTasks() as config:
             return TaskScorer(config, held_out)
-        case Classification():
-            return RecordScorer(held_out)
+        case Classification(bins=bins, most_silos=most):
+            return RecordScorer(held_out, parts, bins=bins, personal=job.learner.personal, most_silos=most)
         case OwnMeasures():
             return OwnScorer(job, held_out)
         case _:

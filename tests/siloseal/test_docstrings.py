@@ -14,6 +14,8 @@ from PIL import Image
 
 import siloseal
 from siloseal.federation.job.sections.few_shot import ProtonetConfig
+from siloseal.federation.job.sections.supervised import ClassifierConfig
+from siloseal.models.classifier.building import build_network
 from siloseal.models.meta.building import build_few_shot_model
 from siloseal.models.model_files import model_file
 
@@ -28,7 +30,7 @@ def examples_of(name: str) -> list[doctest.Example]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory, small_sections: dict[str, Any]) -> Iterator[Path]:
-    """The folder in which a reader works: a job, a finished run of it, and a few-shot model with images to name."""
+    """The folder in which a reader works: a job, a finished run of it, and models of other kinds with images."""
     folder, before = tmp_path_factory.mktemp("reader"), Path.cwd()
     os.chdir(folder)
     try:
@@ -39,6 +41,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory, small_sections: dict[str, A
         learner = ProtonetConfig(kind="protonet", network="wavelets")
         network = build_few_shot_model(learner, (1, 16, 16), seed=1)
         Path("few-shot.safetensors").write_bytes(model_file(learner, (1, 16, 16), 1, network))
+        named = ClassifierConfig(kind="classifier", model="logistic")
+        network = build_network(named, (1, 8, 8), 10, seed=1)
+        Path("classifier.safetensors").write_bytes(model_file(named, (1, 8, 8), 10, network))
         for number, (name, rows) in enumerate({"lying": stripes(), "upright": stripes().T}.items()):
             for path in (Path("support", name, "0.png"), Path("query", f"{number}.png")):
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,8 +77,8 @@ def test_everything_public_has_an_example_that_prints_what_it_says(
 
 
 def test_the_first_session_uses_every_function() -> None:
-    """But `adapt`, which is for other models, `check_learner`, for learners of one's own, and `open_session`."""
+    """But those for other models, and for other places."""
     source = "".join(example.source for example in examples_of("siloseal"))
     functions = {name for name in siloseal.__all__ if name.islower()}
-    left_out = {"adapt", "check_learner", "open_session"}
+    left_out = {"adapt", "check_learner", "export", "open_session", "predict"}
     assert {name for name in functions if f"siloseal.{name}(" not in source} == left_out

@@ -1,9 +1,12 @@
 """The facts that every part of the program asks of a kind of learner, so that none of them asks which kind it is."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from siloseal.federation.config.section import Section
+
+MeasuredAs = Literal["generated", "few_shot", "classification", "own"]
+"""Kinds of evaluation: each measures what some learners make."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class LearnerKind(Section):
     """Whether it learns from images with one class each, and from nothing else."""
     units: ClassVar[str] = "examples"
     """What privacy and sizes are counted in, as a word."""
-    measured_as: ClassVar[str]
+    measured_as: ClassVar[MeasuredAs]
     """The `evaluation.kind` that measures its models."""
     one_output_a_class: ClassVar[bool]
     """Whether the shared model knows the classes of the data, so that all silos must agree on their number."""
@@ -43,6 +46,11 @@ class LearnerKind(Section):
     def examples_a_unit(self) -> int:
         """Number of examples of one unit of privacy."""
         return 1
+
+    @property
+    def personal(self) -> bool:
+        """Whether a model is whole only with a part that each silo keeps to itself."""
+        return False
 
     @property
     def code(self) -> UserCode | None:

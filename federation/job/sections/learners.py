@@ -16,7 +16,7 @@ from siloseal.federation.job.sections.few_shot import (
     ReptileConfig,
 )
 from siloseal.federation.job.sections.gan import GanConfig
-from siloseal.federation.job.sections.learner_kind import LearnerKind
+from siloseal.federation.job.sections.learner_kind import LearnerKind, MeasuredAs
 from siloseal.federation.job.sections.privacy import UnitLevel
 from siloseal.federation.job.sections.supervised import TARGET, ClassifierConfig, PythonConfig
 
@@ -41,7 +41,7 @@ AllowedLearner = Annotated[
 ]
 """An entry of a silo's policy: a built-in kind, or the user's own code with its digest."""
 
-MEASURED_AS = {kind: learner.measured_as for kind, learner in LEARNERS.items()}
+MEASURED_AS: Mapping[str, MeasuredAs] = {kind: learner.measured_as for kind, learner in LEARNERS.items()}
 """The `evaluation.kind` that goes with each `learner.kind`."""
 
 

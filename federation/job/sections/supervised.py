@@ -71,6 +71,10 @@ class ClassifierConfig(LearnerKind):
     )
 
     @property
+    def personal(self) -> bool:
+        return bool(self.local)
+
+    @property
     def code(self) -> UserCode | None:
         return None if self.model in BUILT_IN_NETWORKS else UserCode(self.kind, self.model, self.source)
 

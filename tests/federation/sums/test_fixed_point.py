@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from siloseal.federation.errors import ConfigError, DomainError, OpeningFailed
-from siloseal.federation.job.contributions import COARSEST, require_precision
+from siloseal.federation.job.contributions import require_precision
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.weighting import mean_of, weigh, weighted_domain
 from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtSilo
@@ -312,7 +312,7 @@ def test_the_precision_that_a_job_needs_is_reckoned_with_the_grid(
     chosen = {"kind": "additive", "precision_bits": precision}
     job = small_job(secure_sum=chosen, largest_silo=10**9)
     half_a_step = FixedPoint(precision).grid(weighted_domain(1, job.largest_weight)) / 2
-    fewest = math.ceil(half_a_step * 10**9 / COARSEST)
+    fewest = math.ceil(half_a_step * 10**9 / job.learner.coarsest)
     require_precision(job, "north", fewest)
     with pytest.raises(ConfigError, match=r"secure_sum\.precision_bits .* 1, "):
         require_precision(job, "north", fewest - 1)

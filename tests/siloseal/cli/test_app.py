@@ -132,7 +132,7 @@ def test_commands_take_a_runs_folder_for_its_model(here: Callable[..., Ran], fin
     assert (ran.returncode, ran.stdout) == (0, "a.npz\n"), ran.stderr
     assert np.array_equal(read_samples(tmp_path / "a.npz")["images"], sample(finished, count=3).images)
     ran = here("adapt", "--model", finished, "--support", "support", "--query", "query")
-    assert "holds a generator" in ran.stderr  # so it was found in the folder, and read
+    assert "holds a gan" in ran.stderr  # so it was found in the folder, and read
 
 
 def read_samples(path: Path) -> dict[str, np.ndarray]:

@@ -18,6 +18,7 @@ from siloseal.runs.simulation import deal, federate, open_silos
 from siloseal.silo.data.loading import load
 from siloseal.silo.ledger_reading import read_ledger
 from tests.siloseal.runs.test_few_shot_runs import FEW_SHOT
+from tests.siloseal.runs.test_record_scoring import CLASSIFIER
 
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 3, "tuning_rounds": 1, "tuning_steps": 2}
 
@@ -115,6 +116,22 @@ def test_a_few_shot_job_has_a_report_without_pictures(tmp_path: Path) -> None:
     assert run.summary.few_shot
     text = (tmp_path / "state" / "report.html").read_text()
     assert "which has seen none of them" in text
+    assert "not measured" not in text
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [{"model": "logistic"}, {"model": "mlp", "local": ["5.*"]}],
+    ids=["shared", "with parts of the silos' own"],
+)
+def test_a_classifier_has_a_report_without_scores_and_names_of_classes(tmp_path: Path, learner: dict[str, Any]) -> None:
+    job = Job.model_validate({**CLASSIFIER, "learner": {"kind": "classifier", **learner}})
+    run = report(job, tmp_path)
+    assert (run.samples, run.quality, run.summary.accuracy) == ({}, [], {})
+    text = (tmp_path / "state" / "report.html").read_text()
+    assert "which has seen none of them" in text
+    assert "Samples" not in text
+    assert "Confusion" not in text
     assert "not measured" not in text
 
 

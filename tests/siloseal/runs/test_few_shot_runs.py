@@ -9,8 +9,8 @@ import pytest
 
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import ConfigError, DataError
-from siloseal.federation.job.contributions import COARSEST
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.sections.gan import GanConfig
 from siloseal.federation.job.sections.privacy import TaskLevel
 from siloseal.federation.job.weighting import weighted_domain
 from siloseal.federation.privacy.events import SampledGaussianSteps
@@ -194,7 +194,7 @@ def test_two_runs_that_are_compared_are_asked_the_same_tasks() -> None:
     job = Job.model_validate(FEW_SHOT)
     train, held_out = load(job.data)
     model = build_few_shot_model(job.learner, train.shape, seed=0)  # type: ignore[arg-type]
-    one, other = (build_scorer(job, train, held_out).score("final", None, model, (), Path()) for _ in range(2))
+    one, other = (build_scorer(job, train, held_out, {}).score("final", None, model, (), Path()) for _ in range(2))
     assert one == other
 
 
@@ -214,5 +214,5 @@ def test_a_sum_too_coarse_for_gates_is_refused(tmp_path: Path) -> None:
         run(tmp_path / "run", secure_sum=coarse, largest_silo=1000)
     job = Job.model_validate({**FEW_SHOT, "secure_sum": coarse, "largest_silo": 1000})
     assert (
-        job.secure_sum.build().grid(weighted_domain(1, job.largest_weight)) / 2 * 1000 / 240 < COARSEST
+        job.secure_sum.build().grid(weighted_domain(1, job.largest_weight)) / 2 * 1000 / 240 < GanConfig.coarsest
     )  # enough for a generator

@@ -1,0 +1,57 @@
+"""What a run's folder says of a classifier beyond its accuracy: by class, by confidence and by silo."""
+
+from pydantic import Field, NonNegativeInt
+
+from siloseal.run_folder.record import Record, Share
+
+
+class ReliabilityBin(Record):
+    """Held-out records whose confidence, the largest of a record's probabilities, lies in (low, high].
+
+    >>> one = siloseal.ReliabilityBin(low=0.8, high=0.9, records=40, confidence=0.86, accuracy=0.7)
+    >>> f"{one.confidence - one.accuracy:.2f} too sure of itself"
+    '0.16 too sure of itself'
+    """
+
+    low: Share
+    high: Share
+    records: NonNegativeInt
+    confidence: Share
+    """Mean confidence of these records."""
+    accuracy: Share
+    """Share of them that are named rightly."""
+
+
+class ClassificationMetric(Record):
+    """A classifier class by class, by its own confidence, and over each silo's mix of classes.
+
+    >>> halves = dict(recall=[1.0, 0.5], precision=[0.67, 1.0], records=[10, 10], calibration_error=0.1)
+    >>> measured = siloseal.ClassificationMetric(**halves, by_silo={"north": 0.9, "east": 0.6})
+    >>> measured.worst_silo, round(measured.spread, 2)
+    ('east', 0.3)
+    """
+
+    recall: list[Share | None]
+    """Share of each class's records that are named so; None where no held-out record is of the class."""
+    precision: list[Share | None]
+    """Share of the records named so that are of the class; None where nothing is named so."""
+    records: list[NonNegativeInt]
+    """Number of held-out records of each class."""
+    confusion: list[list[NonNegativeInt]] = Field(default_factory=list)
+    """Number of records by actual class (rows) and named class; empty for a mean, and for more than 50 classes."""
+    calibration_error: Share
+    """Expected calibration error: how far confidence and accuracy are apart, on average."""
+    reliability: list[ReliabilityBin] = Field(default_factory=list)
+    """Bins of confidence that hold a record, in order; empty for a mean over silos' own models."""
+    by_silo: dict[str, Share] = Field(default_factory=dict)
+    """Accuracy over each silo's mix of classes: the recalls, each by the silo's share of its class."""
+
+    @property
+    def worst_silo(self) -> str | None:
+        """The silo whose mix of classes is served worst."""
+        return min(self.by_silo, key=self.by_silo.__getitem__, default=None)
+
+    @property
+    def spread(self) -> float | None:
+        """Distance of the best served silo from the worst served."""
+        return max(self.by_silo.values()) - min(self.by_silo.values()) if self.by_silo else None

@@ -1,0 +1,77 @@
+"""What a reader should know of a classifier's numbers: whom federating helped, whom not, and which classes fail."""
+
+import statistics
+from collections.abc import Mapping
+
+from siloseal.run_folder.metrics import QualityMetric
+
+Scores = Mapping[tuple[str, str | None], QualityMetric]
+
+MISSED = 0.5
+"""Recall below which most records of a class are taken for something else."""
+MOST_LISTED = 8
+
+
+def notes_of_gains(scores: Scores, measure: str, *, personal: bool) -> list[str]:
+    """What federating is worth against the silos alone, and what it costs against everybody's records in one place.
+
+    The best silo says nothing where each is measured on records of its own mix.
+    """
+    final = scores.get(("final", None))
+    if final is None:
+        return []
+    reached, notes = final.accuracy[measure], list[str]()
+    alone = {silo: score.accuracy[measure] for (stage, silo), score in scores.items() if stage == "silo_alone" and silo}
+    if alone:
+        best, mean = max(alone, key=alone.__getitem__), statistics.fmean(alone.values())
+        over_best = f"{reached - alone[best]:+.3f} over the best silo alone ({best}, {alone[best]:.3f}), and by "
+        over_mean = f"{reached - mean:+.3f} over the mean silo alone ({mean:.3f})"
+        notes.append(f"Federating changes {measure} by {'' if personal else over_best}{over_mean}.")
+    if (pooled := scores.get(("pooled", None))) is not None:
+        gap = pooled.accuracy[measure] - reached
+        notes.append(f"Pooling everybody's records in one place, without privacy, would change it by {gap:+.3f}.")
+    return notes
+
+
+def notes_of_classes(scores: Scores) -> list[str]:
+    """The worst silo, silos that lose, classes that are missed, and whether confidence can be believed."""
+    details = None if (final := scores.get(("final", None))) is None else final.classification
+    if details is None:
+        return []
+    notes = list[str]()
+    if (worst := details.worst_silo) is not None and len(details.by_silo) > 1:
+        notes.append(
+            f"The model serves {worst} worst: {details.by_silo[worst]:.3f} on its mix of classes, {details.spread:.3f} "
+            "below the silo that it serves best."
+        )
+    notes += _losers(scores, details.by_silo)
+    missed = [
+        f"{label} ({value:.2f})" for label, value in enumerate(details.recall) if value is not None and value < MISSED
+    ]
+    if missed:
+        notes.append(
+            f"Most records of {len(missed)} of {len(details.recall)} classes are taken for something else; class and "
+            f"recall: {_some(missed)}."
+        )
+    notes.append(
+        f"Expected calibration error {details.calibration_error:.3f}: the model's confidence is that far from its "
+        "accuracy, on average. Do not read confidence as a probability unless that is little."
+    )
+    return notes
+
+
+def _losers(scores: Scores, served: Mapping[str, float]) -> list[str]:
+    """Silos whose own models, without the others, serve their own mix of classes better."""
+    lost = list[str]()
+    for (stage, silo), score in scores.items():
+        own = None if score.classification is None or silo is None else score.classification.by_silo.get(silo)
+        if stage == "silo_alone" and silo is not None and own is not None and own > served.get(silo, 1.0):
+            lost.append(f"{silo} ({own:.3f} against {served[silo]:.3f})")
+    if not lost:
+        return []
+    return [f"On its own mix of classes, a model of its own would serve better: {_some(sorted(lost))}."]
+
+
+def _some(words: list[str]) -> str:
+    more = f" and {len(words) - MOST_LISTED} more" if len(words) > MOST_LISTED else ""
+    return ", ".join(words[:MOST_LISTED]) + more
