@@ -40,7 +40,7 @@ def test_the_network_is_trained_as_its_page_says(written: Path) -> None:
     ("target", "settings"),
     [
         ("mylearner:Regression", {"shape": (1, 6, 6), "classes": 0, "options": {"hidden": 4}}),
-        ("mygan:TinyGan", {"shape": (1, 6, 6), "classes": 3, "options": {"fakes": 6, "latent": 4}}),
+        ("mygan:TinyGan", {"shape": (1, 6, 6), "classes": 3, "options": {"latent": 4}}),
     ],
 )
 def test_the_learners_keep_every_promise(written: Path, target: str, settings: dict[str, Any]) -> None:

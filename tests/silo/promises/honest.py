@@ -63,7 +63,7 @@ class Autoencoder(siloseal.ModuleLearner[nn.Module]):
 class TinyGan:
     """A discriminator that sees data, and a generator, which is shared and sees the discriminator alone."""
 
-    FAKES, LATENT = 6, 4
+    LATENT = 4
 
     def __init__(self, shape: tuple[int, ...], classes: int, options: Mapping[str, Any]) -> None:
         pixels = math.prod(shape)
@@ -83,18 +83,17 @@ class TinyGan:
         for network in (self.generator, self.discriminator):
             network.to(device)
 
-    def fakes(self) -> Tensor:
-        made: Tensor = self.generator(torch.randn(self.FAKES, self.LATENT))
+    def fakes(self, count: int) -> Tensor:
+        made: Tensor = self.generator(torch.randn(count, self.LATENT))
         return made
 
     def row_losses(self, rows: siloseal.LabelledRows) -> Tensor:
-        fakes = self.fakes().detach()  # drawn first: how many real rows there are must not shift the draws
-        judged = self.discriminator(torch.cat([rows.inputs.flatten(1), fakes])).squeeze(1)
-        signs = torch.cat([torch.ones(len(rows.inputs)), -torch.ones(self.FAKES)])
-        return functional.softplus(-signs * judged)
+        fakes = self.fakes(len(rows.inputs)).detach()  # one a row, a part of that row's loss
+        real = functional.softplus(-self.discriminator(rows.inputs.flatten(1)))
+        return (real + functional.softplus(self.discriminator(fakes))).squeeze(1)
 
     def public_step(self) -> None:
-        loss = functional.softplus(-self.discriminator(self.fakes())).mean()
+        loss = functional.softplus(-self.discriminator(self.fakes(6))).mean()
         self.optimizer.zero_grad()
         loss.backward(inputs=list(self.generator.parameters()))
         self.optimizer.step()
