@@ -85,7 +85,7 @@ class ExampleLearner(Learner, Protocol):
     def row_losses(self, units: LabelledRows) -> Tensor:
         """The losses (rows,), one a row. A unit influences its own row and no other.
 
-        Rows beyond the units (a GAN's fakes) depend neither on them nor on their number.
+        Only the built-in GAN has rows beyond the units, its fakes, which depend neither on them nor on their number.
         """
 
 

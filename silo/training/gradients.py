@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Protocol, cast, runtime_checkable
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor
@@ -26,16 +26,11 @@ class ExampleSource(Protocol):
 
     def select(self, indices: Tensor) -> LabelledRows: ...
 
-
-@runtime_checkable
-class ProbedSource(ExampleSource, Protocol):
-    """Private examples that say what others like them look like.
-
-    A network that a user brings is tried on such rows, to choose how its rows' gradients are told apart.
-    """
-
     def made_up(self, count: int) -> LabelledRows:
-        """Rows of the same shapes, types and ranges, which no data entered: other ones at every call."""
+        """Rows of the same shapes, types and ranges, which no data entered: other ones at every call.
+
+        A network that a user brings is tried on them, to choose how its rows' gradients are told apart.
+        """
 
 
 class TaskSource(Protocol):
@@ -67,15 +62,15 @@ class ExampleGradients:
 
     @cached_property
     def _way(self) -> ClippingWay:
-        learner, data = self._learner, self._data
-        if self._is_ours or not isinstance(data, ProbedSource):
+        learner = self._learner
+        if self._is_ours:
             return BookKeeping(learner.private_module, order="patches")  # as their seeded results were published
-        return clipping_plan(learner.private_module, learner.row_losses, data.made_up)
+        return clipping_plan(learner.private_module, learner.row_losses, self._data.made_up)
 
     @property
     def _is_ours(self) -> bool:
-        """Whether the network is one of those whose layers book-keeping was written for."""
-        return isinstance(self._learner, GanLearner | EmbeddingLearner)
+        """Whether the network is one of those whose layers book-keeping was written for; a subclass may not be."""
+        return type(self._learner) in (GanLearner, EmbeddingLearner)
 
     def sum(self, sample: Tensor, *, clip_norm: float | None) -> Tensor:
         units = self._there(self._data.select(sample))
@@ -103,7 +98,7 @@ class TaskGradients:
     def sum(self, sample: Tensor, *, clip_norm: float | None) -> Tensor:
         total = torch.zeros(sum(parameter.numel() for parameter in trainable_parameters(self._learner.private_module)))
         tasks = [task.to(self._device) for task in self._data.select(sample)]
-        for found in self._learner.task_gradients(tasks):
+        for _, found in zip(tasks, self._learner.task_gradients(tasks), strict=True):
             gradient = found.cpu()  # norms are taken in double precision, which not every device has
             total += gradient if clip_norm is None else clipped(gradient, clip_norm)
         return total.to(self._device)

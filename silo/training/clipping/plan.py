@@ -12,10 +12,7 @@ from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
 from siloseal.silo.training.clipping.probe import Probe, PublicRows
 from siloseal.silo.training.clipping.row_by_row import RowByRow
-from siloseal.silo.training.clipping.way import ClippingWay, RowLosses
-
-PASS_ROWS = 64
-"""Most rows of one forward pass. Measured: 64 to 128 take three quarters of the time of 256, and their memory."""
+from siloseal.silo.training.clipping.way import PASS_ROWS, ClippingWay, RowLosses
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,7 @@ class ClippingPlan:
         return totals
 
 
-def clipping_plan(module: nn.Module, row_losses: RowLosses, public_rows: PublicRows) -> ClippingWay:
+def clipping_plan(module: nn.Module, row_losses: RowLosses, public_rows: PublicRows) -> ClippingPlan:
     """The fastest way that holds for a network that somebody brings: tried on rows that are made up.
 
     Raises `UnclippableModule` where a row's loss depends on another row, which no way can repair.
@@ -42,8 +39,6 @@ def clipping_plan(module: nn.Module, row_losses: RowLosses, public_rows: PublicR
     refuse_mixing(module)
     probe = Probe(module, row_losses, public_rows)
     probe.require_separate_rows()
-    if probe.public_losses:  # drawn anew in every pass, so that nothing can be compared, and in one pass with the rows
-        return BookKeeping(module)
     for vectorised in (True, False):
         if _agrees(probe, BookKeeping, module, vectorised=vectorised):
             return ClippingPlan(module, BookKeeping(module, vectorised=vectorised))

@@ -5,9 +5,8 @@ the hooks. So the sum that a way finds is compared with rows that run alone. And
 a loss that depends on another row, and statistics that a forward pass leaves behind.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property
 
 import torch
 from torch import Tensor, nn
@@ -15,10 +14,13 @@ from torch import Tensor, nn
 from siloseal.federation.errors import UnclippableModule
 from siloseal.models.learner import LabelledRows, Rows
 from siloseal.silo.training.clipping.row_by_row import RowByRow
-from siloseal.silo.training.clipping.way import ClippingWay, RowLosses
+from siloseal.silo.training.clipping.way import PASS_ROWS, ClippingWay, RowLosses
 
 COUNTS = (5, 3)
 """Numbers of rows of the probes: two, so that no other dimension of a tensor can be taken for the rows."""
+
+STIR = 0.1
+"""Standard deviation of what is added to every parameter while a network is tried."""
 
 UNCLIPPED = 1e30
 SUM_TOLERANCE = 1e-3
@@ -35,15 +37,15 @@ class Probe:
         self._module, self._row_losses = module, row_losses
         with _forked_randomness(module):
             self._batches = [(public_rows(count), public_rows(count)) for count in COUNTS]
+            self._full = public_rows(PASS_ROWS), public_rows(PASS_ROWS)  # some networks mix large batches only
 
     def require_separate_rows(self) -> None:
         """Raise `UnclippableModule` if a loss depends on another row, or if a forward pass changes the network."""
-        _ = self.public_losses
-        with _leaving_no_trace(self._module) as changed:
-            for rows, others in self._batches:
-                for row in range(len(rows.labels)):
+        with self._stirred(), _leaving_no_trace(self._module) as changed:
+            for rows, others in (*self._batches, self._full):
+                self._require_one_loss_a_row(rows)
+                for row in _tried(len(rows.labels)):
                     self._require_own(row, rows, others)
-                self._require_public_losses(rows)
             if changed():
                 raise UnclippableModule(
                     f"a forward pass changes {', '.join(changed())}, so that rows leave a trace that no noise hides; "
@@ -52,38 +54,27 @@ class Probe:
 
     def agrees(self, way: ClippingWay) -> bool:
         """Whether the way finds the gradients of rows that run alone, and clips each of them by its own norm."""
-        with _leaving_no_trace(self._module):
+        with self._stirred():
             for rows, _ in self._batches:
                 way.gradient_sum(self._row_losses, rows, clip_norm=1.0)  # as in training, with its randomness
-        with _leaving_no_trace(self._module):
+        with self._stirred():
             self._module.eval()  # without dropout, so that two runs can be compared
             return all(self._same(way, rows) for rows, _ in self._batches)
 
-    @cached_property
-    def public_losses(self) -> int:
-        """Number of losses beyond those of the rows, such as a GAN's of its fakes: the same for any number of rows."""
+    @contextmanager
+    def _stirred(self) -> Iterator[None]:
+        """Other parameters than the first ones, which may be zeros: behind a layer of zeros nothing can be seen."""
         with _leaving_no_trace(self._module):
-            shapes = [(len(rows.labels), self._losses(rows).shape) for rows, _ in self._batches]
-        extra = {shape[0] - count if len(shape) == 1 else -1 for count, shape in shapes}
-        if len(extra) > 1 or min(extra) < 0:
-            found = " and ".join(f"{tuple(shape)} for {count} rows" for count, shape in shapes)
-            raise UnclippableModule(
-                f"losses have the shapes {found}, expected one loss a row; only losses that no data enters may follow "
-                "them, always as many"
-            )
-        return extra.pop()
+            with torch.no_grad():
+                for parameter in self._module.parameters():
+                    parameter.add_(STIR * torch.randn_like(parameter))
+            yield
 
-    def _require_public_losses(self, rows: LabelledRows) -> None:
-        """Refuse losses beyond those of the rows that any row reaches."""
-        if self.public_losses and rows.inputs.is_floating_point():
-            inputs = rows.inputs.clone().requires_grad_()
-            losses = self._losses(Rows(inputs, rows.labels))[len(rows.labels) :]
-            (found,) = torch.autograd.grad(losses.sum(), inputs, materialize_grads=True, allow_unused=True)
-            if found.any():
-                raise UnclippableModule(
-                    "losses beyond those of the rows depend on the rows, so that no clip norm bounds them; return one "
-                    "loss a row, and after them only losses that no data enters"
-                )
+    def _require_one_loss_a_row(self, rows: LabelledRows) -> None:
+        if (found := self._losses(rows).shape) != (count := (len(rows.labels),)):
+            raise UnclippableModule(
+                f"{count[0]} rows have losses of shape {tuple(found)}, expected {count}; return one a row"
+            )
 
     def _require_own(self, row: int, rows: LabelledRows, others: LabelledRows) -> None:
         """Change all rows but this one: neither its loss nor the derivative of its loss may know of the others."""
@@ -132,6 +123,11 @@ class Probe:
         found = way.gradient_sum(lambda batch: self._row_losses(batch) * alone, rows, clip_norm=clip_norm)
         left = float(_norm(found)) / clip_norm
         return LOOSEST <= left <= 1 + SUM_TOLERANCE and _close(found, [part * left / 2 for part in gradient])
+
+
+def _tried(rows: int) -> Sequence[int]:
+    """The rows of a batch that are tried one after the other: all of a small one, the first and last of a large one."""
+    return range(rows) if rows <= max(COUNTS) else (0, rows - 1)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """A learner whose network somebody else wrote, from the plan to a step."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,17 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from siloseal.federation.errors import RunError, UnclippableModule
+from siloseal.federation.job.sections.few_shot import EmbeddingConfig, ProtonetConfig
 from siloseal.federation.job.sections.optimizers import DpSgdConfig
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.models.learner import LabelledRows, Rows
+from siloseal.models.meta.learners import EmbeddingLearner, TaskLossLearner
+from siloseal.models.meta.prototypes import EmbeddingModel, ProtonetModel
+from siloseal.models.meta.tasks import Task
 from siloseal.models.vectors import flatten, load_flat, trainable_parameters
 from siloseal.silo.data.examples import Examples
-from siloseal.silo.training.gradients import ProbedSource, unit_gradients
+from siloseal.silo.data.tasks import FixedTasks
+from siloseal.silo.training.gradients import unit_gradients
 from siloseal.silo.training.trainer import Privacy, PrivateTrainer
 
 
@@ -161,6 +166,30 @@ def test_trainable_parameters_keep_their_order() -> None:
     assert [part.shape for part in trainable_parameters(module)] == [(2, 2), (3, 2), (3,)]
 
 
-def test_a_network_is_tried_if_the_data_can_make_rows_up() -> None:
-    assert isinstance(Data(rows_of((1,), 1)), ProbedSource)
-    assert isinstance(Examples(torch.rand(1, 2), torch.zeros(1, dtype=torch.int64), 1), ProbedSource)
+def test_a_subclass_of_a_built_in_learner_is_tried_like_any_other() -> None:
+    """Its network may be anything: this one mixes the rows of a batch."""
+
+    class Centred(EmbeddingLearner):
+        def row_losses(self, units: LabelledRows) -> Tensor:
+            losses = super().row_losses(units)
+            return losses - losses.mean()
+
+    model = EmbeddingModel(EmbeddingConfig(kind="embedding", network="wavelets"), (1, 12, 12))
+    data = Examples(torch.rand(6, 1, 12, 12), torch.arange(6) % 3, 3)
+    with pytest.raises(UnclippableModule):
+        unit_gradients(Centred(model, labels=range(3), average_decay=0.0), data).require_clippable()
+
+
+def test_a_learner_of_tasks_gives_one_gradient_a_task() -> None:
+    class Twice(TaskLossLearner):
+        def task_gradients(self, tasks: Sequence[Task]) -> Iterator[Tensor]:
+            for gradient in super().task_gradients(tasks):
+                yield gradient
+                yield gradient
+
+    config = ProtonetConfig(kind="protonet", network="wavelets", ways=2, shots=1, queries=1)
+    data = Examples(torch.rand(8, 1, 12, 12), torch.arange(8) % 2, 2)
+    tasks = FixedTasks(data, config, seed=0, randomness=SeededRandomness(0))
+    gradients = unit_gradients(Twice(ProtonetModel(config, (1, 12, 12))), tasks)
+    with pytest.raises(ValueError, match="longer"):
+        gradients.sum(torch.arange(2), clip_norm=1.0)

@@ -26,13 +26,20 @@ WIDTH = 50
 class Points:
     """Units whose loss is linear, so that every unit's gradient is the unit itself."""
 
-    rows: Tensor
+    inputs: Tensor
+
+    @property
+    def labels(self) -> Tensor:
+        return torch.zeros(len(self.inputs), dtype=torch.int64)
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.inputs)
 
     def select(self, indices: Tensor) -> "Points":
-        return Points(self.rows[indices])
+        return Points(self.inputs[indices])
+
+    def made_up(self, count: int) -> "Points":
+        return Points(torch.randn(count, self.inputs.shape[1]))
 
 
 class LinearLearner:
@@ -48,7 +55,7 @@ class LinearLearner:
         return next(self.private_module.parameters()).detach().flatten()
 
     def row_losses(self, units: Points) -> Tensor:
-        losses: Tensor = self.private_module(units.rows).squeeze(1)
+        losses: Tensor = self.private_module(units.inputs).squeeze(1)
         return losses
 
     def public_step(self) -> None:

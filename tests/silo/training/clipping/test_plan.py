@@ -7,8 +7,9 @@ from torch import Tensor, nn
 from siloseal.federation.errors import UnclippableModule
 from siloseal.models.learner import LabelledRows, Rows
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
-from siloseal.silo.training.clipping.plan import PASS_ROWS, ClippingPlan, clipping_plan
+from siloseal.silo.training.clipping.plan import ClippingPlan, clipping_plan
 from siloseal.silo.training.clipping.row_by_row import RowByRow
+from siloseal.silo.training.clipping.way import PASS_ROWS
 from tests.silo.training.clipping.networks import ALONE, BOOK_KEPT, NETWORKS, Case, case_of, clipped, flat
 
 pytestmark = pytest.mark.filterwarnings("ignore:Using padding='same'")  # torch says so of even kernels

@@ -11,20 +11,19 @@ from siloseal.models.learner import LabelledRows
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
 from siloseal.silo.training.clipping.plan import clipping_plan
 from siloseal.silo.training.clipping.probe import Probe
-from siloseal.silo.training.clipping.way import ClippingWay
 from tests.silo.training.clipping.networks import Borrowed, Case, case_of
 
 
 class Centred(nn.Module):
     """Rows minus their mean over the batch, which may hide from the derivative, or from evaluation."""
 
-    def __init__(self, *, detached: bool = False, training_only: bool = False) -> None:
+    def __init__(self, *, detached: bool = False, training_only: bool = False, fewest: int = 0) -> None:
         super().__init__()
         self.layer = nn.Linear(4, 3)
-        self._detached, self._training_only = detached, training_only
+        self._detached, self._training_only, self._fewest = detached, training_only, fewest
 
     def forward(self, rows: Tensor) -> Tensor:
-        if self._training_only and not self.training:
+        if (self._training_only and not self.training) or len(rows) < self._fewest:
             return self.layer(rows)
         mean = rows.mean(0)
         return self.layer(rows - (mean.detach() if self._detached else mean))
@@ -60,6 +59,7 @@ MIXING: dict[str, Callable[[], nn.Module]] = {
     "detached mean over the batch": lambda: Centred(detached=True),
     "mean over the batch in training": lambda: Centred(training_only=True),
     "neighbour": Neighbour,
+    "mean over a large batch": lambda: Centred(fewest=9),
     "attention over the batch": lambda: nn.Sequential(
         nn.Unflatten(1, (1, 4)), nn.TransformerEncoderLayer(4, 2, 8), nn.Flatten(), nn.Linear(4, 3)
     ),
@@ -109,32 +109,10 @@ def test_books_that_miss_a_use_of_a_weight_do_not_agree() -> None:
     assert not Probe(case.module, case.row_losses, case.public_rows).agrees(BookKeeping(case.module))
 
 
-class TestLossesBeyondTheRows:
-    """A GAN has losses of its fakes after those of its rows."""
-
-    def plan(self, beyond: Callable[[LabelledRows], Tensor]) -> ClippingWay:
-        torch.manual_seed(1)
-        module = nn.Linear(4, 1).double()
-        case = Case(module, (4,), words=False)
-
-        def row_losses(rows: LabelledRows) -> Tensor:
-            own = module(rows.inputs).square().flatten()
-            return torch.cat([own, module(beyond(rows)).square().flatten()])
-
-        return clipping_plan(module, row_losses, case.public_rows)
-
-    def test_are_taken_where_no_row_enters_them(self) -> None:
-        assert isinstance(self.plan(lambda _: torch.rand(6, 4, dtype=torch.float64)), BookKeeping)
-
-    def test_are_refused_where_a_row_enters_them(self) -> None:
-        with pytest.raises(UnclippableModule):
-            self.plan(lambda rows: rows.inputs[:1] + torch.rand(6, 4, dtype=torch.float64))
-
-    def test_are_refused_where_their_number_tells_that_of_the_rows(self) -> None:
-        with pytest.raises(UnclippableModule):
-            self.plan(lambda rows: torch.rand(2 * len(rows.labels), 4, dtype=torch.float64))
-
-    def test_are_never_fewer_than_the_rows(self) -> None:
-        case = case_of("linear")
-        with pytest.raises(UnclippableModule):
-            clipping_plan(case.module, lambda rows: case.row_losses(rows)[:1], case.public_rows)
+@pytest.mark.parametrize(
+    "change", [lambda losses: losses[:1], lambda losses: losses.repeat(2), lambda losses: losses[0]]
+)
+def test_every_row_has_one_loss(change: Callable[[Tensor], Tensor]) -> None:
+    case = case_of("linear")
+    with pytest.raises(UnclippableModule):
+        clipping_plan(case.module, lambda rows: change(case.row_losses(rows)), case.public_rows)
