@@ -40,17 +40,19 @@ class Scattering(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         with torch.no_grad():
+            if torch.compiler.is_exporting():  # how many parts there are would fix the size of the batch
+                return self._maps(images)
             return torch.cat([self._maps(part) for part in torch.split(images, ROWS)])
 
     def _maps(self, images: Tensor) -> Tensor:
-        rows = len(images)
+        rows = images.shape[0]  # len() would fix the size of an exported program's batch
         planes = images.flatten(0, 1).unsqueeze(1)  # (N C, 1, H, W)
         fine = _magnitudes(planes, self.wavelets_0, stride=1)  # (N C, 8, H, W)
         coarse = _magnitudes(planes, self.wavelets_1, stride=2)  # (N C, 8, H / 2, W / 2)
         second = _magnitudes(fine.flatten(0, 1).unsqueeze(1), self.wavelets_1, stride=2)  # (8 N C, 8, H / 2, W / 2)
         half = self.low_pass[:, :, ::2, ::2] * 4.0
         parts = [_average(planes, self.low_pass, 4), _average(fine, self.low_pass, 4), _average(coarse, half, 2)]
-        parts.append(_average(second.reshape(len(planes), -1, *second.shape[2:]), half, 2))
+        parts.append(_average(second.reshape(planes.shape[0], -1, *second.shape[2:]), half, 2))
         return torch.cat(parts, dim=1).reshape(rows, self.maps, *parts[0].shape[2:])
 
 

@@ -1,17 +1,20 @@
 """Released models for use elsewhere: as a program of torch.export, or in ONNX, for batches of any size.
 
 What is written is the network alone, in evaluation mode. A classifier takes `inputs` and gives `logits`, whose softmax
-are the probabilities; a generator takes `noise` and `labels` and gives `images` in [0, 1].
+are the probabilities; a generator takes `noise` and `labels` and gives `images` in [0, 1]. Before a file is written, it
+is tried with a batch of another size, against the network itself.
 """
 
 import io
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, assert_never, get_args
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_leaves
 
 from siloseal.federation.config.quoting import quoted
 from siloseal.federation.errors import ConfigError, RunError
@@ -24,6 +27,13 @@ Format = Literal["onnx", "torch"]
 BATCH = "batch"
 ROWS = 2
 """Rows of the batch that a network is traced with. One would count as fixed."""
+OTHER_ROWS = 3
+"""Rows of the batch that the exported program is tried with."""
+
+_FREE = (
+    "nothing in a network may fix the size of its batch, as len() of a tensor and torch.split do: change it, or use it "
+    "with siloseal.load_model"
+)
 
 
 @dataclass(frozen=True)
@@ -44,12 +54,14 @@ def export(model: Path, out: Path, *, to: Format) -> None:
     stored.network.eval().requires_grad_(False)
     try:
         content = _content(stored, signature, to)
-    except ConfigError:
+        _require_any_batch(stored, signature, content, to)
+    except (ConfigError, RunError):
         raise
     except Exception as error:  # whatever a user's network does that cannot be traced
+        said = next(iter(str(error).splitlines()), "")
         raise RunError(
-            f"{model} cannot be written as {to} ({type(error).__name__}: {str(error).splitlines()[0]}); change the "
-            "network, or use it with siloseal.load_model"
+            f"{model} cannot be written as {to} ({type(error).__name__}: {said}); change the network, or use it with "
+            "siloseal.load_model"
         ) from error
     try:
         write_atomically(out, content)
@@ -119,3 +131,42 @@ def _any_batch(signature: Signature) -> tuple[dict[int, object], ...]:
     """The first size of every input is one and the same, and free."""
     batch = torch.export.Dim(BATCH)
     return tuple({0: batch} for _ in signature.inputs)
+
+
+def _require_any_batch(stored: StoredModel, signature: Signature, content: bytes, to: Format) -> None:
+    """Require that the exported program takes more rows than it was traced with, and gives the network's outputs."""
+    rows = {name: _other_rows(example) for name, example in signature.inputs.items()}
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = tree_leaves(stored.network(*rows.values()))
+        found = _outputs_of_torch(content, rows) if to == "torch" else _outputs_of_onnx(content, rows)
+    for one, other in zip(found, expected, strict=True):
+        if one.shape != other.shape or not torch.allclose(one, other, rtol=1e-3, atol=1e-4):
+            raise RunError(
+                f"the program written as {to} gives other outputs for {OTHER_ROWS} rows than the network does; a "
+                f"network that draws numbers cannot be exported, and {_FREE}"
+            )
+
+
+def _other_rows(example: Tensor) -> Tensor:
+    size = (OTHER_ROWS, *example.shape[1:])
+    if not example.is_floating_point():
+        return example.new_zeros(size)
+    return torch.rand(size, generator=torch.Generator().manual_seed(0))
+
+
+def _outputs_of_torch(content: bytes, rows: dict[str, Tensor]) -> Sequence[Tensor]:
+    return tree_leaves(torch.export.load(io.BytesIO(content)).module()(*rows.values()))
+
+
+def _outputs_of_onnx(content: bytes, rows: dict[str, Tensor]) -> Sequence[Tensor]:
+    """The outputs by ONNX's own evaluator, which does not ask for the declared size of a batch: a runtime does."""
+    from onnx import load_from_string
+    from onnx.reference import ReferenceEvaluator
+
+    model = load_from_string(content)
+    for declared in (*model.graph.input, *model.graph.output):
+        if not (size := declared.type.tensor_type.shape.dim[0]).dim_param:
+            raise RunError(f"the program written as onnx has {declared.name} of just {size.dim_value} rows; {_FREE}")
+    outputs = ReferenceEvaluator(model).run(None, {name: value.numpy() for name, value in rows.items()})
+    return [torch.as_tensor(output) for output in outputs]

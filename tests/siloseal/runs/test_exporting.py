@@ -3,31 +3,36 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 import siloseal
 from siloseal.federation.errors import ConfigError, RunError
+from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.few_shot import ProtonetConfig
 from siloseal.federation.job.sections.gan import GanConfig
 from siloseal.federation.job.sections.learners import AnyLearner
-from siloseal.federation.job.sections.supervised import ClassifierConfig, PythonConfig
+from siloseal.federation.job.sections.supervised import BUILT_IN_NETWORKS, ClassifierConfig, PythonConfig
 from siloseal.federation.shapes import Shape
 from siloseal.models.classifier.building import build_network
 from siloseal.models.gan.building import build_generator
 from siloseal.models.meta.building import build_few_shot_model
 from siloseal.models.model_files import model_file, read_model, shared_model_file
 from siloseal.models.own_learner import build_own_learner
-from siloseal.runs.exporting import signature_of
+from siloseal.runs.exporting import Format, signature_of
 
 ROWS = 7
 """Rows of the batch that is tried: not as many as the network was traced with."""
 TOLERANCE = 1e-5
+OTHER_SHAPES: dict[str, Shape] = {"logistic": (7,), "cnn": (3, 16, 16), "scattering": (3, 16, 16)}
+"""Shapes of an example where it is not one small grey image."""
 
 
 def runtime() -> Any:
@@ -50,10 +55,7 @@ def write(folder: Path, learner: AnyLearner, shape: Shape, classes: int, network
 
 
 CASES = {
-    "logistic": ((7,), classifier("logistic")),
-    "mlp": ((1, 8, 8), classifier("mlp")),
-    "cnn": ((3, 16, 16), classifier("cnn")),
-    "resnet": ((1, 16, 16), classifier("resnet")),
+    **{name: (OTHER_SHAPES.get(name, (1, 16, 16)), classifier(name)) for name in BUILT_IN_NETWORKS},
     "small generator": ((1, 8, 8), GanConfig(latent=4)),
     "convolutional generator": ((1, 16, 16), GanConfig(latent=4)),
     "own": ((5,), PythonConfig(kind="python", target="tests.contracts.own_learner:Halves", options={"target": 0.5})),
@@ -130,6 +132,22 @@ class TestRefusals:
             siloseal.export(path, tmp_path / "model.pt2", to="torch")
         assert not (tmp_path / "model.pt2").exists()
 
+    @pytest.mark.parametrize("to", get_args(Format))
+    @pytest.mark.parametrize("name", ["InParts", "ByTheBatch", "Drawing"])
+    def test_a_network_that_knows_the_size_of_its_batch_or_draws_is_not_written(
+        self, small_job: Callable[..., Job], tmp_path: Path, name: str, to: Format
+    ) -> None:
+        """Traced with two rows, each would be written as a program that is wrong for three."""
+        if to == "onnx":
+            runtime()
+        learner = classifier(f"tests.siloseal.runs.test_exporting:{name}")
+        path = write(tmp_path, learner, (4,), 2, globals()[name]((4,), 2))
+        job = small_job(learner=learner.model_dump(), evaluation={})  # beside the model, so that its code may run
+        (tmp_path / "config.yaml").write_text(job.model_dump_json())
+        with pytest.raises(RunError):
+            siloseal.export(path, tmp_path / "model", to=to)
+        assert not (tmp_path / "model").exists()
+
     def test_another_format_and_a_place_that_cannot_be_written_are_said(self, tmp_path: Path) -> None:
         path = write(tmp_path, classifier("logistic"), (4,), 2, build_network(classifier("logistic"), (4,), 2, seed=0))
         with pytest.raises(ConfigError, match="'tflite'"):
@@ -152,6 +170,30 @@ class Untraceable(nn.Module):
 
 def untraceable(shape: Shape, classes: int) -> nn.Module:
     return Untraceable(shape[0], classes)
+
+
+class InParts(nn.Linear):
+    """A network that takes one row at a time."""
+
+    def __init__(self, shape: Shape, classes: int) -> None:
+        super().__init__(shape[0], classes)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return torch.cat([functional.linear(row, self.weight, self.bias) for row in torch.split(rows, 1)])
+
+
+class ByTheBatch(InParts):
+    """A network that divides by the size of the batch, as a number."""
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return functional.linear(rows, self.weight, self.bias) / len(rows)
+
+
+class Drawing(InParts):
+    """A network that draws numbers."""
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return functional.linear(rows + torch.rand_like(rows), self.weight, self.bias)
 
 
 def test_without_the_extra_the_command_says_what_to_install(tmp_path: Path) -> None:
