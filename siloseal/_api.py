@@ -3,6 +3,7 @@
 Whatever they refuse, be it a wrong type or a wrong value, is a `SiloSealError`.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -213,11 +214,12 @@ def adapt(model: "AnyPath | Module", support: AnyPath, query: AnyPath, *, invert
     return name_images(_network_or_file(model), shown_images, asked_images, invert=invert)
 
 
-def predict(model: "AnyPath | Module", inputs: "ArrayLike | Tensor") -> "Predicted":
+def predict(model: "AnyPath | Module", inputs: "ArrayLike | Tensor | AnyPath") -> "Predicted":
     """Name records with a classifier, given as a network, its file or its run's folder.
 
-    `inputs` is an array or tensor of floats, (count, ...), scaled as the training data were: pixels lie in [0, 1].
-    Nothing leaves this machine.
+    `inputs` is an array or tensor of floats, (count, ...), scaled as the training data were: pixels lie in [0, 1]. Or
+    it is the path of an .npz, of a .csv with the columns that the job declares, or of a folder of pictures, which are
+    read as the training data were. Nothing leaves this machine.
 
     >>> import numpy
     >>> labels, probabilities = siloseal.predict("classifier.safetensors", numpy.zeros((3, 1, 8, 8)))
@@ -226,6 +228,8 @@ def predict(model: "AnyPath | Module", inputs: "ArrayLike | Tensor") -> "Predict
     """
     from siloseal.runs.predicting import predict as name_classes
 
+    if isinstance(inputs, str | os.PathLike):
+        inputs = as_path(inputs, "the path of the records")
     return name_classes(_network_or_file(model), inputs)
 
 

@@ -93,7 +93,8 @@ def run_and_report(
         events.subscribe(show)
         recorder.score_reference()
         finished = federation(job, parts, run_dir, recorder, events.publish)
-        model = shared_model_file(job.learner, finished.shape, finished.classes, finished.network)
+        shape, classes, network = finished.shape, finished.classes, finished.network
+        model = shared_model_file(job.learner, shape, classes, network, columns=job.data.declared)
         write_atomically(run_dir / GLOBAL_MODEL, model)
         if job.learner.personal:
             _score_personal(job, parts, run_dir, recorder)
