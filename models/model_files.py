@@ -123,13 +123,26 @@ def _require_known_code(learner: AnyLearner, path: Path, named: str | None) -> N
     """`ConfigError` for a file whose code neither the caller nor the run of the file's folder names."""
     if learner.code is None or learner.code.target == named:
         return
-    for job in (path.parent / name for name in JOBS_BESIDE):
-        if job.is_file() and isinstance(found := load_any_job(job), Job) and found.learner.code == learner.code:
-            return
+    if (job := job_of(path)) is not None and job.learner.code == learner.code:
+        return
     raise ConfigError(
         f"{path} names code of a user's own, {learner.code.target}, which a file alone may not run; if you trust it, "
         f"give code={learner.code.target!r}, or put the file into the folder of its run"
     )
+
+
+def job_of(path: Path) -> Job | None:
+    """The job of the run in whose folder a model's file is; None for a file that is elsewhere."""
+    folder = run_folder_of(path)
+    for file in (folder / name for name in JOBS_BESIDE):
+        if file.is_file() and isinstance(job := load_any_job(file), Job):
+            return job
+    return None
+
+
+def run_folder_of(path: Path) -> Path:
+    """The folder of a model's file; for a silo's own in silos/NAME of a simulation, that of the simulation."""
+    return path.parent.parent.parent if path.parent.parent.name == "silos" else path.parent
 
 
 def read_generator(path: Path) -> Generator:
@@ -148,9 +161,9 @@ def read_few_shot_model(path: Path) -> FewShotModel:
     return stored.network
 
 
-def read_classifier(path: Path) -> StoredModel:
+def read_classifier(path: Path, *, code: str | None = None) -> StoredModel:
     """The classifier that `model_file` wrote, whole: with a silo's own part where it has one."""
-    stored = read_model(path)
+    stored = read_model(path, code=code)
     if not isinstance(stored.learner, ClassifierConfig):
         raise ConfigError(f"{path} holds a {stored.learner.kind}, which names no classes; {_use(stored.learner)}")
     require_whole(stored, path)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siloseal.cli.options import Json, Model
+from siloseal.cli.options import Code, Json, Model
 
 if TYPE_CHECKING:
     from siloseal.models.evaluation.classification import Measures
@@ -36,13 +36,16 @@ def predict(
         str | None,
         typer.Option(help="Character between two fields of a line of a .csv. By default the run's own, or a comma."),
     ] = None,
+    code: Code = None,
     as_json: Json = False,
 ) -> None:
     """Name records with a trained classifier. Nothing leaves this machine, and it costs no privacy."""
+    from siloseal.models.user_code.places import look_in
     from siloseal.runs.predicting import name_records, write_table
 
+    look_in(Path())
     names = [name.strip() for name in (class_names or "").split(",") if name.strip()]
-    named = name_records(model, data, names, delimiter=delimiter)
+    named = name_records(model, data, names, delimiter=delimiter, code=code)
     if out is not None:
         write_table(out, named)
     if as_json:

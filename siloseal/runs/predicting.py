@@ -12,18 +12,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from siloseal.federation.analytics.any_job import load_any_job
 from siloseal.federation.config.quoting import quoted
 from siloseal.federation.errors import ConfigError, DataError
-from siloseal.federation.job.job import Job
-from siloseal.federation.job.sections.data import DataSource, NpzFile
+from siloseal.federation.job.sections.data import NpzFile
 from siloseal.federation.job.sections.tables import CsvRecords
 from siloseal.federation.records.storage import write_atomically
 from siloseal.models.evaluation.classification import Measures, measure, probabilities_of
 from siloseal.models.evaluation.outputs import outputs_of
 from siloseal.models.gan.generators import Generator
 from siloseal.models.meta.model import FewShotModel
-from siloseal.models.model_files import GLOBAL_MODEL, JOBS_BESIDE, StoredModel, read_classifier
+from siloseal.models.model_files import GLOBAL_MODEL, StoredModel, job_of, read_classifier, run_folder_of
 from siloseal.run_folder.summary import read_summary
 from siloseal.runs.class_names import target_names
 from siloseal.runs.prediction_inputs import Asked, Expected, framing_of, read_asked, require_finite, require_shape
@@ -59,7 +57,7 @@ class NamedRecords:
     """How well the records are named, where it is known what they are."""
 
 
-def predict(model: nn.Module | Path, inputs: object) -> Predicted:
+def predict(model: nn.Module | Path, inputs: object, *, code: str | None = None) -> Predicted:
     """Name records, given as an array of floats (count, ...) or as the path of their file, by a network or its file."""
     if isinstance(inputs, Path):
         if isinstance(model, nn.Module):
@@ -67,10 +65,10 @@ def predict(model: nn.Module | Path, inputs: object) -> Predicted:
                 f"{inputs} is read as the training data were, which a {type(model).__name__} does not tell; give the "
                 "model's file or its run's folder, or an array"
             )
-        return name_records(model, inputs).predicted
+        return name_records(model, inputs, code=code).predicted
     rows = as_rows(inputs)
     if isinstance(model, Path):
-        stored = read_classifier(model)
+        stored = read_classifier(model, code=code)
         require_shape(rows, stored.shape, "the inputs")
         model = stored.network
     if isinstance(model, Generator | FewShotModel):
@@ -82,12 +80,17 @@ def predict(model: nn.Module | Path, inputs: object) -> Predicted:
 
 
 def name_records(
-    model: Path, source: Path, class_names: Sequence[str] = (), *, delimiter: str | None = None
+    model: Path,
+    source: Path,
+    class_names: Sequence[str] = (),
+    *,
+    delimiter: str | None = None,
+    code: str | None = None,
 ) -> NamedRecords:
     """Name the records of a file or folder, read as training read its own. `model` is a run's folder or a file."""
     path = model / GLOBAL_MODEL if model.is_dir() else model
-    stored = read_classifier(path)
-    expected = expected_by(stored, model, tuple(class_names), delimiter)
+    stored = read_classifier(path, code=code)
+    expected = expected_by(stored, path, tuple(class_names), delimiter)
     asked = read_asked(source, expected)
     outputs = _outputs(stored.network, asked.inputs)
     measures = None if asked.labels is None else measure(outputs, asked.labels, bins=BINS)
@@ -95,12 +98,11 @@ def name_records(
 
 
 def expected_by(
-    stored: StoredModel, model: Path, class_names: tuple[str, ...], delimiter: str | None = None
+    stored: StoredModel, path: Path, class_names: tuple[str, ...], delimiter: str | None = None
 ) -> Expected:
     """What the classifier takes, with what its run's folder, if it is in one, says of training data and classes."""
-    folder = model if model.is_dir() else model.parent
-    folder = folder.parents[1] if folder.parent.name == "silos" else folder  # a silo's own, in its run's folder
-    data, summary = _data_of(folder), folder / "summary.json"
+    data = None if (job := job_of(path)) is None else job.data
+    summary = run_folder_of(path) / "summary.json"
     side, margin = (None, 0) if data is None else framing_of(data)
     described = read_summary(summary).model if summary.is_file() else None
     names = class_names or (() if stored.columns is None else target_names(stored.columns))
@@ -122,14 +124,6 @@ def expected_by(
         columns=stored.columns,
         delimiter=delimiter or (data.delimiter if isinstance(data, CsvRecords) else ","),
     )
-
-
-def _data_of(folder: Path) -> DataSource | None:
-    """The data of the job in a run's folder; None where there is no job."""
-    for path in (folder / name for name in JOBS_BESIDE):
-        if path.is_file() and isinstance(job := load_any_job(path), Job):
-            return job.data
-    return None
 
 
 def as_rows(inputs: object) -> Tensor:
