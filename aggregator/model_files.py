@@ -30,7 +30,8 @@ class ModelFiles:
         network = load_model(self._job, self._shape, self._classes, model)
         make_folder(self._folder, mode=0o700)
         path = self._folder / f"{stage}.safetensors"
-        content = shared_model_file(self._job.learner, self._shape, self._classes, network)
+        job = self._job
+        content = shared_model_file(job.learner, self._shape, self._classes, network, columns=job.data.declared)
         if not path.exists() or path.read_bytes() != content:
             write_atomically(path, content, mode=0o600)
         return path.name

@@ -68,7 +68,8 @@ class TrainedModel:
 
     def file(self) -> bytes:
         """The model as a file."""
-        return shared_model_file(self.job.learner, self.shape, self.classes, self.network())
+        job, network = self.job, self.network()
+        return shared_model_file(job.learner, self.shape, self.classes, network, columns=job.data.declared)
 
 
 class AggregatorTraining:

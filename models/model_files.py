@@ -13,6 +13,7 @@ from torch import nn
 from siloseal.federation.analytics.any_job import load_any_job
 from siloseal.federation.errors import ConfigError, RunError
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.sections.columns import Columns
 from siloseal.federation.job.sections.few_shot import FewShot
 from siloseal.federation.job.sections.gan import GanConfig
 from siloseal.federation.job.sections.learners import AnyLearner, LearnerConfig
@@ -47,19 +48,37 @@ class StoredModel:
     network: nn.Module
     whole: bool
     """Whether all of it is trained; not where silos keep a part to themselves and this is what they share."""
+    columns: Columns | None
+    """How a record of a table becomes an example, as the job declared it; None for a network of other data."""
 
 
-def model_file(learner: AnyLearner, shape: Shape, classes: int, network: nn.Module, *, whole: bool = True) -> bytes:
-    """The network as a safetensors file that says what it holds. Equal networks give equal bytes."""
+def model_file(
+    learner: AnyLearner,
+    shape: Shape,
+    classes: int,
+    network: nn.Module,
+    *,
+    columns: Columns | None = None,
+    whole: bool = True,
+) -> bytes:
+    """The network as a safetensors file that says what it holds. Equal networks give equal bytes.
+
+    A table's columns are in the file, so that it can be used without its job. They are as public as the job is: none of
+    them follows from data.
+    """
     words = {"learner": learner.model_dump(mode="json"), "shape": shape, "classes": classes}
+    if columns is not None:  # field by field: a job's own section has paths as well
+        words["columns"] = columns.model_dump(mode="json", include={"columns", "target"})
     words |= {} if whole else {"whole": False}
     tensors = {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}  # some share memory
     return bytes(safetensors.torch.save(tensors, {_FORMAT: json.dumps(words)}))
 
 
-def shared_model_file(learner: AnyLearner, shape: Shape, classes: int, network: nn.Module) -> bytes:
+def shared_model_file(
+    learner: AnyLearner, shape: Shape, classes: int, network: nn.Module, *, columns: Columns | None = None
+) -> bytes:
     """The file of what all silos share, which says so where each of them keeps a part of the network to itself."""
-    return model_file(learner, shape, classes, network, whole=not learner.personal)
+    return model_file(learner, shape, classes, network, columns=columns, whole=not learner.personal)
 
 
 def read_model(path: Path, *, code: str | None = None) -> StoredModel:
@@ -79,6 +98,7 @@ def read_model(path: Path, *, code: str | None = None) -> StoredModel:
         described = json.loads(words[_FORMAT])
         shape, classes = tuple(int(size) for size in described["shape"]), int(described["classes"])
         learner = _LEARNER.validate_python(described["learner"])
+        columns = _columns(described.get("columns"), shape, classes)
         _require_known_code(learner, path, code)
         network = _build(learner, shape, classes)
         network.load_state_dict(tensors)
@@ -86,20 +106,43 @@ def read_model(path: Path, *, code: str | None = None) -> StoredModel:
         raise RunError(f"{path} is damaged or of another version; restore it, or run the job again") from error
     if not all(tensor.isfinite().all() for tensor in tensors.values()):
         raise RunError(f"{path} holds weights that are not finite numbers; restore it, or run the job again")
-    return StoredModel(learner, shape, classes, network, described.get("whole", True) is True)
+    return StoredModel(learner, shape, classes, network, described.get("whole", True) is True, columns)
+
+
+def _columns(described: object, shape: Shape, classes: int) -> Columns | None:
+    """The columns of a table, which must become examples that the network takes."""
+    if described is None:
+        return None
+    columns = Columns.model_validate(described)
+    if shape != (columns.inputs,) or classes != columns.target.classes:
+        raise ValueError(f"the columns become {columns.inputs} inputs and {columns.target.classes} classes")
+    return columns
 
 
 def _require_known_code(learner: AnyLearner, path: Path, named: str | None) -> None:
     """`ConfigError` for a file whose code neither the caller nor the run of the file's folder names."""
     if learner.code is None or learner.code.target == named:
         return
-    for job in (path.parent / name for name in JOBS_BESIDE):
-        if job.is_file() and isinstance(found := load_any_job(job), Job) and found.learner.code == learner.code:
-            return
+    if (job := job_of(path)) is not None and job.learner.code == learner.code:
+        return
     raise ConfigError(
         f"{path} names code of a user's own, {learner.code.target}, which a file alone may not run; if you trust it, "
         f"give code={learner.code.target!r}, or put the file into the folder of its run"
     )
+
+
+def job_of(path: Path) -> Job | None:
+    """The job of the run in whose folder a model's file is; None for a file that is elsewhere."""
+    folder = run_folder_of(path)
+    for file in (folder / name for name in JOBS_BESIDE):
+        if file.is_file() and isinstance(job := load_any_job(file), Job):
+            return job
+    return None
+
+
+def run_folder_of(path: Path) -> Path:
+    """The folder of a model's file; for a silo's own in silos/NAME of a simulation, that of the simulation."""
+    return path.parent.parent.parent if path.parent.parent.name == "silos" else path.parent
 
 
 def read_generator(path: Path) -> Generator:
@@ -118,9 +161,9 @@ def read_few_shot_model(path: Path) -> FewShotModel:
     return stored.network
 
 
-def read_classifier(path: Path) -> StoredModel:
+def read_classifier(path: Path, *, code: str | None = None) -> StoredModel:
     """The classifier that `model_file` wrote, whole: with a silo's own part where it has one."""
-    stored = read_model(path)
+    stored = read_model(path, code=code)
     if not isinstance(stored.learner, ClassifierConfig):
         raise ConfigError(f"{path} holds a {stored.learner.kind}, which names no classes; {_use(stored.learner)}")
     require_whole(stored, path)

@@ -3,6 +3,7 @@
 Whatever they refuse, be it a wrong type or a wrong value, is a `SiloSealError`.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -213,11 +214,14 @@ def adapt(model: "AnyPath | Module", support: AnyPath, query: AnyPath, *, invert
     return name_images(_network_or_file(model), shown_images, asked_images, invert=invert)
 
 
-def predict(model: "AnyPath | Module", inputs: "ArrayLike | Tensor") -> "Predicted":
+def predict(
+    model: "AnyPath | Module", inputs: "ArrayLike | Tensor | AnyPath", *, code: str | None = None
+) -> "Predicted":
     """Name records with a classifier, given as a network, its file or its run's folder.
 
-    `inputs` is an array or tensor of floats, (count, ...), scaled as the training data were: pixels lie in [0, 1].
-    Nothing leaves this machine.
+    `inputs` is an array or tensor of floats, (count, ...), scaled as the training data were: pixels lie in [0, 1]. Or
+    it is the path of an .npz, of a .csv with the columns that the job declares, or of a folder of pictures, which are
+    read as the training data were. `code` is as in `load_model`. Nothing leaves this machine.
 
     >>> import numpy
     >>> labels, probabilities = siloseal.predict("classifier.safetensors", numpy.zeros((3, 1, 8, 8)))
@@ -226,13 +230,17 @@ def predict(model: "AnyPath | Module", inputs: "ArrayLike | Tensor") -> "Predict
     """
     from siloseal.runs.predicting import predict as name_classes
 
-    return name_classes(_network_or_file(model), inputs)
+    if isinstance(inputs, str | os.PathLike):
+        inputs = as_path(inputs, "the path of the records")
+    look_in(Path())
+    return name_classes(_network_or_file(model), inputs, code=code)
 
 
-def export(model: AnyPath, out: AnyPath, *, to: "Format") -> None:
+def export(model: AnyPath, out: AnyPath, *, to: "Format", code: str | None = None) -> None:
     """Write a model for use elsewhere: as a program of torch.export ("torch"), or in ONNX ("onnx").
 
-    Either takes batches of any size. ONNX needs the extra `export`: pip install "siloseal[export]".
+    Either takes batches of any size. ONNX needs the extra `export`: pip install "siloseal[export]". `code` is as in
+    `load_model`.
 
     >>> import torch
     >>> siloseal.export("classifier.safetensors", "classifier.pt2", to="torch")
@@ -241,7 +249,8 @@ def export(model: AnyPath, out: AnyPath, *, to: "Format") -> None:
     """
     from siloseal.runs.exporting import export as write
 
-    write(_model_file(model), as_path(out, "the path of the file to write"), to=to)
+    look_in(Path())
+    write(_model_file(model), as_path(out, "the path of the file to write"), to=to, code=code)
 
 
 def _network_or_file(given: object) -> "Module | Path":

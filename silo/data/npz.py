@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from siloseal.federation.config.fields import Range
 from siloseal.federation.errors import DataError
 from siloseal.federation.job.sections.data import MOST_CLASSES, NpzFile
 from siloseal.silo.data.examples import Examples
@@ -98,8 +99,8 @@ def _pair(arrays: Arrays, keys: tuple[str, str], source: NpzFile, *, images: boo
                 f"{source.path} holds the arrays {sorted(arrays)}, expected {_KEYS}; {key} is missing: rename or add it"
             )
     inputs, targets = (arrays[key] for key in keys)
-    shaped = _channels_first(inputs, source.path) if images else inputs
-    return _inputs(shaped, source, images=images), _targets(targets, source, images=images)
+    read = images_of if images else rows_of
+    return read(inputs, source.path, source.range), _targets(targets, source, images=images)
 
 
 def _join(first: Pair, second: Pair) -> Pair:
@@ -125,19 +126,27 @@ def _channels_first(stored: NDArray[np.generic], path: Path) -> NDArray[np.gener
     return stored
 
 
-def _inputs(stored: NDArray[np.generic], source: NpzFile, *, images: bool) -> Tensor:
-    """Inputs as float32: scaled by the declared range, by what the type of pixels can hold, or floats as they are."""
-    if source.range is not None:
-        return _floats(scaled(_numbers(stored, "inputs"), source.range))
-    if images:
-        return unit_range(stored, str(source.path)).contiguous()
+def images_of(stored: NDArray[np.generic], path: Path, bounds: Range | None) -> Tensor:
+    """Images (N, C, H, W) as float32, scaled by the declared range, or by what the type of pixels can hold."""
+    images = _channels_first(stored, path)
+    return unit_range(images, str(path)).contiguous() if bounds is None else _scaled_inputs(images, bounds)
+
+
+def rows_of(stored: NDArray[np.generic], path: Path, bounds: Range | None) -> Tensor:
+    """Inputs of any shape as float32: scaled by the declared range, or floats as they are."""
+    if bounds is not None:
+        return _scaled_inputs(stored, bounds)
     if stored.dtype.kind not in "fb":
         raise DataError(
-            f"x is of type {stored.dtype}, expected floats, or a declared range that becomes 0 to 1; set data.range "
-            "from what you know of the values, not from the data"
+            f"{path}: x is of type {stored.dtype}, expected floats, or a declared range that becomes 0 to 1; set "
+            "data.range in the job, from what you know of the values and not from the data"
         )
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused as such
         return torch.from_numpy(np.ascontiguousarray(stored, dtype=np.float32))
+
+
+def _scaled_inputs(stored: NDArray[np.generic], bounds: Range) -> Tensor:
+    return _floats(scaled(_numbers(stored, "inputs"), bounds))
 
 
 def _targets(stored: NDArray[np.generic], source: NpzFile, *, images: bool) -> Tensor:

@@ -28,9 +28,25 @@ UNKNOWN = -1
 def encode(table: Table, declared: Columns) -> Examples:
     """The records as examples (N, inputs), with their classes, or with measured targets in [0, 1]."""
     table = _with_targets(table, declared.target)
+    return Examples(encode_inputs(table, declared), _labels(table, declared.target), declared.target.classes)
+
+
+def encode_inputs(table: Table, declared: Columns) -> Tensor:
+    """What a model is given of the records, float32 (N, inputs). The target need not be in the table."""
     blocks = [_inputs(table, column) for column in declared.columns]  # each (N, the column's inputs)
-    inputs = torch.from_numpy(np.concatenate(blocks, axis=1).astype(np.float32))
-    return Examples(inputs, _labels(table, declared.target), declared.target.classes)
+    return torch.from_numpy(np.concatenate(blocks, axis=1).astype(np.float32))
+
+
+def encode_known_targets(table: Table, target: Target) -> Tensor | None:
+    """Classes or measured targets (N,) of records that are to be predicted; None where nothing is known of any.
+
+    A table in which some are known is refused, whatever the job leaves out in training: a record that is asked about
+    must not be passed over.
+    """
+    if target.name not in table.columns or (missing := _missing(table, target.name)).all():
+        return None
+    _require_none(table, target.name, missing, "fill it in to test on all records, or take the column out of the file")
+    return _labels(table, target)
 
 
 def _inputs(table: Table, column: Column) -> Floats:
@@ -66,7 +82,7 @@ def _labels(table: Table, target: Target) -> Tensor:
 
 def _with_targets(table: Table, target: Target) -> Table:
     """The records that have a target; those without are left out only where the job says so."""
-    missing = np.array([not text.strip() for text in table.texts(target.name)], dtype=np.bool_)
+    missing = _missing(table, target.name)
     if target.missing == "refuse":
         _require_none(table, target.name, missing, "fill it in, or declare `missing: leave_out` for the target")
         return table
@@ -81,6 +97,10 @@ def _places(table: Table, name: str, values: tuple[str, ...]) -> tuple[NDArray[n
     texts = [text.strip() for text in table.texts(name)]
     places = np.array([known.get(text, UNKNOWN) for text in texts], dtype=np.int64)
     return places, np.array([not text for text in texts], dtype=np.bool_)
+
+
+def _missing(table: Table, name: str) -> Flags:
+    return np.array([not text.strip() for text in table.texts(name)], dtype=np.bool_)
 
 
 def _require_none(table: Table, name: str, missing: Flags, advice: str) -> None:

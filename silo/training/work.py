@@ -158,7 +158,8 @@ class SiloTraining:
         return received_model(array, length=self._lengths.model, largest=self._job.largest_weight)
 
     def _keep_model(self, name: str) -> None:
-        content = model_file(self._job.learner, self._data.shape, self._classes, self._learner.shared_model)
+        job, network = self._job, self._learner.shared_model
+        content = model_file(job.learner, self._data.shape, self._classes, network, columns=job.data.declared)
         write_atomically(self._folder / name, content, mode=0o600)
 
     def _privacy(self, step_noise: float | None) -> Privacy | None:

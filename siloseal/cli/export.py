@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from siloseal.cli.options import Model
+from siloseal.cli.options import Code, Model
 
 
 def export(
@@ -17,9 +17,10 @@ def export(
         ),
     ],
     out: Annotated[Path, typer.Option(help="The file to write.")],
+    code: Code = None,
 ) -> None:
     """Write a classifier or a generator for use elsewhere, for batches of any size. It costs no privacy."""
     from siloseal import _api
 
-    _api.export(model, out, to=to)
+    _api.export(model, out, to=to, code=code)
     print(out)

@@ -5,6 +5,13 @@ from typing import Annotated
 
 import typer
 
+Code = Annotated[
+    str | None,
+    typer.Option(
+        help="Code of a user's own that the model's file names, as MODULE:NAME, if you trust it; in its run's folder, "
+        "the job names it."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else, to standard output.")]
 Model = Annotated[Path, typer.Option(help="A run's folder, or its global.safetensors.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show errors only.")]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siloseal.cli.options import Json, Model
+from siloseal.cli.options import Code, Json, Model
 
 if TYPE_CHECKING:
     from siloseal.models.evaluation.classification import Measures
@@ -22,8 +22,9 @@ def predict(
     data: Annotated[
         Path,
         typer.Option(
-            help="Records to name: an .npz with images or x (and labels or y, to be tested on), a folder of pictures, "
-            "or a folder of class folders."
+            help="Records to name: an .npz with images or x (and labels or y, to be tested on), a .csv with the "
+            "columns that the job declares (and its target, to be tested on), a folder of pictures, or a folder of "
+            "class folders."
         ),
     ],
     out: Annotated[Path | None, typer.Option(help="Write all predictions to this CSV file.")] = None,
@@ -31,12 +32,20 @@ def predict(
         str | None,
         typer.Option(help="Names of the classes in the order of their numbers, with commas. By default the run's own."),
     ] = None,
+    delimiter: Annotated[
+        str | None,
+        typer.Option(help="Character between two fields of a line of a .csv. By default the run's own, or a comma."),
+    ] = None,
+    code: Code = None,
     as_json: Json = False,
 ) -> None:
     """Name records with a trained classifier. Nothing leaves this machine, and it costs no privacy."""
+    from siloseal.models.user_code.places import look_in
     from siloseal.runs.predicting import name_records, write_table
 
-    named = name_records(model, data, [name.strip() for name in (class_names or "").split(",") if name.strip()])
+    look_in(Path())
+    names = [name.strip() for name in (class_names or "").split(",") if name.strip()]
+    named = name_records(model, data, names, delimiter=delimiter, code=code)
     if out is not None:
         write_table(out, named)
     if as_json:

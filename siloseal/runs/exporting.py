@@ -44,11 +44,11 @@ class Signature:
     output: str
 
 
-def export(model: Path, out: Path, *, to: Format) -> None:
+def export(model: Path, out: Path, *, to: Format, code: str | None = None) -> None:
     """Write the model of a file in another format."""
     if to not in get_args(Format):
         raise ConfigError(f"to is {quoted(to)}, expected {' or '.join(get_args(Format))}")
-    stored = read_model(model)
+    stored = read_model(model, code=code)
     require_whole(stored, model)
     signature = signature_of(stored, model)
     stored.network.eval().requires_grad_(False)

@@ -12,17 +12,19 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from siloseal.federation.config.loading import load_config
+from siloseal.federation.config.quoting import quoted
 from siloseal.federation.errors import ConfigError, DataError
-from siloseal.federation.job.job import Job
+from siloseal.federation.job.sections.data import NpzFile
+from siloseal.federation.job.sections.tables import CsvRecords
 from siloseal.federation.records.storage import write_atomically
 from siloseal.models.evaluation.classification import Measures, measure, probabilities_of
 from siloseal.models.evaluation.outputs import outputs_of
 from siloseal.models.gan.generators import Generator
 from siloseal.models.meta.model import FewShotModel
-from siloseal.models.model_files import GLOBAL_MODEL, StoredModel, read_classifier
+from siloseal.models.model_files import GLOBAL_MODEL, StoredModel, job_of, read_classifier, run_folder_of
 from siloseal.run_folder.summary import read_summary
-from siloseal.runs.prediction_inputs import Asked, Expected, framing_of, read_asked, require_shape
+from siloseal.runs.class_names import target_names
+from siloseal.runs.prediction_inputs import Asked, Expected, framing_of, read_asked, require_finite, require_shape
 
 BINS = 10
 """Bins of confidence in which calibration is measured."""
@@ -55,11 +57,18 @@ class NamedRecords:
     """How well the records are named, where it is known what they are."""
 
 
-def predict(model: nn.Module | Path, inputs: object) -> Predicted:
-    """Name records, given as an array of floats (count, ...), by a network or its file."""
+def predict(model: nn.Module | Path, inputs: object, *, code: str | None = None) -> Predicted:
+    """Name records, given as an array of floats (count, ...) or as the path of their file, by a network or its file."""
+    if isinstance(inputs, Path):
+        if isinstance(model, nn.Module):
+            raise ConfigError(
+                f"{inputs} is read as the training data were, which a {type(model).__name__} does not tell; give the "
+                "model's file or its run's folder, or an array"
+            )
+        return name_records(model, inputs, code=code).predicted
     rows = as_rows(inputs)
     if isinstance(model, Path):
-        stored = read_classifier(model)
+        stored = read_classifier(model, code=code)
         require_shape(rows, stored.shape, "the inputs")
         model = stored.network
     if isinstance(model, Generator | FewShotModel):
@@ -70,31 +79,51 @@ def predict(model: nn.Module | Path, inputs: object) -> Predicted:
     return _predicted(_outputs(model, rows))
 
 
-def name_records(model: Path, source: Path, class_names: Sequence[str] = ()) -> NamedRecords:
+def name_records(
+    model: Path,
+    source: Path,
+    class_names: Sequence[str] = (),
+    *,
+    delimiter: str | None = None,
+    code: str | None = None,
+) -> NamedRecords:
     """Name the records of a file or folder, read as training read its own. `model` is a run's folder or a file."""
     path = model / GLOBAL_MODEL if model.is_dir() else model
-    stored = read_classifier(path)
-    expected = expected_by(stored, model, tuple(class_names))
+    stored = read_classifier(path, code=code)
+    expected = expected_by(stored, path, tuple(class_names), delimiter)
     asked = read_asked(source, expected)
     outputs = _outputs(stored.network, asked.inputs)
     measures = None if asked.labels is None else measure(outputs, asked.labels, bins=BINS)
     return NamedRecords(asked, _predicted(outputs), asked.names, measures)
 
 
-def expected_by(stored: StoredModel, model: Path, class_names: tuple[str, ...]) -> Expected:
+def expected_by(
+    stored: StoredModel, path: Path, class_names: tuple[str, ...], delimiter: str | None = None
+) -> Expected:
     """What the classifier takes, with what its run's folder, if it is in one, says of training data and classes."""
-    folder = model if model.is_dir() else model.parent
-    folder = folder.parents[1] if folder.parent.name == "silos" else folder  # a silo's own, in its run's folder
-    config, summary = folder / "config.yaml", folder / "summary.json"
-    side, margin = framing_of(load_config(Job, config).data) if config.is_file() else (None, 0)
+    data = None if (job := job_of(path)) is None else job.data
+    summary = run_folder_of(path) / "summary.json"
+    side, margin = (None, 0) if data is None else framing_of(data)
     described = read_summary(summary).model if summary.is_file() else None
-    names = class_names or (described.class_names if described is not None else ())
+    names = class_names or (() if stored.columns is None else target_names(stored.columns))
+    names = names or (described.class_names if described is not None else ())
+    if delimiter is not None and len(delimiter) != 1:
+        raise ConfigError(f"the delimiter is {quoted(delimiter)}, expected one character")
     if names and len(names) != stored.classes:
         raise ConfigError(
             f"found {len(names)} names of classes, but the model knows {stored.classes}; name every class once, in the "
             "order of their numbers"
         )
-    return Expected(stored.shape, stored.classes, names, side, margin)
+    return Expected(
+        stored.shape,
+        stored.classes,
+        names,
+        side,
+        margin,
+        range=data.range if isinstance(data, NpzFile) else None,
+        columns=stored.columns,
+        delimiter=delimiter or (data.delimiter if isinstance(data, CsvRecords) else ","),
+    )
 
 
 def as_rows(inputs: object) -> Tensor:
@@ -108,8 +137,7 @@ def as_rows(inputs: object) -> Tensor:
             f"found inputs of {rows.dtype} and shape {tuple(rows.shape)}, expected floats of shape (count, ...), at "
             "least one record, scaled as the training data were: pixels lie in [0, 1]"
         )
-    if not rows.isfinite().all():
-        raise DataError("the inputs hold NaN or infinity, expected finite numbers; repair or remove those records")
+    require_finite(rows, "the inputs")
     return rows.float()
 
 

@@ -1,6 +1,7 @@
 """Records that a released classifier is to name, read from a file or a folder as its training read its own.
 
-What training did to its records is taken from the job, where that is known: sizes and margins of images.
+What training did to its records is taken from the job, where that is known: sizes and margins of images, and the
+declared range of arrays. The columns of a table are in the model's file.
 """
 
 import zipfile
@@ -15,16 +16,23 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from siloseal.federation.config.fields import Range
 from siloseal.federation.errors import DataError
+from siloseal.federation.job.sections.columns import Columns
 from siloseal.federation.job.sections.data import ClassFolders, DataSource, Digits, EmbeddedMnist, IdxFiles, NpzFile
 from siloseal.federation.shapes import Shape, image_shape
+from siloseal.silo.data.npz import images_of, rows_of
 from siloseal.silo.data.pictures import Colour, Picture, decode, pictures_in
-from siloseal.silo.data.pixels import resize, unit_range
+from siloseal.silo.data.pixels import resize
+from siloseal.silo.data.records import encode_inputs, encode_known_targets
+from siloseal.silo.data.tables import read_table
 
 Arrays = Mapping[str, NDArray[np.generic]]
 
-SPLITS = (("images", "labels"), ("x", "y"), ("test_images", "test_labels"))
+SPLITS = (("images", "labels"), ("x", "y"), ("test_images", "test_labels"), ("x_test", "y_test"))
 """Arrays of an .npz that are looked for, in this order: inputs, and what they are where that is known."""
+
+_READ = "an .npz or .csv file, or a folder of pictures or of class folders"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +63,12 @@ class Expected:
     side: int | None = None
     """Side that training resized its images to, margins included; None where it did not, or that is not known."""
     margin: int = 0
+    range: Range | None = None
+    """Range that training scaled arrays by; None where it did not, or that is not known."""
+    columns: Columns | None = None
+    """How a record of a table becomes an example; None for a model of other data."""
+    delimiter: str = ","
+    """Character between two fields of a line of a table."""
 
 
 def framing_of(data: DataSource) -> tuple[int | None, int]:
@@ -71,16 +85,16 @@ def framing_of(data: DataSource) -> tuple[int | None, int]:
 
 
 def read_asked(source: Path, expected: Expected) -> Asked:
-    """The records of an .npz archive, of a folder of pictures, or of a folder of class folders."""
+    """The records of an .npz archive, of a table, of a folder of pictures, or of a folder of class folders."""
     if source.is_dir():
         return _read_folder(source, expected)
     if source.suffix == ".npz":
         return _read_npz(source, expected)
+    if source.suffix == ".csv":
+        return _read_csv(source, expected)
     if not source.exists():
-        raise DataError(f"{source} does not exist; give an .npz file, or a folder of pictures or of class folders")
-    raise DataError(
-        f"{source} ends in {source.suffix or 'nothing'}, expected .npz, or a folder of pictures or of class folders"
-    )
+        raise DataError(f"{source} does not exist; give {_READ}")
+    raise DataError(f"{source} ends in {source.suffix or 'nothing'}, expected {_READ}")
 
 
 def require_shape(inputs: Tensor, shape: Shape, origin: str) -> None:
@@ -92,15 +106,22 @@ def require_shape(inputs: Tensor, shape: Shape, origin: str) -> None:
         )
 
 
+def require_finite(inputs: Tensor, origin: str) -> None:
+    """`DataError` for records of which a network would make NaN."""
+    if not inputs.isfinite().all():
+        raise DataError(f"{origin}: records hold NaN or infinity, expected finite numbers; repair or remove those")
+
+
 def _read_npz(path: Path, expected: Expected) -> Asked:
     arrays = _arrays(path)
     for inputs_key, labels_key in SPLITS:
         if inputs_key in arrays:
-            images = inputs_key.endswith("images")
-            inputs = (
-                _framed(_images(arrays[inputs_key], path), expected) if images else _floats(arrays[inputs_key], path)
-            )
+            if inputs_key.endswith("images"):
+                inputs = _framed(images_of(arrays[inputs_key], path, expected.range), expected)
+            else:
+                inputs = rows_of(arrays[inputs_key], path, expected.range)
             require_shape(inputs, expected.shape, str(path))
+            require_finite(inputs, str(path))
             labels = _labels(arrays[labels_key], len(inputs), expected, path) if labels_key in arrays else None
             return Asked(inputs, (), labels, expected.names)
     wanted = ", ".join(key for key, _ in SPLITS)
@@ -117,24 +138,6 @@ def _arrays(path: Path) -> Arrays:
         ) from error
 
 
-def _images(stored: NDArray[np.generic], path: Path) -> Tensor:
-    """Images (N, C, H, W) from (N, H, W), from channels last, or from channels first."""
-    if stored.ndim == 3:  # (N, H, W)
-        stored = stored[:, np.newaxis]
-    elif stored.ndim == 4 and stored.shape[3] in (1, 3):  # (N, H, W, C)
-        stored = stored.transpose(0, 3, 1, 2)
-    return unit_range(stored, str(path)).contiguous()
-
-
-def _floats(stored: NDArray[np.generic], path: Path) -> Tensor:
-    if stored.dtype.kind not in "fb" or stored.ndim < 2:
-        raise DataError(
-            f"{path}: x is {stored.dtype} of shape {stored.shape}, expected floats of shape (count, ...), scaled as "
-            "the training data were"
-        )
-    return torch.from_numpy(np.ascontiguousarray(stored, dtype=np.float32))
-
-
 def _labels(stored: NDArray[np.generic], count: int, expected: Expected, path: Path) -> Tensor:
     if stored.ndim == 2 and stored.shape[1] == 1:  # as MedMNIST stores them
         stored = stored[:, 0]
@@ -148,6 +151,17 @@ def _labels(stored: NDArray[np.generic], count: int, expected: Expected, path: P
             f"{path}: labels run from {stored.min()} to {stored.max()}, but the model knows 0 to {expected.classes - 1}"
         )
     return torch.from_numpy(stored.astype(np.int64))
+
+
+def _read_csv(path: Path, expected: Expected) -> Asked:
+    if (declared := expected.columns) is None:
+        raise DataError(
+            f"{path} is a table, but the model was not trained on one: its job declares no columns; it takes examples "
+            f"of shape {expected.shape}, from an .npz or, images, from a folder"
+        )
+    table = read_table(path, expected.delimiter)
+    labels = encode_known_targets(table, declared.target)
+    return Asked(encode_inputs(table, declared), (), labels, expected.names)
 
 
 def _read_folder(folder: Path, expected: Expected) -> Asked:

@@ -93,7 +93,8 @@ def run_and_report(
         events.subscribe(show)
         recorder.score_reference()
         finished = federation(job, parts, run_dir, recorder, events.publish)
-        model = shared_model_file(job.learner, finished.shape, finished.classes, finished.network)
+        shape, classes, network = finished.shape, finished.classes, finished.network
+        model = shared_model_file(job.learner, shape, classes, network, columns=job.data.declared)
         write_atomically(run_dir / GLOBAL_MODEL, model)
         if job.learner.personal:
             _score_personal(job, parts, run_dir, recorder)
@@ -121,7 +122,7 @@ def _score_personal(job: Job, parts: Mapping[str, Examples], run_dir: Path, reco
     with recorder.stopwatch.during("evaluation"):
         for name in list(parts)[: job.evaluation.most_silos]:
             if (path := silo_folder(run_dir, name) / GLOBAL_MODEL).exists():  # a silo that left has none
-                recorder.score("final", name, read_model(path).network)
+                recorder.score("final", name, read_model(path, code=job.learner.target_of_code).network)
 
 
 def _score_silos(
@@ -187,7 +188,7 @@ def _run_alone(job: Job, name: str, part: Examples, folder: Path, randomness_of:
     alone = federation_of_one(job, name)
     with open_silos(alone, {name: part}, folder, randomness_of, unheard) as opened:
         federate(alone, opened, folder, unheard, workers=1)
-    return read_model(silo_folder(folder, name) / GLOBAL_MODEL).network
+    return read_model(silo_folder(folder, name) / GLOBAL_MODEL, code=job.learner.target_of_code).network
 
 
 def federation_of_one(job: Job, name: str) -> Job:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.sections.columns import Columns
 from siloseal.federation.job.sections.tables import CsvRecords
 from siloseal.models.model_files import read_model
 from siloseal.silo.data.loading import load
@@ -46,6 +47,8 @@ def test_silos_encode_their_own_tables_as_the_job_declares(tmp_path: Path) -> No
         consortium.stop()
     stored = read_model(consortium.state("aggregator") / "global.safetensors")
     assert (stored.shape, stored.classes) == ((3,), 2)
+    own = next(consortium.state("north").glob("runs/*/global.safetensors"))
+    assert stored.columns == read_model(own).columns == Columns.model_validate(DECLARED)
     records, _ = load(CsvRecords.model_validate({**data["north"], **DECLARED}))
     right = (stored.network(records.inputs).argmax(1) == records.labels).float().mean()
     assert right > 0.8

@@ -24,7 +24,7 @@ from siloseal.federation.shapes import Shape
 from siloseal.models.classifier.building import build_network
 from siloseal.models.gan.building import build_generator
 from siloseal.models.meta.building import build_few_shot_model
-from siloseal.models.model_files import model_file, read_model, shared_model_file
+from siloseal.models.model_files import StoredModel, model_file, read_model, shared_model_file
 from siloseal.models.own_learner import build_own_learner
 from siloseal.runs.exporting import Format, signature_of
 
@@ -54,11 +54,12 @@ def write(folder: Path, learner: AnyLearner, shape: Shape, classes: int, network
     return path
 
 
+OWN = "tests.contracts.own_learner:Halves"
 CASES = {
     **{name: (OTHER_SHAPES.get(name, (1, 16, 16)), classifier(name)) for name in BUILT_IN_NETWORKS},
     "small generator": ((1, 8, 8), GanConfig(latent=4)),
     "convolutional generator": ((1, 16, 16), GanConfig(latent=4)),
-    "own": ((5,), PythonConfig(kind="python", target="tests.contracts.own_learner:Halves", options={"target": 0.5})),
+    "own": ((5,), PythonConfig(kind="python", target=OWN, options={"target": 0.5})),
 }
 
 
@@ -75,10 +76,14 @@ def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return write(tmp_path, learner, shape, 4, network)
 
 
+def read(path: Path) -> StoredModel:
+    return read_model(path, code=OWN)
+
+
 def batch(path: Path) -> dict[str, torch.Tensor]:
     """Inputs by name, as many as nobody traced with."""
     generator = torch.Generator().manual_seed(0)
-    taken = signature_of(read_model(path), path).inputs
+    taken = signature_of(read(path), path).inputs
     return {
         name: torch.randint(4, (ROWS,), generator=generator)
         if example.dtype == torch.int64
@@ -89,11 +94,11 @@ def batch(path: Path) -> dict[str, torch.Tensor]:
 
 def outputs(path: Path, inputs: dict[str, torch.Tensor]) -> np.ndarray:
     with torch.no_grad():
-        return read_model(path).network.eval()(*inputs.values()).numpy()
+        return read(path).network.eval()(*inputs.values()).numpy()
 
 
 def test_a_torch_program_gives_the_same_outputs(stored: Path, tmp_path: Path) -> None:
-    siloseal.export(stored, tmp_path / "model.pt2", to="torch")
+    siloseal.export(stored, tmp_path / "model.pt2", to="torch", code=OWN)
     program, inputs = torch.export.load(tmp_path / "model.pt2").module(), batch(stored)
     with torch.no_grad():
         found = program(*inputs.values()).numpy()
@@ -102,10 +107,10 @@ def test_a_torch_program_gives_the_same_outputs(stored: Path, tmp_path: Path) ->
 
 def test_an_onnx_model_gives_the_same_outputs_under_its_names(stored: Path, tmp_path: Path) -> None:
     onnxruntime = runtime()
-    siloseal.export(stored, tmp_path / "model.onnx", to="onnx")
+    siloseal.export(stored, tmp_path / "model.onnx", to="onnx", code=OWN)
     session, inputs = onnxruntime.InferenceSession(tmp_path / "model.onnx"), batch(stored)
     assert [one.name for one in session.get_inputs()] == list(inputs)
-    assert [one.name for one in session.get_outputs()] == [signature_of(read_model(stored), stored).output]
+    assert [one.name for one in session.get_outputs()] == [signature_of(read(stored), stored).output]
     (found,) = session.run(None, {name: value.numpy() for name, value in inputs.items()})
     assert found == pytest.approx(outputs(stored, inputs), abs=TOLERANCE)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["global.safetensors", "model.onnx"]
@@ -126,10 +131,10 @@ class TestRefusals:
             siloseal.export(path, tmp_path / "model.pt2", to="torch")
 
     def test_a_network_that_cannot_be_traced_is_named(self, tmp_path: Path) -> None:
-        learner = classifier("tests.siloseal.runs.test_exporting:untraceable")
+        learner = classifier(code := "tests.siloseal.runs.test_exporting:untraceable")
         path = write(tmp_path, learner, (4,), 2, untraceable((4,), 2))
         with pytest.raises(RunError, match=r"global\.safetensors"):
-            siloseal.export(path, tmp_path / "model.pt2", to="torch")
+            siloseal.export(path, tmp_path / "model.pt2", to="torch", code=code)
         assert not (tmp_path / "model.pt2").exists()
 
     @pytest.mark.parametrize("to", get_args(Format))

@@ -1,18 +1,24 @@
 """A network and a learner of a user's own in simulations: from a file beside the job, or in the current folder."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import yaml
 
 import siloseal
 from siloseal.federation.config.loading import load_config, to_yaml
+from siloseal.federation.errors import ConfigError
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.sections.supervised import ClassifierConfig
+from siloseal.models.classifier.building import build_network
+from siloseal.models.model_files import model_file
 from siloseal.models.user_code import places
 from siloseal.models.user_code.source import source_of
 from siloseal.runs.demo import _prepare
@@ -68,6 +74,57 @@ def test_a_network_in_the_current_folder_is_planned_run_recorded_and_loaded(
     assert summary.accuracy["final"] > summary.accuracy["warm_start"]
     network = siloseal.load_model("run")
     assert isinstance(network[0], torch.nn.Conv2d)  # type: ignore[index]
+
+
+@pytest.mark.parametrize("local", [[], ["3.*"]], ids=["shared", "local"])
+def test_a_network_of_ones_own_is_compared_with_silos_alone_and_with_pooled_records(
+    current: Path, small_job: Callable[..., Job], local: list[str]
+) -> None:
+    name = f"compared_{len(local)}"
+    (current / f"{name}.py").write_text(NET)
+    learner = {"kind": "classifier", "model": f"{name}:build", "local": local}
+    evaluation = {"silo_alone": True, "pooled": True}
+    job = small_job(**sections(learner, evaluation=evaluation, privacy={"kind": "none"}))
+    summary = siloseal.simulate(job, "run")
+    assert {"final", "pooled"} <= {metric.stage for metric in siloseal.read_run("run").quality}
+    assert all(silo.accuracy_alone is not None for silo in summary.silos)
+    assert summary.personal is bool(local)
+    assert (current / "run" / "report.html").is_file()
+
+
+def test_a_file_outside_of_its_run_is_used_if_the_caller_names_its_code(
+    current: Path, small_job: Callable[..., Job]
+) -> None:
+    (current / "used_net.py").write_text(NET)
+    siloseal.simulate(small_job(**sections({"kind": "classifier", "model": "used_net:build"})), "run")
+    own = current / "run" / "silos" / "north" / "global.safetensors"
+    alone, rows = shutil.copy(own, current / "model.safetensors"), np.zeros((2, 1, 8, 8), dtype=np.float32)
+    np.savez(current / "rows.npz", images=rows)
+    inside = siloseal.predict(own, rows).probabilities  # the run's job names the code
+    assert np.array_equal(siloseal.predict(alone, rows, code="used_net:build").probabilities, inside)
+    assert np.array_equal(siloseal.predict(alone, "rows.npz", code="used_net:build").probabilities, inside)
+    siloseal.export(alone, "model.pt2", to="torch", code="used_net:build")
+    for code in (None, "used_net:other"):
+        with pytest.raises(ConfigError, match="used_net:build"):
+            siloseal.predict(alone, rows, code=code)
+        with pytest.raises(ConfigError, match="used_net:build"):
+            siloseal.export(alone, "other.pt2", to="torch", code=code)
+
+
+@pytest.mark.parametrize("command", [("predict", "--data", "rows.npz"), ("export", "--to", "torch", "--out", "m.pt2")])
+def test_the_commands_take_the_name_of_the_code(current: Path, command: tuple[str, ...]) -> None:
+    code = f"typed_{command[0]}:build"
+    (current / f"typed_{command[0]}.py").write_text(NET)
+    learner = ClassifierConfig(kind="classifier", model=code)
+    places.look_in(Path())
+    network = build_network(learner, (1, 8, 8), 10, seed=1)
+    (current / "model.safetensors").write_bytes(model_file(learner, (1, 8, 8), 10, network))
+    np.savez(current / "rows.npz", images=np.zeros((2, 8, 8), dtype=np.uint8))
+    line = [sys.executable, "-P", "-m", "siloseal", *command, "--model", "model.safetensors"]
+    refused = subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
+    assert refused.returncode == 2
+    assert code in refused.stderr
+    subprocess.run([*line, "--code", code], capture_output=True, check=True, timeout=120)
 
 
 def test_a_learner_of_ones_own_is_trained_and_measures_itself(current: Path, small_job: Callable[..., Job]) -> None:
