@@ -1,5 +1,6 @@
 """Parts of a network by the names of their parameters: what is trained, and what leaves the silo."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
@@ -10,6 +11,7 @@ from siloseal.federation.errors import ConfigError
 
 def freeze(network: nn.Module, frozen: Sequence[str]) -> None:
     """Keep these parameters from being trained."""
+    _require_untied(network, named(network, frozen, "frozen"), "frozen")
     for name in named(network, frozen, "frozen"):
         network.get_parameter(name).requires_grad_(False)
     if not any(parameter.requires_grad for parameter in network.parameters()):
@@ -18,7 +20,9 @@ def freeze(network: nn.Module, frozen: Sequence[str]) -> None:
 
 def shared_parameters(network: nn.Module, *, frozen: Sequence[str], local: Sequence[str]) -> list[nn.Parameter]:
     """The parameters that leave a silo, in order: those that are neither frozen nor the silo's own."""
-    kept = named(network, frozen, "frozen") | named(network, local, "local")
+    own = named(network, local, "local")
+    _require_untied(network, own, "local")
+    kept = named(network, frozen, "frozen") | own
     shared = [parameter for name, parameter in network.named_parameters() if name not in kept]
     if not shared:
         raise ConfigError(
@@ -30,7 +34,7 @@ def shared_parameters(network: nn.Module, *, frozen: Sequence[str], local: Seque
 
 def named(network: nn.Module, patterns: Sequence[str], field: str) -> set[str]:
     """The names of the parameters that match one of the patterns; a pattern without any is an error."""
-    names = [name for name, _ in network.named_parameters()]
+    names = [name for name, _ in network.named_parameters(remove_duplicate=False)]
     found = set[str]()
     for pattern in patterns:
         if not (matching := {name for name in names if fnmatchcase(name, pattern)}):
@@ -39,6 +43,19 @@ def named(network: nn.Module, patterns: Sequence[str], field: str) -> set[str]:
             )
         found |= matching
     return found
+
+
+def _require_untied(network: nn.Module, kept: set[str], field: str) -> None:
+    """`ConfigError` where a parameter that stays shares its memory with one that does not."""
+    memory = defaultdict[int, set[str]](set)
+    for name, parameter in network.named_parameters(remove_duplicate=False):
+        memory[parameter.untyped_storage().data_ptr()].add(name)
+    for names in memory.values():
+        if names & kept and names - kept:
+            raise ConfigError(
+                f"learner.{field} covers {', '.join(sorted(names & kept))}, which is one and the same as "
+                f"{', '.join(sorted(names - kept))}, which it does not cover; list both, or give each its own weights"
+            )
 
 
 def _some(names: Iterable[str]) -> str:

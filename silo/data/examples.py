@@ -11,6 +11,8 @@ from torch import Tensor
 from siloseal.federation.errors import DataError
 from siloseal.federation.shapes import Shape, image_shape
 
+LARGEST_INPUT = 1e6
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Examples:
@@ -87,6 +89,11 @@ def _check_inputs(inputs: Tensor) -> None:
             "with at least one number an example; convert them before wrapping them"
         )
     _require_finite("examples", inputs)
+    if inputs.numel() and (largest := float(inputs.abs().max())) > LARGEST_INPUT:
+        raise DataError(
+            f"examples hold numbers up to {largest:g} in size, expected at most {LARGEST_INPUT:g}, beyond which their "
+            "squares lose precision; declare their range, which scales them"
+        )
 
 
 def _check_labels(labels: Tensor, classes: int) -> None:

@@ -8,12 +8,14 @@ from typing import Protocol, cast
 import torch
 from torch import Tensor
 
+from siloseal.models.classifier.learner import ClassifierLearner
 from siloseal.models.gan.learner import GanLearner
 from siloseal.models.learner import ExampleLearner, LabelledRows, Rows, TaskLearner
 from siloseal.models.meta.learners import EmbeddingLearner
 from siloseal.models.meta.tasks import Task
 from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
+from siloseal.silo.training.clipping.plain import is_plain
 from siloseal.silo.training.clipping.plan import clipping_plan
 from siloseal.silo.training.clipping.way import ClippingWay
 from siloseal.silo.training.device import CPU
@@ -65,7 +67,14 @@ class ExampleGradients:
         learner = self._learner
         if self._is_ours:
             return BookKeeping(learner.private_module, order="patches")  # as their seeded results were published
-        return clipping_plan(learner.private_module, learner.row_losses, self._data.made_up)
+        # Code of a user's own sees one row at a time: in its network, and in its losses.
+        known_losses = getattr(type(learner), "row_losses", None) is ClassifierLearner.row_losses
+        return clipping_plan(
+            learner.private_module,
+            learner.row_losses,
+            self._data.made_up,
+            rows_may_share=known_losses and is_plain(learner.private_module),
+        )
 
     @property
     def _is_ours(self) -> bool:

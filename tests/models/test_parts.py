@@ -41,3 +41,20 @@ def test_frozen_parameters_get_no_gradient() -> None:
     trained = [name for name, parameter in made.named_parameters() if parameter.requires_grad]
     assert trained == ["head.weight", "head.bias"]
     assert torch.is_grad_enabled()
+
+
+class Tied(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.middle, self.head = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 3)
+        self.head.weight = self.body.weight
+
+
+def test_a_weight_with_two_names_stays_or_leaves_under_both() -> None:
+    for patterns in (["head.*"], ["body.weight"]):
+        with pytest.raises(ConfigError):
+            shared_parameters(Tied(), frozen=[], local=patterns)
+        with pytest.raises(ConfigError):
+            freeze(Tied(), patterns)
+    shared = shared_parameters(Tied(), frozen=[], local=["head.*", "body.weight"])
+    assert len(shared) == 3

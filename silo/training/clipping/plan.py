@@ -31,15 +31,20 @@ class ClippingPlan:
         return totals
 
 
-def clipping_plan(module: nn.Module, row_losses: RowLosses, public_rows: PublicRows) -> ClippingPlan:
+def clipping_plan(
+    module: nn.Module, row_losses: RowLosses, public_rows: PublicRows, *, rows_may_share: bool
+) -> ClippingPlan:
     """The fastest way that holds for a network that somebody brings: tried on rows that are made up.
+
+    Only where `rows_may_share` a pass do they: where no code of the user's own sees a batch. Elsewhere every row runs
+    alone, so that no other row can enter its gradient, whatever that code does with the rows of a real batch.
 
     Raises `UnclippableModule` where a row's loss depends on another row, which no way can repair.
     """
     refuse_mixing(module)
     probe = Probe(module, row_losses, public_rows)
     probe.require_separate_rows()
-    for vectorised in (True, False):
+    for vectorised in (True, False) if rows_may_share else ():
         if _agrees(probe, BookKeeping, module, vectorised=vectorised):
             return ClippingPlan(module, BookKeeping(module, vectorised=vectorised))
     vectorised = _agrees(probe, RowByRow, module, vectorised=True)

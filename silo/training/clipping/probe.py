@@ -119,8 +119,12 @@ class Probe:
         clip_norm = float(_norm(gradient)) / 2
         if not clip_norm > 0:
             return True
-        alone = _only(row, rows).to(gradient[0])
-        found = way.gradient_sum(lambda batch: self._row_losses(batch) * alone, rows, clip_norm=clip_norm)
+        if isinstance(way, RowByRow):
+            single = Rows(rows.inputs[row : row + 1], rows.labels[row : row + 1])
+            found = way.gradient_sum(self._row_losses, single, clip_norm=clip_norm)
+        else:
+            alone = _only(row, rows).to(gradient[0])
+            found = way.gradient_sum(lambda batch: self._row_losses(batch) * alone, rows, clip_norm=clip_norm)
         left = float(_norm(found)) / clip_norm
         return LOOSEST <= left <= 1 + SUM_TOLERANCE and _close(found, [part * left / 2 for part in gradient])
 

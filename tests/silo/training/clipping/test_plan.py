@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Using padding='same'")  # torch 
 
 
 def plan_of(case: Case) -> ClippingPlan:
-    return clipping_plan(case.module, case.row_losses, case.public_rows)
+    return clipping_plan(case.module, case.row_losses, case.public_rows, rows_may_share=True)
 
 
 @pytest.mark.parametrize("name", BOOK_KEPT)
@@ -129,4 +129,4 @@ def test_frozen_parameters_take_no_part(name: str) -> None:
 def test_more_losses_than_rows_are_refused() -> None:
     case = case_of("linear")
     with pytest.raises(UnclippableModule):
-        clipping_plan(case.module, lambda rows: case.row_losses(rows).repeat(2), case.public_rows)
+        clipping_plan(case.module, lambda rows: case.row_losses(rows).repeat(2), case.public_rows, rows_may_share=True)
