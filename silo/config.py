@@ -15,6 +15,7 @@ from siloseal.federation.job.sections.tables import CsvTables
 from siloseal.federation.sums.config import SumKind
 from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.transport.config import Metrics, Tls
+from siloseal.silo.device_name import DeviceName
 
 
 class OwnScript(Section):
@@ -28,10 +29,6 @@ OwnData = Annotated[ArraySource | CsvTables | OwnScript, Field(discriminator="ki
 
 LARGEST_MESSAGE_MIB = 2047
 """Largest message in MiB: Protobuf reads none of 2 GiB."""
-
-
-DeviceName = Literal["auto", "cpu", "cuda", "mps"]
-"""Where a silo computes."""
 
 
 class Policy(Section):

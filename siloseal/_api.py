@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from siloseal.runs.exporting import Format
     from siloseal.runs.plan import Plan
     from siloseal.runs.predicting import Predicted
+    from siloseal.silo.device_name import DeviceName
     from siloseal.silo.ledger_reading import LedgerReading
     from siloseal.silo.promises.checking import LearnerFinding
 
@@ -66,12 +67,15 @@ def plan(job: Job) -> "Plan":
         return make_plan(job, data.parts, workers=WORKERS)
 
 
-def simulate(job: Job, out: AnyPath | None = None, *, progress: bool = False) -> "RunSummary":
+def simulate(
+    job: Job, out: AnyPath | None = None, *, progress: bool = False, device: "DeviceName" = "cpu"
+) -> "RunSummary":
     """Run the whole job with all silos in this process, and write its folder with models, ledgers and the report.
 
     The same call again resumes a run that was interrupted. `out` is the run folder; without it, runs/NAME, or the next
     free number of it. A finished run is never overwritten: read it with `read_run`. With `progress`, bars go to
-    standard error.
+    standard error. `device` is where the silos train: "cpu", "cuda", "mps", or "auto", which takes a graphics processor
+    where there is one.
 
     >>> summary = siloseal.simulate(siloseal.load_job("job.yaml"), "runs/second")
     >>> summary.run_dir, round(summary.epsilon, 1)
@@ -80,18 +84,19 @@ def simulate(job: Job, out: AnyPath | None = None, *, progress: bool = False) ->
     from siloseal.runs.progress import ProgressView
 
     with ProgressView(quiet=not progress) as view:
-        return simulate_watched(job, out, view.show)
+        return simulate_watched(job, out, view.show, device)
 
 
-def simulate_watched(job: Job, out: AnyPath | None, show: "Subscriber") -> "RunSummary":
+def simulate_watched(job: Job, out: AnyPath | None, show: "Subscriber", device: "DeviceName" = "cpu") -> "RunSummary":
     """Do what `simulate` does, and publish the events of the run to `show`: the command line has its own console."""
     from siloseal.runs.run import run_job
+    from siloseal.silo.training.device import training_device
 
     require_job(job)
     folder = None if out is None else as_path(out, "the path of a new run folder, or of one to go on with")
     look_in(Path())
     with _one_thread():
-        return run_job(job, folder, show)
+        return run_job(job, folder, show, device=training_device(device))
 
 
 def read_run(folder: AnyPath) -> "Run":

@@ -149,6 +149,7 @@ COVERED: dict[str, tuple[str, ...]] = {
     ),
     "tests/silo/training/clipping/test_plan.py": ("silo/training/clipping/way.py",),
     "tests/silo/training/clipping/test_row_by_row.py": ("silo/training/clipping/chunks.py",),
+    "tests/silo/training/test_device.py": ("silo/device_name.py",),
     "tests/silo/training/test_optimizers.py": ("federation/job/sections/optimizers.py", "silo/training/noising.py"),
     "tests/silo/training/test_trainer.py": ("models/checkpoints.py",),
     "tests/siloseal/cli/test_app.py": ("siloseal/cli/[adeop]*.py",),

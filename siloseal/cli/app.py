@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -18,13 +19,14 @@ from siloseal.cli import export as export_cli
 from siloseal.cli import own_code as own_code_cli
 from siloseal.cli import predict as predict_cli
 from siloseal.cli.audit import audit
-from siloseal.cli.options import Json, Model, Quiet, RunFolder
+from siloseal.cli.options import Device, Json, Model, Quiet, RunFolder
 from siloseal.cli.provision import provision_app
 from siloseal.federation.errors import ConfigError, SiloSealError
 from siloseal.models.user_code.places import look_in
 
 if TYPE_CHECKING:
     from siloseal.federation.job.job import Job
+    from siloseal.silo.device_name import DeviceName
 
 ORDER = (
     *("demo", "run", "plan", "report", "sample", "adapt", "predict", "export", "analytics", "compare"),
@@ -116,13 +118,15 @@ def demo(
 
 
 @app.command()
-def run(config: Config, out: RunFolder = None, as_json: Json = False, quiet: Quiet = False) -> None:
+def run(
+    config: Config, out: RunFolder = None, device: Device = "cpu", as_json: Json = False, quiet: Quiet = False
+) -> None:
     """Run a job, or continue it where it was interrupted, and write its folder with the report."""
     from siloseal._api import load_job
 
     job = load_job(config)
     look_in(config.parent)
-    _run(job, out, as_json, quiet)
+    _run(job, out, as_json, quiet, device=device)
 
 
 @app.command()
@@ -171,12 +175,20 @@ def report(run_dir: Annotated[Path, typer.Argument(help="A run's folder.", metav
     print(write_report(run_dir))
 
 
-def _run(job: "Job", out: Path | None, as_json: bool, quiet: bool, *, as_processes: bool = False) -> None:
+def _run(
+    job: "Job",
+    out: Path | None,
+    as_json: bool,
+    quiet: bool,
+    *,
+    as_processes: bool = False,
+    device: "DeviceName" = "cpu",
+) -> None:
     from siloseal._api import read_run, simulate_watched
     from siloseal.cli.console import Console
     from siloseal.runs.demo import run_demo
 
-    simulation = run_demo if as_processes else simulate_watched
+    simulation = run_demo if as_processes else partial(simulate_watched, device=device)
     try:
         with Console(quiet=quiet, json=as_json) as console:
             summary = simulation(job, out, console.show)

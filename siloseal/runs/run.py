@@ -34,6 +34,7 @@ from siloseal.runs.simulation import RandomnessOf, federate, open_silos, simulat
 from siloseal.runs.stages import stage_lengths
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.units import count_units
+from siloseal.silo.training.device import CPU
 
 WORKERS = 2
 """Number of silos that compute at the same time; each uses one thread of its own."""
@@ -52,17 +53,21 @@ def run_job(
     *,
     randomness_of: RandomnessOf = lambda _: SecureRandomness(),
     workers: int = WORKERS,
+    device: torch.device = CPU,
 ) -> RunSummary:
-    """Run, or go on with, the job in its folder, with silos in this process, `workers` of them at a time."""
+    """Run, or go on with, the job in its folder, with silos in this process, `workers` of them at a time.
+
+    All of them train on one device, those that are compared with, too. Seeded results are those of the CPU.
+    """
 
     def in_process(
         job: Job, parts: Mapping[str, Examples], run_dir: Path, recorder: Recorder, publish: Subscriber
     ) -> RunResult:
-        with open_silos(job, parts, run_dir, randomness_of, publish) as silos:
+        with open_silos(job, parts, run_dir, randomness_of, publish, device=device) as silos:
             outcome = federate(job, silos, run_dir, publish, workers=workers)
         return from_trained(outcome.result, outcome.notes, recorder.traffic.counted())
 
-    return run_and_report(job, out, show, in_process, randomness_of, workers=workers)
+    return run_and_report(job, out, show, in_process, randomness_of, workers=workers, device=device)
 
 
 def run_and_report(
@@ -73,6 +78,7 @@ def run_and_report(
     randomness_of: RandomnessOf,
     *,
     workers: int = WORKERS,
+    device: torch.device = CPU,
 ) -> RunSummary:
     """Write everything that a reader of the run's folder expects.
 
@@ -99,9 +105,9 @@ def run_and_report(
         if job.learner.personal:
             _score_personal(job, parts, run_dir, recorder)
         recorder.finish()
-        _score_silos(job, parts, run_dir, recorder, randomness_of, show, workers)
+        _score_silos(job, parts, run_dir, recorder, randomness_of, show, workers, device)
         if job.evaluation.pooled:
-            _score_pooled(job, train, run_dir, recorder, show)
+            _score_pooled(job, train, run_dir, recorder, show, device)
         with open_ledgers(job, run_dir, parts) as ledgers:
             summary = sum_up(job, run_dir, parts, ledgers, finished, recorder, seconds=time.monotonic() - began)
         finish_folder(run_dir, summary)
@@ -133,6 +139,7 @@ def _score_silos(
     randomness_of: RandomnessOf,
     show: Subscriber,
     workers: int,
+    device: torch.device,
 ) -> None:
     """Score each silo's own model before the aggregation, and what it would have had without the others."""
 
@@ -144,7 +151,7 @@ def _score_silos(
     def score_alone(name: str) -> None:
         if ("silo_alone", name) not in recorder.scores:
             part = parts[name]
-            network = _run_alone(job, name, part, run_dir / "alone" / name, randomness_of)
+            network = _run_alone(job, name, part, run_dir / "alone" / name, randomness_of, device)
             # A silo without the others can only make the classes that it holds.
             recorder.score("silo_alone", name, network, sorted(part.label_set()))
 
@@ -161,7 +168,9 @@ def _score_silos(
                 show(ComparisonProgressed(stage, done, len(names)))
 
 
-def _score_pooled(job: Job, train: Examples, run_dir: Path, recorder: Recorder, show: Subscriber) -> None:
+def _score_pooled(
+    job: Job, train: Examples, run_dir: Path, recorder: Recorder, show: Subscriber, device: torch.device
+) -> None:
     """Score what the same training would have learnt from everybody's records in one place, without privacy."""
     if ("pooled", None) in recorder.scores:
         return
@@ -177,16 +186,17 @@ def _score_pooled(job: Job, train: Examples, run_dir: Path, recorder: Recorder, 
             "privacy": NoPrivacy(kind="none"), "learner": learner, "schedule": schedule, "largest_silo": largest,
         }  # fmt: skip
         open_job = job.model_copy(update=changes)
-        recorder.score(
-            "pooled", None, _run_alone(open_job, POOLED, train, run_dir / POOLED, lambda _: SecureRandomness())
-        )
+        network = _run_alone(open_job, POOLED, train, run_dir / POOLED, lambda _: SecureRandomness(), device)
+        recorder.score("pooled", None, network)
     show(ComparisonProgressed(POOLED, 1, 1))
 
 
-def _run_alone(job: Job, name: str, part: Examples, folder: Path, randomness_of: RandomnessOf) -> nn.Module:
+def _run_alone(
+    job: Job, name: str, part: Examples, folder: Path, randomness_of: RandomnessOf, device: torch.device
+) -> nn.Module:
     """Run the same job at the same epsilon for one silo, in a ledger of its own; return the silo's model."""
     alone = federation_of_one(job, name)
-    with open_silos(alone, {name: part}, folder, randomness_of, unheard) as opened:
+    with open_silos(alone, {name: part}, folder, randomness_of, unheard, device=device) as opened:
         federate(alone, opened, folder, unheard, workers=1)
     return read_model(silo_folder(folder, name) / GLOBAL_MODEL, code=job.learner.target_of_code).network
 
