@@ -85,7 +85,6 @@ COVERED: dict[str, tuple[str, ...]] = {
         "experiments/report/chapters/sums*.py",
     ),
     "tests/experiments/sparse/test_sparse_sum.py": ("experiments/sparse/errors.py",),
-    "tests/experiments/walkthroughs/test_deployment.py": ("experiments/walkthroughs/small_jobs.py",),
     "tests/federation/analytics/test_sensitivities.py": (
         "federation/analytics/counting.py", "federation/analytics/[dhimq]*.py",
     ),

@@ -16,7 +16,7 @@ PROMISE = re.compile(r"^print\(.*\)  # ([^:\n]*)", re.MULTILINE)
 EXAMPLES = [(page, code) for page in PAGES for code in blocks(page, "python") if PROMISE.search(code)]
 FOR_USERS = [ROOT / "README.md", ROOT / "docs/tutorial.md"]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-WHOLE_JOBS = [path for path in NOTEBOOKS if path.stem[:2] in ("01", "05")]
+WHOLE_JOBS = [path for path in NOTEBOOKS if path.stem[:2] in ("01", "05", "08")]
 """Notebooks that show what a user does with a job; the others open protocols, mechanisms and attacks."""
 SHARED = "siloseal.experiments.walkthroughs."
 """What notebooks share: pictures, and jobs in small."""

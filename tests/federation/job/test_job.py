@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from siloseal.aggregator.config import AggregatorConfig
 from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.averages.config import AverageJob
 from siloseal.federation.config.loading import load_config, parse_config, to_yaml
 from siloseal.federation.config.section import Section
 from siloseal.federation.errors import ConfigError
@@ -266,7 +267,8 @@ CONFIGS = Path(__file__).parents[3] / "configs"
     ids=lambda p: p.name,
 )
 def test_every_config_that_ships_is_valid(path: Path) -> None:
-    load_config(AnalyticsJob if path.name.startswith("analytics") else Job, path)
+    kinds = {"analytics": AnalyticsJob, "averages": AverageJob}
+    load_config(next((kind for name, kind in kinds.items() if path.name.startswith(name)), Job), path)
 
 
 def test_a_count_of_silos_stands_for_as_many_names(small_job: Callable[..., Job]) -> None:
