@@ -73,7 +73,9 @@ def initial_model(job: Job, shape: Shape, classes: int) -> Model:
 
 
 def vector_lengths(job: Job, shape: Shape, classes: int) -> Lengths:
-    """The lengths of the vectors that the silos sum."""
+    """The lengths of the vectors that the silos sum. No file of first weights is opened for them."""
+    if isinstance(job.learner, ClassifierConfig):
+        job = job.model_copy(update={"learner": job.learner.model_copy(update={"weights": None})})
     start = job.warm_start
     features = feature_map(job, start, shape, classes).length if isinstance(start, KernelMeanStart) else 0
     return Lengths(features, initial_model(job, shape, classes).size)

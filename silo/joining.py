@@ -16,7 +16,8 @@ from siloseal.federation.job.sections.tables import CsvTables
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.run_events.stream import Subscriber
-from siloseal.models.building import vector_lengths
+from siloseal.models.building import initial_model, vector_lengths
+from siloseal.models.user_code.pinning import weights_of
 from siloseal.silo.config import OwnScript, SiloConfig
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.own import Records
@@ -24,6 +25,7 @@ from siloseal.silo.data.records import encode
 from siloseal.silo.data.tables import Table, example_table
 from siloseal.silo.handover import Handover
 from siloseal.silo.opening import open_averaging_silo, open_query_silo, open_training_silo
+from siloseal.silo.own_weights import require_own_weights
 from siloseal.silo.policy import check_policy, require_allowed_code, spent_in
 from siloseal.silo.public_start import require_not_own
 from siloseal.silo.runtime import Silo
@@ -64,6 +66,7 @@ def join(
             examples = _examples(job, config, _records(job, config, data))
             lengths = vector_lengths(job, examples.shape, examples.classes)
             _require_allowed(job, config, other_runs, lengths)
+            _require_weights(job, config, examples)
             return open_training_silo(
                 job,
                 examples,
@@ -84,6 +87,13 @@ def _require_allowed(job: AnyJob, config: SiloConfig, other_runs: list[Path], le
     """`PolicyRefused` unless the silo's policy allows the job, on top of what the silo spent in other runs."""
     spent = spent_in(other_runs, config.name)
     check_policy(config.policy, job, silo=config.name, lengths=lengths, spent=spent)
+
+
+def _require_weights(job: Job, config: SiloConfig, examples: Examples) -> None:
+    """Refuse weights that are not here or do not fit: the policy has been asked, and nothing is written yet."""
+    if weights_of(job.learner) is not None:
+        require_own_weights(job.learner, config.code)
+        initial_model(job, examples.shape, examples.classes)
 
 
 def _script(job: AverageJob, config: SiloConfig, data: Records | Handover) -> Handover:

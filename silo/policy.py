@@ -19,7 +19,7 @@ from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
 from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.privacy.epsilon import delta_text, epsilon_text
 from siloseal.federation.privacy.events import Event, exchanged
-from siloseal.models.user_code.pinning import lines_to_add, missing_digests
+from siloseal.models.user_code.pinning import not_deployable, weights_of
 from siloseal.silo.config import Policy
 from siloseal.silo.ledger import LEDGER_FILE, Budget
 from siloseal.silo.ledger_reading import read_ledger
@@ -56,16 +56,20 @@ def _refused(silo: str, job: AnyJob, found: list[str]) -> PolicyRefused:
 
 
 def require_allowed_code(policy: Policy, job: Job, *, silo: str) -> None:
-    """`PolicyRefused` for code of a user's own that the policy does not list. It comes before anything is imported."""
-    if job.learner.code is not None and (found := _learner(policy, job)):
+    """`PolicyRefused` for a user's own code or weights that the policy or the deployment does not allow.
+
+    It comes before anything is looked for, and its words say nothing of what lies on this machine.
+    """
+    brought = job.learner.code is not None or weights_of(job.learner) is not None
+    if brought and (found := _learner(policy, job)):
         raise _refused(silo, job, found)
 
 
 def _learner(policy: Policy, job: Job) -> list[str]:
+    if found := not_deployable(job.learner):
+        return found
     if job.learner.code is None:
         return _allowed("learner.kind", job.learner.kind, "learners", policy.learners)
-    if missing := missing_digests(job.learner):
-        return [lines_to_add(missing)]
     if (entry := job.learner.policy_entry) in policy.learners:
         return []
     return [

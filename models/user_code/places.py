@@ -20,6 +20,15 @@ def folders() -> list[Path]:
     return list(dict.fromkeys(folder.resolve() for folder in _FOLDERS))
 
 
+def is_plain(path: Path) -> bool:
+    """Whether a path leads into the folder that it is looked for in, whichever that is: no machine's own path.
+
+    It is relative, and has no .., no ~ and no environment variable, which would be this machine's.
+    """
+    text = str(path)
+    return not path.is_absolute() and ".." not in path.parts and text[0] != "~" and not any(c in text for c in "$\0")
+
+
 def own_file(path: Path, *, field: str) -> Path:
     """A file that a job names: by its full path, or by a path from one of the folders; `field` is the job's field."""
     wanted = expand(path)

@@ -68,10 +68,15 @@ def test_a_built_in_classifier_needs_an_entry_of_its_own(desk: Desk, listed: str
     assert "policy.learners" in offered(desk, learner, listed).refused
 
 
-def test_code_without_a_digest_is_refused_with_the_line_to_add_and_never_imported(desk: Desk, listed: str) -> None:
+def test_code_without_a_digest_is_refused_and_the_aggregator_learns_nothing_of_what_lies_here(
+    desk: Desk, listed: str
+) -> None:
     part = offered(desk, LEARNER, listed)
-    assert f"`source: {pinned(LEARNER).source}`" in part.refused
-    assert code_of(desk, part) == ErrorCode.POLICY_REFUSED
+    absent = offered(desk, ClassifierConfig(kind="classifier", model="no_such_net:build"), listed)
+    replies = [reply_of(each, request(desk.job())).refusal for each in (part, absent)]
+    assert replies[0] == replies[1]
+    assert replies[0].code == ErrorCode.POLICY_REFUSED
+    assert str(pinned(LEARNER).source) not in replies[0].message
     assert "own_net" not in sys.modules
 
 

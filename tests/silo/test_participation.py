@@ -178,7 +178,7 @@ class TestAFewShotJob:
 
     def test_is_refused_where_the_policy_names_other_learners_or_units(self, desk: Desk) -> None:
         part = desk.offered(desk.job(**TASKS))
-        assert "learner is protonet" in part.refused
+        assert "learner.kind is protonet" in part.refused
         assert "privacy.kind is task_level" in part.refused
 
     def test_is_refused_if_its_episodes_are_fresh_though_it_promises_privacy(self, desk: Desk) -> None:

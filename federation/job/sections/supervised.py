@@ -64,10 +64,12 @@ class ClassifierConfig(LearnerKind):
     weights: Path | None = Field(
         default=None,
         description="a safetensors file with the network's first weights, of public origin; every party has its own "
-        "copy; may hold environment variables, ${NAME}",
+        "copy; in a deployment a path inside each party's folder `code`; in a simulation it may hold environment "
+        "variables, ${NAME}",
     )
     weights_source: SourceDigest | None = Field(
-        default=None, description="the digest of the file of weights, as `siloseal digest` prints it"
+        default=None,
+        description="the digest of the file of weights, as `siloseal digest` prints it; a deployment needs it",
     )
 
     @property
