@@ -42,15 +42,22 @@ def checked_learner(learner: object, name: str) -> ExampleLearner:
     )
 
 
-def own_measure(job: Job, network: nn.Module, rows: LabelledRows, *, shape: Shape, classes: int) -> float:
-    """What the job's learner says of a shared network; 0 where it does not measure itself."""
-    if not isinstance(job.learner, PythonConfig):
-        raise TypeError(f"{job.learner.kind} is no learner of the user's own")
-    learner = build_own_learner(job.learner, shape, classes, seed=job.seed)
+def own_measure(job: Job, network: nn.Module, rows: LabelledRows, *, shape: Shape, classes: int) -> float | None:
+    """What the job's learner says of a shared network; None where it has no measure."""
+    config = job.learner
+    if not isinstance(config, PythonConfig):
+        raise TypeError(f"{config.kind} is no learner of the user's own")
+    learner = build_own_learner(config, shape, classes, seed=job.seed)
     if not isinstance(learner, SelfMeasuring):
-        return 0.0
+        return None
     learner.shared_model.load_state_dict(network.state_dict())
-    return float(learner.measure(rows))
+    found = run_own(config.code, lambda: float(learner.measure(rows)))
+    if not 0 <= found <= 1:  # NaN is neither
+        raise ConfigError(
+            f"{config.target}: measure() is {found:g}, expected a number from 0 to 1, larger being better; "
+            "`siloseal check-learner` tries it"
+        )
+    return found
 
 
 def _members() -> set[str]:

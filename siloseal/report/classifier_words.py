@@ -37,6 +37,8 @@ def mean_alone(summary: RunSummary) -> float | None:
 
 def own_headlines(summary: RunSummary) -> tuple[Headline, ...]:
     """The learner's own measure."""
+    if not summary.accuracy:
+        return (Headline("Global model", wording.NOT_MEASURED, "the learner has no measure", main=True),)
     return (
         Headline("Global model", wording.share(summary.final_accuracy), summary.classifier, main=True),
         Headline("Best silo alone", wording.share(summary.best_silo_accuracy), "without the others"),
@@ -68,6 +70,8 @@ def own_learnt(summary: RunSummary) -> str:
         f"{len(summary.silos)} institutions trained one model, and each kept its own records in its own house: only "
         "models and sizes travelled."
     )
+    if not summary.accuracy:
+        return f"{together} How good it is was not measured: the learner has no measure of its own."
     return f"{together} Its own measure, from 0 to 1, on records that nobody trained on: {_compared(summary)}."
 
 

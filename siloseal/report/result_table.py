@@ -30,7 +30,7 @@ def _found(summary: RunSummary) -> list[Table]:
     """The answers, or how good the model is, which no aggregator knows."""
     if summary.answers is not None:
         return [answer_table(answer) for answer in summary.answers]
-    if summary.at_aggregator:
+    if summary.at_aggregator or (summary.measured_as == "own" and not summary.accuracy):
         return []
     if summary.measured_as == "generated":
         return [stage_table(summary)]

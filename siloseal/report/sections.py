@@ -62,6 +62,8 @@ def _measured(run: Run) -> tuple[str, tuple[Block, ...]]:
             return lead, (score_table(summary),)
         case "classification":
             return "How well the model names held-out records that nobody trained on.", _of_records(summary)
+        case "own" if not summary.accuracy:
+            return "The learner has no measure of its own.", ()
         case "own":
             return "What the learner itself says of held-out records that nobody trained on.", (score_table(summary),)
         case _:

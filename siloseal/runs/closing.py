@@ -107,7 +107,7 @@ def close_run(job: Job, run_dir: Path, finished: RunResult, known: Known, *, mod
         run_dir=str(run_dir),
         learner=job.learner.kind,
         personal=job.learner.personal,
-        classifier="" if known.written_by == "aggregator" else measure,
+        classifier=measure if known.scores else "",
         scores=list(known.scores.values()),
         silos=known.silos,
         parameters=known.parameters,

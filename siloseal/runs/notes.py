@@ -38,6 +38,10 @@ _PERSONAL = (
     "Every silo has a part of the model of its own (learner.local), so there is no whole global model to measure. Each "
     "silo's own final model is measured on the silo's own mix of classes, and the headline is the mean over silos."
 )
+_NO_MEASURE = (
+    "The learner has no method `measure`, so nothing was measured, and nothing was trained to be compared with. "
+    "docs/own-learner.md says what it looks like."
+)
 _SIZES = "Which classes a silo declares and how many examples it has count as public here."
 _TASK_SIZES = (
     "Training tasks are formed by labels: which classes a silo has and how many images of each count as public."
@@ -90,6 +94,8 @@ def run_notes(job: Job, scores: Scores) -> list[str]:
             how = [_RECORDS, *([_PERSONAL] if personal else []), _MIXES]
             gains = notes_of_gains(scores, headline(job), personal=personal)
             return [*how, *sizes, *gains, *notes_of_classes(scores)]
+        case OwnMeasures() if not scores:
+            return [_NO_MEASURE, _SIZES]
         case OwnMeasures():
             return [_RECORDS, *sizes, *notes_of_gains(scores, headline(job), personal=False)]
         case _:

@@ -58,18 +58,20 @@ class Recorder:
 
     def released(self, stage: str, model: nn.Module) -> None:
         """Score a global model, and publish how good it is."""
-        metric = self.score(stage, None, model)
+        if (metric := self.score(stage, None, model)) is None:
+            return
         if self._last != stage:
             self._shorten(self._last)
         self._last = stage
         accuracy = next(iter(metric.accuracy.values()))
         self._publish(ModelScored(phase_of(self._job, stage), round_of(stage), accuracy))
 
-    def score(self, stage: str, silo: str | None, model: nn.Module, labels: Sequence[int] = ()) -> QualityMetric:
-        """Measure a model; what is known already is not measured again. Any thread may call it."""
+    def score(self, stage: str, silo: str | None, model: nn.Module, labels: Sequence[int] = ()) -> QualityMetric | None:
+        """Measure a model, if there is a measure; what is known is not measured again. Any thread may call it."""
         if (stage, silo) in self.scores:
             return self.scores[stage, silo]
-        return self._append(self._scorer.score(stage, silo, model, labels, self._run_dir))
+        metric = self._scorer.score(stage, silo, model, labels, self._run_dir)
+        return None if metric is None else self._append(metric)
 
     def score_reference(self) -> None:
         """Measure what every other number is read against, where it takes no training to know."""
@@ -85,7 +87,7 @@ class Recorder:
             self._append(
                 mean_metric("final", [metric for (stage, _), metric in self.scores.items() if stage == "final"])
             )
-        else:
+        elif (self._last, None) in self.scores:  # nothing is, where the learner has no measure
             if (samples := sample_path(self._run_dir, self._last)).exists():
                 write_npz(sample_path(self._run_dir, "final"), *read_npz(samples))
             self._append(self.scores[self._last, None].model_copy(update={"stage": "final"}))

@@ -105,8 +105,9 @@ def run_and_report(
         if job.learner.personal:
             _score_personal(job, parts, run_dir, recorder)
         recorder.finish()
-        _score_silos(job, parts, run_dir, recorder, randomness_of, show, workers, device)
-        if job.evaluation.pooled:
+        if recorder.scores:  # a comparison that nothing measures is not trained for
+            _score_silos(job, parts, run_dir, recorder, randomness_of, show, workers, device)
+        if recorder.scores and job.evaluation.pooled:
             _score_pooled(job, train, run_dir, recorder, show, device)
         with open_ledgers(job, run_dir, parts) as ledgers:
             summary = sum_up(job, run_dir, parts, ledgers, finished, recorder, seconds=time.monotonic() - began)

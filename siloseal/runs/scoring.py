@@ -33,8 +33,11 @@ class Scorer(Protocol):
 
     def score(
         self, stage: str, silo: str | None, model: nn.Module, labels: Sequence[int], run_dir: Path
-    ) -> QualityMetric:
-        """Measure one model. `labels` are the classes that a generator is asked for; all if there are none."""
+    ) -> QualityMetric | None:
+        """Measure one model; None where there is no measure.
+
+        `labels` are the classes that a generator is asked for; all if there are none.
+        """
 
     def reference(self) -> QualityMetric | None:
         """The measurement that every other number is read against, where it takes no training to know."""
@@ -114,10 +117,10 @@ class OwnScorer:
 
     def score(
         self, stage: str, silo: str | None, model: nn.Module, labels: Sequence[int], run_dir: Path
-    ) -> QualityMetric:
+    ) -> QualityMetric | None:
         rows = self._held_out
         measured = own_measure(self._job, model, rows, shape=rows.shape, classes=rows.classes)
-        return QualityMetric(stage=stage, silo=silo, accuracy={OWN_MEASURE: measured})
+        return None if measured is None else QualityMetric(stage=stage, silo=silo, accuracy={OWN_MEASURE: measured})
 
     def reference(self) -> None:
         """No reference: pooled training is a run of its own."""

@@ -21,6 +21,7 @@ from siloseal.models.classifier.building import build_network
 from siloseal.models.model_files import model_file
 from siloseal.models.user_code import places
 from siloseal.models.user_code.source import source_of
+from siloseal.report.wording import NOT_MEASURED
 from siloseal.runs.demo import _prepare
 from siloseal.runs.simulation import deal
 from siloseal.silo.data.loading import load
@@ -133,6 +134,37 @@ def test_a_learner_of_ones_own_is_trained_and_measures_itself(current: Path, sma
     summary = siloseal.simulate(small_job(**sections(learner)), "run")
     assert summary.accuracy["warm_start"] < summary.accuracy["final"] <= 1
     assert isinstance(siloseal.load_model("run"), torch.nn.Sequential)
+
+
+def test_a_learner_without_a_measure_is_trained_and_the_report_says_that_nothing_was_measured(
+    current: Path, small_job: Callable[..., Job]
+) -> None:
+    (current / "unmeasured_learner.py").write_text(LEARNER.split("    def measure")[0])
+    learner = {"kind": "python", "target": "unmeasured_learner:Regression", "options": {"scale": 9}}
+    evaluation = {"silo_alone": True, "pooled": True}
+    summary = siloseal.simulate(small_job(**sections(learner, evaluation=evaluation)), "run")
+    found = siloseal.read_run("run")
+    assert (summary.accuracy, summary.classifier, summary.scores, found.quality) == ({}, "", [], [])
+    assert not (current / "run" / "alone").exists(), "a comparison that nothing measures is not worth its epsilon"
+    assert any("`measure`" in note.text for note in found.notes)
+    page = (current / "run" / "report.html").read_text()
+    assert NOT_MEASURED in page
+    assert "0.000" not in page
+    assert "own measure" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("above", "1.5"), ("below", "-0.1"), ("no_number", "float('nan')"), ("words", "'much'"), ("failing", "1 / 0")],
+)
+def test_a_measure_that_is_no_share_is_refused_with_the_name_of_the_class(
+    current: Path, small_job: Callable[..., Job], name: str, value: str
+) -> None:
+    (current / f"{name}.py").write_text(LEARNER.split("        return 1 - min")[0] + f"        return {value}\n")
+    learner = {"kind": "python", "target": f"{name}:Regression", "options": {"scale": 9}}
+    with pytest.raises(ConfigError, match=f"{name}:Regression"):
+        siloseal.simulate(small_job(**sections(learner)), "run")
+    assert not siloseal.read_ledger("run", "north").charges, "the first model is measured before anything is charged"
 
 
 def test_the_command_finds_a_file_beside_the_job(current: Path, small_job: Callable[..., Job]) -> None:
