@@ -175,12 +175,14 @@ def sample(model: "AnyPath | Module", *, label: int | None = None, count: int = 
 def check_learner(
     learner: "str | Callable[..., object]",
     *,
-    shape: Sequence[int] = (1, 28, 28),
-    classes: int = 10,
+    shape: Sequence[int],
+    classes: int,
     label_shape: Sequence[int] = (),
     options: Mapping[str, object] | None = None,
 ) -> "list[LearnerFinding]":
-    """Try everything that a learner promises on a class of your own, with random data: what is broken says so.
+    """Try everything that a learner promises on a class of your own, with random data.
+
+    What is broken says so, and so does what could not be tried on this learner.
 
     `learner` is the class, or its target, MODULE:NAME. `shape` is that of one example, `label_shape` that of its label:
     empty for one class number; of a mask, height and width. No `classes` mean measured targets. A trial can find a

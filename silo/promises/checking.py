@@ -5,9 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from siloseal.federation.errors import SiloSealError
+from siloseal.federation.errors import SiloSealError, UnclippableModule
 from siloseal.models.user_code.source import INSTALLED
+from siloseal.silo.promises.foreign_draws import foreign_draws
 from siloseal.silo.promises.hidden_data import losses_change_nothing, only_the_gradient_sees_data
+from siloseal.silo.promises.outcome import NotTried, Outcome
 from siloseal.silo.promises.repeatability import (
     metrics_are_numbers,
     one_seed_builds_one_learner,
@@ -31,7 +33,9 @@ from siloseal.silo.promises.shared_part import (
 )
 from siloseal.silo.promises.trial import Trial
 
-PROMISES: Mapping[str, Callable[[Trial], str]] = {
+Check = Callable[[Trial], str | NotTried]
+
+PROMISES: Mapping[str, Check] = {
     "one seed builds one learner": one_seed_builds_one_learner,
     "vector() is one flat, finite vector, and a copy": vector_is_flat,
     "load() takes over what vector() gives": vector_is_taken_over,
@@ -50,12 +54,12 @@ PROMISES: Mapping[str, Callable[[Trial], str]] = {
     "public_metrics() are finite numbers": metrics_are_numbers,
     "measure(), if there is one, is from 0 to 1": measure_is_a_share,
 }
-"""Promises in words, and the function that tries each: it returns what is wrong, or nothing."""
+"""Promises in words, and the function that tries each: it returns what is wrong, nothing, or why it cannot."""
 
 
 @dataclass(frozen=True)
 class LearnerFinding:
-    """One promise of a learner, and whether it is kept.
+    """One promise of a learner, and whether it is kept, as far as a trial can tell.
 
     >>> import torch
     >>> class Halves(siloseal.ModuleLearner):
@@ -63,28 +67,38 @@ class LearnerFinding:
     ...         super().__init__(torch.nn.Linear(shape[0], classes))
     ...     def row_losses(self, rows):
     ...         return (self.private_module(rows.inputs) - 0.5).square().mean(1) / len(rows.inputs)
-    >>> [found.promise for found in siloseal.check_learner(Halves, shape=(3,), classes=2) if not found.kept]
+    >>> [found.promise for found in siloseal.check_learner(Halves, shape=(3,), classes=2) if found.outcome == "broken"]
     ['a unit influences its own loss and gradient alone']
     """
 
     promise: str
+    outcome: Outcome
+    """Whether the promise is kept or broken; or that it could not be tried on this learner."""
     found: str
-    """What is wrong, and what to do; empty where the promise is kept."""
+    """What is wrong, and what to do; why the promise was not tried; empty where it is kept."""
 
     @property
     def kept(self) -> bool:
-        """Whether the promise is kept, as far as a trial can tell."""
-        return not self.found
+        """Whether the promise was tried and is kept."""
+        return self.outcome == "kept"
 
 
 def check_promises(trial: Trial) -> list[LearnerFinding]:
     """Try every promise. What a learner raises is what was found of it."""
-    return [LearnerFinding(promise, _tried(check, trial)) for promise, check in PROMISES.items()]
+    return [_finding(promise, _tried(check, trial)) for promise, check in PROMISES.items()]
 
 
-def _tried(check: Callable[[Trial], str], trial: Trial) -> str:
+def _finding(promise: str, found: str | NotTried) -> LearnerFinding:
+    if isinstance(found, NotTried):
+        return LearnerFinding(promise, "not tried", found.why)
+    return LearnerFinding(promise, "broken" if found else "kept", found)
+
+
+def _tried(check: Check, trial: Trial) -> str | NotTried:
     try:
         return check(trial)
+    except UnclippableModule as error:  # foreign draws look as if the network mixed examples
+        return _tried(foreign_draws, trial) or f"{type(error).__name__}: {error}"
     except SiloSealError as error:
         return f"{type(error).__name__}: {error}"
     except Exception as error:  # noqa: BLE001 (it is a user's class)

@@ -1,22 +1,34 @@
 """Promises that make clipping bound what one unit does."""
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
 from siloseal.models.learner import ExampleLearner
 from siloseal.silo.data.examples import Examples
+from siloseal.silo.promises.foreign_draws import foreign_draws
+from siloseal.silo.promises.outcome import NotTried
 from siloseal.silo.promises.trial import Trial, clipped_sum, same_draws
 from siloseal.silo.training.gradients import unit_gradients
 
 TOLERANCE = 1e-3
 """Largest relative difference that rounding may make: batches of other sizes are added up in another order."""
 
+SAME_SIZE = 1e-4
+"""The same in batches of one size, which are added up in the same order."""
+
 DRAWS = 256
 MOST_ERRORS = 6.0
 """Standard errors beyond which two means differ: rounding aside, a false alarm in about a billion trials."""
 
 ASKED = 5
-"""Number of units in a batch of these checks."""
+"""Number of units in a small batch of these checks; a large one has all units of the trial."""
+
+UNEQUAL_DRAWS = (
+    "a row's loss depends on what is drawn for it, so that a sum with one unit less draws otherwise and cannot be "
+    "compared; one unit in the place of another was tried, and moves it by twice the clip norm at most"
+)
 
 
 def one_loss_a_row(trial: Trial) -> str:
@@ -31,28 +43,57 @@ def one_loss_a_row(trial: Trial) -> str:
 
 def network_is_clippable(trial: Trial) -> str:
     """The trainer can tell the gradients of single units apart; it refuses the network otherwise."""
+    if found := foreign_draws(trial):
+        return found
     unit_gradients(trial.learner(), trial.data).require_clippable()
     return ""
 
 
 def units_are_separate(trial: Trial) -> str:
-    """Loss and gradient of a unit stay what they are when another one changes or goes."""
-    rows, others = (data.select(torch.arange(ASKED)) for data in (trial.data, trial.other))
-    last = ASKED - 1
-    changed = Examples(
-        torch.cat([rows.inputs[:last], others.inputs[last:]]),
-        torch.cat([rows.labels[:last], others.labels[last:]]),
-        rows.classes,
-    )
-    kept = [*range(last)]
+    """Loss and gradient of a unit stay what they are when any other one changes or goes, in small and large batches."""
+    for count in (ASKED, len(trial.data)):
+        rows, others = (data.select(torch.arange(count)) for data in (trial.data, trial.other))
+        if found := _moved_by_changes(trial, rows, others) or _moved_by_number(trial, rows):
+            return found
+    return ""
+
+
+def _moved_by_changes(trial: Trial, rows: Examples, others: Examples) -> str:
+    """What differs in some units when others change, inputs and labels both."""
     before = _losses(learner := trial.learner(), rows)
-    after = _losses(twin := trial.learner(), changed)
-    if len(before) != len(after):
-        return f"row_losses() has {len(before)} entries, and {len(after)} when another unit changes"
-    public = [*range(ASKED, len(before))]  # a GAN's fakes, say
-    if found := _moved(learner, before, twin, after, [*kept, *public]):
-        return f"{found} when another unit of the batch changes; keep the rows apart"
-    return _moved_by_number(trial, rows)
+    for changed in _changes(len(rows)):
+        after = _losses(twin := trial.learner(), _exchanged(rows, others, changed))
+        if len(before) != len(after):
+            return f"row_losses() has {len(before)} entries, and {len(after)} when another unit changes"
+        kept = torch.ones(len(before), dtype=torch.bool)  # with what follows the rows, as the built-in GAN's fakes
+        kept[: len(rows)] = ~changed
+        if found := _moved(learner, before, twin, after, kept, tolerance=SAME_SIZE):
+            return f"{found} when another unit of a batch of {len(rows)} changes; keep the rows apart"
+    return ""
+
+
+def _changes(count: int) -> Iterator[Tensor]:
+    """Masks (count,) of units that change together, such that each unit changes without each other one.
+
+    In a small batch it is one unit after the other. In a large one it is the units whose number has some bit, and then
+    those that have it not: any two numbers differ in a bit.
+    """
+    numbers = torch.arange(count)
+    if count <= ASKED:
+        yield from (numbers == number for number in range(count))
+        return
+    for bit in range((count - 1).bit_length()):
+        yield from ((numbers >> bit & 1) == side for side in (0, 1))
+
+
+def _exchanged(rows: Examples, others: Examples, changed: Tensor) -> Examples:
+    """The rows with others in the place of those that change: no label stays what it was."""
+    inputs, labels = rows.inputs.clone(), rows.labels.clone()
+    other = others.labels
+    if rows.classes:
+        other = torch.where(other == labels, (other + 1) % rows.classes, other)
+    inputs[changed], labels[changed] = others.inputs[changed], other[changed]
+    return Examples(inputs, labels, rows.classes)
 
 
 def _moved_by_number(trial: Trial, rows: Examples) -> str:
@@ -63,11 +104,12 @@ def _moved_by_number(trial: Trial, rows: Examples) -> str:
     before, after = _losses(whole, rows), _losses(part, fewer)
     if len(before) - len(after) != 1:
         return f"row_losses() has {len(before)} entries for {len(rows)} units, and {len(after)} for {last}"
-    why = "when another unit of the batch is gone; it may not depend on how many there are"
+    why = f"when another unit of a batch of {len(rows)} is gone; it may not depend on how many there are"
     if draws_by_row(trial):
         gap, error = _mean_gap(trial, rows, fewer)
         return f"the mean loss of a row changes by {gap:.3g} {why}" if gap > MOST_ERRORS * error + TOLERANCE else ""
-    found = _moved(whole, before, part, after, [*range(last)])
+    kept = torch.ones(last, dtype=torch.bool)
+    found = _moved(whole, before[:last], part, after[:last], kept, tolerance=TOLERANCE)
     return f"{found} {why}" if found else ""
 
 
@@ -98,20 +140,20 @@ def _quiet(trial: Trial) -> ExampleLearner:
     return learner
 
 
-def clipped_sum_is_bounded(trial: Trial) -> str:
+def clipped_sum_is_bounded(trial: Trial) -> str | NotTried:
     """A unit moves the clipped sum by the clip norm at most; only equal draws can be compared."""
-    if draws_by_row(trial):
-        return ""
     learner, everyone = trial.learner(), torch.arange(ASKED)
     norms = [float(_gradient(learner, loss).norm()) for loss in _losses(learner, trial.data.select(everyone))[:ASKED]]
+    drawn = draws_by_row(trial)
     for clip_norm in (1e-3, max(min(norms), 1e-6), max(*norms, 1e-6)):
-        totals = list[Tensor]()
-        for sample in (everyone, everyone[:-1]):
-            totals.append(clipped_sum(_quiet(trial), trial.data, sample, clip_norm))
-        moved = float((totals[0] - totals[1]).norm())
-        if not moved <= clip_norm * (1 + TOLERANCE):
+        # Where rows draw, one that goes shifts what the others draw. One in its place does not: it is one that goes
+        # and one that comes, which is twice the bound.
+        bound = 2 * clip_norm if drawn else clip_norm
+        other = torch.cat([everyone[:-1], torch.tensor([ASKED])]) if drawn else everyone[:-1]
+        whole, changed = (clipped_sum(_quiet(trial), trial.data, sample, clip_norm) for sample in (everyone, other))
+        if not (moved := float((whole - changed).norm())) <= bound * (1 + TOLERANCE):
             return f"one unit moves the clipped sum by {moved:.3g}, but the clip norm is {clip_norm:.3g}"
-    return ""
+    return NotTried(UNEQUAL_DRAWS) if drawn else ""
 
 
 def empty_batches_work(trial: Trial) -> str:
@@ -130,18 +172,23 @@ def _losses(learner: ExampleLearner, rows: Examples, *, seed: int = 0) -> Tensor
         return learner.row_losses(rows)
 
 
-def _moved(one: ExampleLearner, before: Tensor, other: ExampleLearner, after: Tensor, kept: list[int]) -> str:
-    """What differs in the rows that are kept: a loss, or, where a trick hides it there, a gradient."""
-    for row in kept:
-        if not _close(before[row], after[row]):
+def _moved(
+    one: ExampleLearner, before: Tensor, other: ExampleLearner, after: Tensor, kept: Tensor, *, tolerance: float
+) -> str:
+    """What differs in the rows that are kept: a loss, or, where a trick hides it there, a gradient.
+
+    Gradients are compared in one sum with random weights, in which no two changes cancel but by chance.
+    """
+    for row in kept.nonzero().flatten().tolist():
+        if not _close(before[row], after[row], tolerance):
             return f"the loss of row {row} goes from {before[row].item():.4g} to {after[row].item():.4g}"
-        if not _close(_gradient(one, before[row]), _gradient(other, after[row])):
-            return f"the gradient of row {row} changes"
-    return ""
+    weights = kept * (torch.rand(len(kept), generator=torch.Generator().manual_seed(4)) + 0.5)
+    first, second = _gradient(one, before @ weights), _gradient(other, after @ weights)
+    return "" if _close(first, second, tolerance) else "the gradient of another row changes"
 
 
-def _close(one: Tensor, other: Tensor) -> bool:
-    return bool((one - other).norm() <= TOLERANCE * one.norm() + 1e-7)
+def _close(one: Tensor, other: Tensor, tolerance: float = TOLERANCE) -> bool:
+    return bool((one - other).norm() <= tolerance * one.norm() + 1e-7)
 
 
 def _gradient(learner: ExampleLearner, loss: Tensor) -> Tensor:

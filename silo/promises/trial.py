@@ -18,8 +18,8 @@ from siloseal.silo.data.examples import Examples
 from siloseal.silo.training.gradients import unit_gradients
 from siloseal.silo.training.trainer import Privacy, PrivateTrainer
 
-UNITS = 12
-"""Number of units of the data: few, so that each of them would show."""
+UNITS = 65
+"""Number of units of the data: one more than training takes in one pass, since some code mixes large batches only."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Trial:
         trainer = PrivateTrainer(
             learner,
             data or self.data,
-            sampling_rate=0.5,
+            sampling_rate=6 / len(self.data),
             optimizer=DpAdamConfig(learning_rate=1e-2),
             privacy=Privacy(1.0, 1.0, _NobodysLedger()),
             randomness=SeededRandomness(3),
@@ -69,13 +69,16 @@ def trial_data(shape: Shape, classes: int, label_shape: Shape = (), *, seed: int
 
 
 @contextmanager
-def same_draws(seed: int = 0) -> Iterator[None]:
-    """Let everything inside draw the same again from the generators of torch, numpy and Python."""
+def same_draws(seed: int = 0, *, numpy_seed: int | None = None, python_seed: int | None = None) -> Iterator[None]:
+    """Let everything inside draw the same again from the generators of torch, numpy and Python.
+
+    All three begin with `seed`, but for those that get a seed of their own.
+    """
     of_numpy, of_python = np.random.get_state(), random.getstate()  # noqa: NPY002 (whatever a user's code draws from)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        np.random.seed(seed)  # noqa: NPY002
-        random.seed(seed)
+        np.random.seed(seed if numpy_seed is None else numpy_seed)  # noqa: NPY002
+        random.seed(seed if python_seed is None else python_seed)
         try:
             yield
         finally:

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -58,8 +59,8 @@ WHERE = {
 
 def check_learner(
     target: Annotated[str, typer.Argument(help="The learner's class, as MODULE:NAME.", metavar="TARGET")],
-    shape: Sizes = "1,28,28",
-    classes: Annotated[int, typer.Option(min=0, help="Number of classes; 0 for measured targets.")] = 10,
+    shape: Sizes,
+    classes: Annotated[int, typer.Option(min=0, help="Number of classes; 0 for measured targets.")],
     label_shape: LabelSizes = "",
     options: Options = [],  # noqa: B006 (Typer takes no tuple)
     code: Folder = Path(),
@@ -68,21 +69,27 @@ def check_learner(
     """Try everything that a learner promises on a class of your own, with random data.
 
     Gradients a unit, repeatability, state, shared vector, and that nothing but the clipped gradient sees data. A trial
-    can find a breach; it cannot prove that there is none. The exit code is 1 if a promise is broken.
+    can find a breach; it cannot prove that there is none. The exit code is 0 if every promise was tried and is kept, 1
+    if one is broken, and 3 if none is broken, but one could not be tried on this learner.
     """
     sizes, label_sizes, settings = _sizes(shape), _sizes(label_shape), _settings(options)  # before torch is imported
     from siloseal import _api
 
     look_in(code)
     found = _api.check_learner(target, shape=sizes, classes=classes, label_shape=label_sizes, options=settings)
-    broken = [finding for finding in found if not finding.kept]
+    counts = Counter(finding.outcome for finding in found)
     if as_json:
-        print(json.dumps([{**dataclasses.asdict(finding), "kept": finding.kept} for finding in found], indent=2))
+        print(json.dumps([dataclasses.asdict(finding) for finding in found], indent=2))
     else:
-        _show(target, [(finding.promise, "kept" if finding.kept else "broken", finding.found) for finding in found])
-        print(f"{len(found) - len(broken)} of {len(found)} promises are kept")
-    if broken:
-        raise typer.Exit(1)
+        _show(target, [(finding.promise, finding.outcome, finding.found) for finding in found])
+        untried = f", {counts['not tried']} could not be tried" if counts["not tried"] else ""
+        print(f"{counts['kept']} of {len(found)} promises are kept{untried}")
+    if counts["broken"] or counts["not tried"]:
+        raise typer.Exit(BROKEN if counts["broken"] else NOT_TRIED)
+
+
+BROKEN, NOT_TRIED = 1, 3
+"""Exit codes of a trial; 2 is that of a command that is typed wrongly."""
 
 
 def _show(target: str, rows: list[tuple[str, str, str]]) -> None:

@@ -2,9 +2,11 @@
 
 import itertools
 import math
+import random
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -70,6 +72,51 @@ class WeightedByLabels(Plain):
         return super().row_losses(rows) / counts[rows.labels]
 
 
+class FollowsTheFirstLabel(Plain):
+    """The label of the first row is everybody's."""
+
+    def row_losses(self, rows: siloseal.LabelledRows) -> Tensor:
+        return super().row_losses(rows) * (1 + rows.labels[:1].sum())
+
+
+class FollowsTheFirstRowInGradientsAlone(Plain):
+    """The losses are right; the gradient of each row carries that of the first."""
+
+    def row_losses(self, rows: siloseal.LabelledRows) -> Tensor:
+        losses = super().row_losses(rows)
+        first = losses[:1].sum()
+        return losses + first - first.detach()
+
+
+class MixesLargeBatches(CentredOnTheBatch):
+    """Small batches are left alone."""
+
+    def row_losses(self, rows: siloseal.LabelledRows) -> Tensor:
+        return super().row_losses(rows) if len(rows.inputs) > 8 else Plain.row_losses(self, rows)
+
+
+class MixesFullPasses(CentredOnTheBatch):
+    """Only batches as large as a pass of the trainer are mixed."""
+
+    def row_losses(self, rows: siloseal.LabelledRows) -> Tensor:
+        return super().row_losses(rows) if len(rows.inputs) == 64 else Plain.row_losses(self, rows)
+
+
+class DrawsFromNumpy(Plain):
+    def row_losses(self, rows: siloseal.LabelledRows) -> Tensor:
+        return super().row_losses(rows) * float(np.random.rand())  # noqa: NPY002
+
+
+class DrawsFromPython(Plain):
+    def row_losses(self, rows: siloseal.LabelledRows) -> Tensor:
+        return super().row_losses(rows) * random.random()  # noqa: S311
+
+
+class DrawsFromTheSystem(Plain):
+    def row_losses(self, rows: siloseal.LabelledRows) -> Tensor:
+        return super().row_losses(rows) * float(np.random.default_rng().random())
+
+
 class OneLossForAll(Plain):
     def row_losses(self, rows: siloseal.LabelledRows) -> Tensor:
         return super().row_losses(rows).mean()
@@ -107,6 +154,22 @@ class CarriesDataIntoTheVector(Plain):
         super().public_step()
         with torch.no_grad():
             next(self.shared_model.parameters())[0, 0] = self.seen
+
+
+class SharesWhatItSaw(Plain):
+    """The rows are kept, and leave in place of weights."""
+
+    seen = torch.zeros(0)
+
+    def row_losses(self, rows: siloseal.LabelledRows) -> Tensor:
+        self.seen = rows.inputs.detach().reshape(-1)
+        return super().row_losses(rows)
+
+    def vector(self) -> Tensor:
+        vector = super().vector()
+        part = self.seen[: len(vector)]
+        vector[: len(part)] = part
+        return vector
 
 
 class ShowsTheLoss(Plain):

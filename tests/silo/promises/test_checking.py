@@ -9,6 +9,8 @@ from siloseal.silo.promises.trial import Trial, trial_data
 from . import cheats, honest
 
 SEPARATE = "a unit influences its own loss and gradient alone"
+CLIPPABLE = "the network can be clipped"
+BOUNDED = "one unit moves the clipped sum by the clip norm at most"
 HIDDEN = "nothing but the clipped gradient sees data"
 CHANGES_NOTHING = "row_losses() changes no parameter and no buffer"
 METRICS = "public_metrics() are finite numbers"
@@ -17,10 +19,18 @@ BREACHES: dict[type, set[str]] = {
     cheats.Plain: set(),
     cheats.CentredOnTheBatch: {SEPARATE},
     cheats.DividedByTheBatch: {SEPARATE},
-    cheats.TurnsWithTheNumber: {SEPARATE, "one unit moves the clipped sum by the clip norm at most"},
+    cheats.TurnsWithTheNumber: {SEPARATE, BOUNDED},
     cheats.DividedAutoencoder: {SEPARATE},
     cheats.MixedInGradientsAlone: {SEPARATE},
     cheats.WeightedByLabels: {SEPARATE},
+    cheats.FollowsTheFirstLabel: {SEPARATE},
+    cheats.FollowsTheFirstRowInGradientsAlone: {SEPARATE},
+    cheats.MixesLargeBatches: {SEPARATE},
+    cheats.MixesFullPasses: {SEPARATE},
+    cheats.DrawsFromNumpy: {CLIPPABLE},
+    cheats.DrawsFromPython: {CLIPPABLE},
+    cheats.DrawsFromTheSystem: {CLIPPABLE},
+    cheats.SharesWhatItSaw: {HIDDEN},
     cheats.OneLossForAll: {"row_losses() is one loss a row"},
     cheats.FailsOnNobody: {"an empty batch is a batch"},
     cheats.KeepsAMean: {CHANGES_NOTHING, HIDDEN},
@@ -40,7 +50,7 @@ BREACHES: dict[type, set[str]] = {
     cheats.ChecksTooLate: {"load() refuses wrong vectors, and changes nothing then"},
     cheats.NeverShares: {"training changes what is shared"},
     cheats.MeasuresBeyondOne: {"measure(), if there is one, is from 0 to 1"},
-    cheats.NormOverTheBatch: {"the network can be clipped", SEPARATE},
+    cheats.NormOverTheBatch: {CLIPPABLE, SEPARATE},
 }
 
 
@@ -49,7 +59,7 @@ def test_every_planted_breach_is_found(learner: type) -> None:
     broken = {
         found.promise: found.found
         for found in siloseal.check_learner(learner, shape=(1, 4, 4), classes=3)
-        if not found.kept
+        if found.outcome == "broken"
     }
     assert BREACHES[learner] <= broken.keys(), broken
     assert bool(broken) == bool(BREACHES[learner]), broken
@@ -70,8 +80,26 @@ def test_honest_learners_keep_every_promise(
     learner: type, shape: tuple[int, ...], classes: int, label_shape: tuple[int, ...], options: dict[str, float]
 ) -> None:
     found = siloseal.check_learner(learner, shape=shape, classes=classes, label_shape=label_shape, options=options)
-    assert [(each.promise, each.found) for each in found if not each.kept] == []
+    assert [(each.promise, each.found) for each in found if each.outcome == "broken"] == []
+    untried = [each for each in found if each.outcome == "not tried"]
+    assert [each.promise for each in untried] == ([BOUNDED] if draws(learner) else [])
+    assert not any(each.kept or not each.found for each in untried)
     assert [each.promise for each in found] == list(PROMISES)
+
+
+def draws(learner: type) -> bool:
+    """Whether what is drawn for a row is part of its loss."""
+    return learner is honest.Autoencoder
+
+
+@pytest.mark.parametrize(
+    ("learner", "named"),
+    [(cheats.DrawsFromNumpy, "numpy"), (cheats.DrawsFromPython, "Python"), (cheats.DrawsFromTheSystem, "its own")],
+)
+def test_draws_from_elsewhere_than_torch_are_named_wherever_they_make_a_check_fail(learner: type, named: str) -> None:
+    found = siloseal.check_learner(learner, shape=(1, 4, 4), classes=3)
+    assert named in next(each.found for each in found if each.promise == CLIPPABLE)
+    assert not any("UnclippableModule" in each.found for each in found)
 
 
 def test_every_promise_has_somebody_who_breaks_it() -> None:

@@ -28,6 +28,11 @@ class Linear(siloseal.ModuleLearner):
         return self.private_module(rows.inputs).abs().pow(self.power).sum(1)
 
 
+class Drawing(Linear):
+    def row_losses(self, rows):
+        return super().row_losses(rows) * torch.rand(len(rows.inputs))
+
+
 class Batched(Linear):
     def row_losses(self, rows):
         return super().row_losses(rows) / max(1, len(rows.inputs))
@@ -98,20 +103,28 @@ class TestCheckLearner:
 
     def test_ends_with_1_and_names_what_is_broken(self, run: Callable[..., Ran]) -> None:
         code, out, _ = run("check-learner", "typed_learner:Batched", *self.ARGUMENTS, "--options", "power=2", "--json")
-        broken = [found["promise"] for found in json.loads(out) if not found["kept"]]
+        broken = [found["promise"] for found in json.loads(out) if found["outcome"] == "broken"]
         assert (code, broken) == (1, ["a unit influences its own loss and gradient alone"])
         assert "broken" in run("check-learner", "typed_learner:Batched", *self.ARGUMENTS, "--options", "power=2")[1]
+
+    def test_ends_with_3_where_something_could_not_be_tried(self, run: Callable[..., Ran]) -> None:
+        typed = ("check-learner", "typed_learner:Drawing", *self.ARGUMENTS, "--options", "power=2")
+        code, out, _ = run(*typed, "--json")
+        assert (code, {found["outcome"] for found in json.loads(out)}) == (3, {"kept", "not tried"})
+        assert "not tried" in run(*typed)[1]
 
     @pytest.mark.parametrize(
         ("arguments", "says"),
         [
-            (["typed_learner:Linear"], "power"),
-            (["typed_learner:Linear", "--options", "power"], "power"),
-            (["typed_learner:Linear", "--options", "{power: 2}"], "{power: 2}"),
-            (["typed_learner:Linear", "--shape", "a,b"], "a,b"),
-            (["typed_learner:Linear", "--shape", "0,3"], "0, 3"),
-            (["typed_learner"], "MODULE:NAME"),
-            (["typed_learner:torch"], "torch"),
+            (["typed_learner:Linear", *ARGUMENTS], "power"),
+            (["typed_learner:Linear", *ARGUMENTS, "--options", "power"], "power"),
+            (["typed_learner:Linear", *ARGUMENTS, "--options", "{power: 2}"], "{power: 2}"),
+            (["typed_learner:Linear", "--shape", "a,b", "--classes", "4"], "a,b"),
+            (["typed_learner:Linear", "--shape", "0,3", "--classes", "4"], "0, 3"),
+            (["typed_learner:Linear", "--shape", "2,3"], "--classes"),
+            (["typed_learner:Linear", "--classes", "4"], "--shape"),
+            (["typed_learner", *ARGUMENTS], "MODULE:NAME"),
+            (["typed_learner:torch", *ARGUMENTS], "torch"),
         ],
     )
     def test_what_is_typed_wrongly_is_an_error(self, run: Callable[..., Ran], arguments: list[str], says: str) -> None:
