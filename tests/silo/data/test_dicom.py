@@ -1,5 +1,7 @@
 """DICOM files, written as a scanner would: units, window, depth, and nothing of the patient."""
 
+import importlib
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,9 @@ from siloseal.federation.errors import DataError
 from siloseal.federation.job.sections.data import DicomFolders
 from siloseal.silo.data.loading import load
 
-pydicom = pytest.importorskip("pydicom")
-uid = pytest.importorskip("pydicom.uid")
+if not os.environ.get("CI"):  # continuous integration must have it; a machine without it skips these tests
+    pytest.importorskip("pydicom")
+pydicom, uid = importlib.import_module("pydicom"), importlib.import_module("pydicom.uid")
 
 PATIENT = "SECRET^PATIENT"
 SLOPE, INTERCEPT = 1.0, -1024.0

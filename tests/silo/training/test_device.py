@@ -1,5 +1,9 @@
 """No graphics processor is here. Torch's meta device has shapes and no numbers, and refuses to mix with another one:
-a tensor that training forgets to move is noticed, whatever the device. What a real one computes is not tried."""
+a tensor that training forgets to move is noticed, whatever the device.
+
+Not run: `cuda` and `mps` themselves, so neither what they compute, nor operations that one of them lacks, nor their
+memory and speed; and learners of tasks, whose gradients are copied to the processor, which meta tensors cannot be.
+"""
 
 import pytest
 import torch
@@ -17,6 +21,7 @@ from siloseal.models.learner import ExampleLearner
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.training.device import CPU, training_device
 from siloseal.silo.training.trainer import Privacy, PrivateTrainer
+from tests.silo.training.clipping.networks import Borrowed
 
 META = torch.device("meta")
 SHAPE = (1, 8, 8)
@@ -30,8 +35,28 @@ def learners() -> dict[str, ExampleLearner]:
     gan = build_gan(GanConfig(), SHAPE, 3, labels=range(3), expected_batch=8, seed=0, randomness=SeededRandomness(0))
     return {
         "mlp": ClassifierLearner(built_in("mlp", SHAPE, 3), average_decay=0.9),
+        "cnn": ClassifierLearner(built_in("cnn", SHAPE, 3)),
+        "resnet": ClassifierLearner(built_in("resnet", SHAPE, 3)),
+        "scattering": ClassifierLearner(built_in("scattering", SHAPE, 3)),
+        "attention": ClassifierLearner(Attention(3)),
+        "row by row": ClassifierLearner(nn.Sequential(nn.Flatten(), nn.Linear(64, 4), Borrowed())),
         "gan": gan,
     }
+
+
+class Attention(nn.Module):
+    """A network that attends over the eight lines of an image."""
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        self.attention, self.norm = nn.MultiheadAttention(8, 2, batch_first=True), nn.LayerNorm(8)
+        self.head = nn.Linear(8, classes)
+
+    def forward(self, images: Tensor) -> Tensor:
+        lines = images.squeeze(1)  # (rows, 8, 8)
+        attended, _ = self.attention(lines, lines, lines)
+        logits: Tensor = self.head(self.norm(lines + attended).mean(1))
+        return logits
 
 
 @pytest.fixture
@@ -57,12 +82,12 @@ def trainer(learner: ExampleLearner, device: torch.device) -> PrivateTrainer:
 
 
 @pytest.mark.usefixtures("undecided")
-@pytest.mark.parametrize("name", ["mlp", "gan"])
+@pytest.mark.parametrize("name", ["mlp", "cnn", "resnet", "scattering", "attention", "row by row", "gan"])
 def test_a_private_step_leaves_nothing_behind_on_another_device(name: str) -> None:
     learner = learners()[name]
     trainer(learner, META).train(2, phase="phase_1")
     for network in (learner.private_module, learner.shared_model):
-        assert {parameter.device for parameter in network.parameters()} == {META}
+        assert {tensor.device for tensor in (*network.parameters(), *network.buffers())} == {META}
 
 
 def test_a_forgotten_tensor_would_be_noticed() -> None:
