@@ -25,6 +25,7 @@ from siloseal.models.gan.generators import Generator
 from siloseal.models.meta.building import build_few_shot_model
 from siloseal.models.meta.model import FewShotModel
 from siloseal.models.own_learner import build_own_learner
+from siloseal.models.user_code.source import source_of
 
 GLOBAL_MODEL = "global.safetensors"
 """Name of the global model's file: in a run folder, and in the state folders of the aggregator and of each silo."""
@@ -85,7 +86,8 @@ def read_model(path: Path, *, code: str | None = None) -> StoredModel:
     """The network that `model_file` wrote.
 
     A file may name code of a user's own, and could name any code on this machine. It is run only if the caller names
-    the same target as `code`, or if the job that lies beside the file does; and only if its digest is the file's.
+    the same target as `code`, or if the job that lies beside the file does; and only if its digest is the file's. Code
+    that came in the file's own folder is run only if the caller names it: whoever made the folder wrote the job, too.
     """
     if not path.is_file():
         raise ConfigError(f"{path} is not there, or no file; give the path of a {GLOBAL_MODEL} in a run folder")
@@ -123,12 +125,17 @@ def _require_known_code(learner: AnyLearner, path: Path, named: str | None) -> N
     """`ConfigError` for a file whose code neither the caller nor the run of the file's folder names."""
     if learner.code is None or learner.code.target == named:
         return
-    if (job := job_of(path)) is not None and job.learner.code == learner.code:
-        return
-    raise ConfigError(
-        f"{path} names code of a user's own, {learner.code.target}, which a file alone may not run; if you trust it, "
-        f"give code={learner.code.target!r}, or put the file into the folder of its run"
-    )
+    if (job := job_of(path)) is None or job.learner.code != learner.code:
+        raise ConfigError(
+            f"{path} names code of a user's own, {learner.code.target}, which a file alone may not run; if you trust "
+            f"it, give code={learner.code.target!r}, or put the file into the folder of its run"
+        )
+    if (found := source_of(learner.code.target)).folder.is_relative_to(run_folder_of(path).resolve()):
+        raise ConfigError(
+            f"{path} names code of a user's own, {learner.code.target}, which lies in the model's own folder "
+            f"({found.folder}), so that whoever made the folder could run anything here; if you trust it, give "
+            f"code={learner.code.target!r} (--code {learner.code.target})"
+        )
 
 
 def job_of(path: Path) -> Job | None:

@@ -25,7 +25,9 @@ class SiloQueries:
 
     def __init__(self, job: AnalyticsJob, silo: str, table: Table) -> None:
         self._job = job
-        if (person := job.privacy.person) is not None:
+        person = job.privacy.person
+        table.require([*([] if person is None else [person.column]), *(query.column for query in job.queries)])
+        if person is not None:
             table = table.first_of_each(person.column, person.records)
         _require_size(job, silo, len(table))
         self._columns = [_column(query, table) for query in job.queries]

@@ -147,7 +147,7 @@ def load_model(path: AnyPath, *, code: str | None = None) -> "Module":
     """Load the global model of a run, from its folder or from its global.safetensors, as a `torch.nn.Module`.
 
     A file may name code of a user's own. It is run if the job of the same folder names it, or if you do:
-    code="xray:build".
+    code="xray:build". Code that lies in that folder itself is run only if you name it.
 
     >>> siloseal.load_model("runs/first").shape
     (1, 8, 8)

@@ -28,15 +28,21 @@ def import_module(name: str, source: Source) -> ModuleType:
 
 
 def _first_import(name: str, source: Source) -> ModuleType:
+    for each in _in_memory(source.top):
+        _require_same(sys.modules[each], source)
     finder = _Finder(source)
     sys.meta_path.insert(0, finder)
     try:
         return importlib.import_module(name)
     except BaseException:  # the next try, with mended files, begins from nothing
         sys.meta_path.remove(finder)
-        for each in [each for each in sys.modules if each == source.top or each.startswith(f"{source.top}.")]:
+        for each in _in_memory(source.top):
             del sys.modules[each]
         raise
+
+
+def _in_memory(top: str) -> list[str]:
+    return [name for name in sys.modules if name == top or name.startswith(f"{top}.")]
 
 
 class _Finder(SourceFinder):
@@ -48,23 +54,23 @@ class _Finder(SourceFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The module, if it is one of the source's; for all others Python looks on."""
-        source, file = self._source, self._source.file_of(fullname)
-        if fullname == source.top and file is None:
-            return _bare_package(source)
-        if fullname.partition(".")[0] != source.top or file is None:
+        """The module, if it is one of the source's. Python looks on for other packages, and never for this one."""
+        source = self._source
+        if fullname.partition(".")[0] != source.top:
             return None
-        place = source.folder / file
+        place, file = source.path_of(fullname), source.file_of(fullname)
+        if file is None and not source.has_folder(fullname):
+            raise ModuleNotFoundError(
+                f"{fullname} is not among the .py files of {source.top} that were digested; only those are imported",
+                name=fullname,
+            )
+        if file is None:  # a package without an __init__.py, in one folder
+            spec = ModuleSpec(fullname, _SourceLoader(fullname, str(place), b"", source.digest), is_package=True)
+            spec.submodule_search_locations = [str(place)]
+            return spec
         loader = _SourceLoader(fullname, str(place), source.files[file], source.digest)
         inside = [str(place.parent)] if file.endswith("/__init__.py") else None
         return spec_from_file_location(fullname, place, loader=loader, submodule_search_locations=inside)
-
-
-def _bare_package(source: Source) -> ModuleSpec:
-    """A package without an __init__.py, in one folder."""
-    spec = ModuleSpec(source.top, None, is_package=True)
-    spec.submodule_search_locations = [str(source.path_of(source.top))]
-    return spec
 
 
 class _SourceLoader(SourceFileLoader):
@@ -80,14 +86,19 @@ class _SourceLoader(SourceFileLoader):
 
 def _require_same(module: ModuleType, source: Source) -> None:
     """Refuse a module in memory that is not what was digested: it would run under the other's digest."""
-    loader = module.__spec__.loader if module.__spec__ is not None else None
-    expected = source.path_of(module.__name__)
-    if isinstance(loader, _SourceLoader) and loader.digest != source.digest:
-        raise ConfigError(f"{expected} has changed since it was imported, and Python keeps what it has; start again")
+    spec, expected = getattr(module, "__spec__", None), source.path_of(module.__name__)
     if (found := _file_of(module)) is None or found.resolve() != expected.resolve():
         raise ConfigError(
             f"{module.__name__} is imported already, from {found}, and not from {expected}; rename one of the two"
         )
+    if spec is None or not isinstance(spec.loader, _SourceLoader):
+        raise ConfigError(
+            f"{module.__name__} was imported before siloseal read {expected}, so that nobody can tell whether what is "
+            f"in memory is what is digested; start Python, or the notebook's kernel, again, and import {source.top} "
+            "only after siloseal has run it"
+        )
+    if spec.loader.digest != source.digest:
+        raise ConfigError(f"{expected} has changed since it was imported, and Python keeps what it has; start again")
 
 
 def _file_of(module: ModuleType) -> Path | None:

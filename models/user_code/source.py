@@ -4,8 +4,11 @@ A module in a file of its own has the SHA-256 of that file, as `sha256sum` print
 SHA-256 over the names and contents of all .py files of the top package, subpackages included, because it may import
 any of them. Bytes count as they are, line endings included.
 
-What no digest covers: the installed libraries that the code imports, compiled extensions, files that are not Python,
-and whatever it imports by a name that it computes. Whoever allows a digest in a policy has read the code.
+Of the module's own package nothing else is imported: no bytecode without source, no compiled extension, and no file
+that is written later.
+
+What no digest covers: the installed libraries that the code imports, files that are not Python, and whatever it
+imports from elsewhere by a name that it computes. Whoever allows a digest in a policy has read the code.
 """
 
 import ast
@@ -15,7 +18,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.machinery import EXTENSION_SUFFIXES, all_suffixes
 from pathlib import Path
 
 from siloseal.federation.errors import ConfigError
@@ -55,6 +58,10 @@ class Source:
         """The file that a module is in, as `files` names it; None if there is none."""
         stem = module.replace(".", "/")
         return next((name for name in (f"{stem}/__init__.py", f"{stem}.py") if name in self.files), None)
+
+    def has_folder(self, module: str) -> bool:
+        """Whether a folder of this name holds some of the files, as a package without an __init__.py does."""
+        return any(name.startswith(f"{module.replace('.', '/')}/") for name in self.files)
 
     def path_of(self, module: str) -> Path:
         """The path of a module's file, or of its folder where a package has no __init__.py."""
@@ -97,20 +104,20 @@ def _require_own(top: str, target: str) -> None:
 
 
 def _read(found: Found) -> dict[str, bytes]:
-    paths = _python_files(found.path) if found.is_package else [found.path]
+    paths = _files_below(found.path, (".py",)) if found.is_package else [found.path]
     try:
         return {path.relative_to(found.folder).as_posix(): path.read_bytes() for path in paths}
     except OSError as error:
         raise ConfigError(f"{error.filename} cannot be read ({error.strerror}); mend access to it") from error
 
 
-def _python_files(package: Path) -> Iterator[Path]:
-    """All .py files below a package's folder. Links to folders are followed, as imports follow them, but not twice."""
+def _files_below(package: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
+    """All such files below a package's folder. Links to folders are followed, as imports follow them, but not twice."""
     seen = set[str]()
     for folder, below, names in os.walk(package, followlinks=True):
         seen.add(os.path.realpath(folder))
         below[:] = sorted(name for name in below if os.path.realpath(Path(folder, name)) not in seen)
-        yield from (Path(folder, name) for name in names if name.endswith(".py"))
+        yield from (Path(folder, name) for name in names if name.endswith(suffixes))
 
 
 def _require_no_extension(source: Source, file: str, target: str) -> None:
@@ -127,8 +134,7 @@ def _require_whole(source: Source, target: str) -> None:
         return
     for file, content in source.files.items():
         for name in sorted(_imported(content)):
-            beside = source.folder / name
-            if name in (source.top, *_OURS) or not (_is_package(beside) or beside.with_suffix(".py").is_file()):
+            if name in (source.top, *_OURS) or not _can_be_imported(source.folder / name):
                 continue
             raise ConfigError(
                 f"{target}: {source.folder / file} imports {name}, which lies beside it, so that the digest would not "
@@ -136,8 +142,11 @@ def _require_whole(source: Source, target: str) -> None:
             )
 
 
-def _is_package(folder: Path) -> bool:
-    return folder.is_dir() and any(folder.glob("*.py"))
+def _can_be_imported(stem: Path) -> bool:
+    """Whether Python could import something by this path: source, bytecode or an extension, at any depth below it."""
+    suffixes = tuple(all_suffixes())
+    beside = any(stem.with_name(stem.name + suffix).is_file() for suffix in suffixes)
+    return beside or next(_files_below(stem, suffixes), None) is not None
 
 
 @lru_cache(maxsize=1024)  # many silos of a simulation build one network

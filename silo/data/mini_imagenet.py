@@ -51,11 +51,7 @@ def _form(folder: Path, splits: Sequence[str]) -> tuple[str, ...]:
 def _in_table(folder: Path, split: str) -> list[Listed]:
     """The pictures in Ravi and Larochelle's form: one folder, and a table of file names and classes for each split."""
     table = read_table(folder / f"{split}.csv")
-    if not {"filename", "label"} <= set(table.columns):
-        raise DataError(
-            f"{table.source} has the columns {', '.join(table.columns)}, expected filename and label; name them so in "
-            "its first line"
-        )
+    table.require(["filename", "label"])
     listed, missing = list[Listed](), list[str]()
     for line, filename, label in zip(table.lines, table.texts("filename"), table.texts("label"), strict=True):
         if not label or not stays_inside(filename) or Path(filename).suffix.lower() not in IMAGE_SUFFIXES:

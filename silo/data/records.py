@@ -27,12 +27,14 @@ UNKNOWN = -1
 
 def encode(table: Table, declared: Columns) -> Examples:
     """The records as examples (N, inputs), with their classes, or with measured targets in [0, 1]."""
+    table.require([declared.target.name, *(column.name for column in declared.columns)])
     table = _with_targets(table, declared.target)
     return Examples(encode_inputs(table, declared), _labels(table, declared.target), declared.target.classes)
 
 
 def encode_inputs(table: Table, declared: Columns) -> Tensor:
     """What a model is given of the records, float32 (N, inputs). The target need not be in the table."""
+    table.require(column.name for column in declared.columns)
     blocks = [_inputs(table, column) for column in declared.columns]  # each (N, the column's inputs)
     return torch.from_numpy(np.concatenate(blocks, axis=1).astype(np.float32))
 

@@ -3,7 +3,7 @@
 import csv
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +31,21 @@ class Table:
         return len(self.lines)
 
     def __repr__(self) -> str:
-        return f"Table({len(self)} records of {', '.join(self.columns)})"
+        return f"Table({len(self)} records of {len(self.columns)} columns)"
+
+    def require(self, names: Iterable[str]) -> None:
+        """`DataError` unless the table has these columns.
+
+        No other name of the table is printed: where a file lacks its first line, they are somebody's record.
+        """
+        asked = list(dict.fromkeys(names))
+        if missing := [name for name in asked if name not in self.columns]:
+            found = ", ".join(repr(name) for name in asked if name in self.columns)
+            raise DataError(
+                f"{self.source}: there is no column {', '.join(map(repr, missing))}; of the names that are asked for, "
+                f"its first line has {found or 'none'}, and {len(self.columns)} columns in all: correct the column's "
+                "name in the job, the table's first line, which must name the columns, or data.delimiter"
+            )
 
     def texts(self, name: str) -> Texts:
         """A column of texts."""
@@ -77,11 +91,7 @@ class Table:
         return self.select(np.array(kept, dtype=np.int64))
 
     def _column(self, name: str) -> Texts | Numbers:
-        if name not in self.columns:
-            raise DataError(
-                f"{self.source}: there is no column {name!r}; the columns are {', '.join(self.columns)}: correct the "
-                "column's name in the job, the table's first line, or data.delimiter"
-            )
+        self.require([name])
         return self.columns[name]
 
     def _number(self, name: str, line: int, text: str) -> float:

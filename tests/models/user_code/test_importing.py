@@ -63,13 +63,56 @@ def test_a_module_in_memory_from_another_file_is_refused(write: Write, tmp_path:
         import_module(names[-1], source_of(f"{names[-1]}:x"))
 
 
-def test_a_module_that_the_user_imported_from_the_same_file_is_taken(
-    write: Write, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("names", [("own_net",), ("own_lab", "own_lab.net"), ("own_bare.net",)])
+def test_a_module_that_the_user_imported_first_is_refused(
+    write: Write, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
 ) -> None:
-    home = write(own_net="x = 1\n")
-    monkeypatch.syspath_prepend(home)
-    theirs = importlib.import_module("own_net")
-    assert import_module("own_net", source_of("own_net:x")) is theirs
+    """It is of the same file, but of the text that the file had then."""
+    home = write(own_net="x = 1\n", own_lab__in____init__="", own_lab__in__net="x = 1\n", own_bare__in__net="x = 1\n")
+    with monkeypatch.context() as patched:
+        patched.syspath_prepend(home)
+        importlib.import_module(names[-1])
+    write(own_net="x = 2\n", own_lab__in__net="x = 2\n", own_bare__in__net="x = 2\n")
+    source = source_of(f"{names[-1]}:x")
+    with pytest.raises(ConfigError):
+        import_module(names[-1], source)
+    sys.modules.pop(source.top)
+    if len(names[-1].split(".")) == 2:  # a part that stayed without its package
+        with pytest.raises(ConfigError):
+            import_module(names[-1], source)
+        sys.modules.pop(names[-1])
+    assert import_module(names[-1], source).x == 2
+
+
+def test_what_the_user_imports_afterwards_is_what_was_digested(write: Write) -> None:
+    write(own_net="x = 1\n")
+    ours = import_module("own_net", source_of("own_net:x"))
+    assert importlib.import_module("own_net") is ours
+
+
+def test_bytecode_without_source_inside_the_package_does_not_run(write: Write, tmp_path: Path) -> None:
+    home = write(own_lab__in____init__="", own_lab__in__net="from .hidden import x\n")
+    (tmp_path / "hidden.txt").write_text("x = 1\n")
+    py_compile.compile(str(tmp_path / "hidden.txt"), cfile=str(home / "own_lab" / "hidden.pyc"), doraise=True)
+    with pytest.raises(ModuleNotFoundError):
+        import_module("own_lab.net", source_of("own_lab.net:x"))
+
+
+@pytest.mark.parametrize("statement", ["from . import late", "import own_lab.late", "from own_lab.late import x"])
+@pytest.mark.parametrize("late", ["own_lab__in__late", "own_lab__in__late__in____init__", "own_lab__in__late__in__x"])
+def test_a_file_that_is_written_after_the_digest_is_not_imported(write: Write, statement: str, late: str) -> None:
+    write(own_lab__in____init__="", own_lab__in__net=f"def build():\n    {statement}\n")
+    module = import_module("own_lab.net", source_of("own_lab.net:build"))
+    write(**{late: "x = 1\n"})
+    with pytest.raises(ImportError):
+        module.build()
+    assert "own_lab.late" not in sys.modules
+
+
+def test_a_part_that_is_not_there_may_be_optional(write: Write) -> None:
+    text = "try:\n    from . import fast as x\nexcept ImportError:\n    x = 'slow'\n"
+    write(own_lab__in____init__="", own_lab__in__net=text)
+    assert import_module("own_lab.net", source_of("own_lab.net:x")).x == "slow"
 
 
 def test_a_source_that_changes_after_its_import_is_refused(write: Write) -> None:

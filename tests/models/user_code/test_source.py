@@ -88,10 +88,19 @@ class TestIsRefused:
             source_of(target)
 
     @pytest.mark.parametrize("text", ["import beside\n", "def f():\n    from beside.deep import x\n"])
-    @pytest.mark.parametrize("beside", ["beside", "beside__in__deep"])
+    @pytest.mark.parametrize("beside", ["beside", "beside__in__deep", "beside__in__deep__in__x"])
     def test_a_file_that_imports_one_beside_it(self, write: Write, text: str, beside: str) -> None:
         write(own_net=text, **{beside: "x = 1\n"})
         with pytest.raises(ConfigError, match="__init__"):
+            source_of("own_net:build")
+
+    @pytest.mark.parametrize("suffix", [".pyc", importlib.machinery.EXTENSION_SUFFIXES[0]])
+    @pytest.mark.parametrize("stem", ["beside", "beside/deep", "beside/deep/x"])
+    def test_a_file_that_imports_a_compiled_one_beside_it(self, write: Write, stem: str, suffix: str) -> None:
+        compiled = write(own_net="import beside\n") / f"{stem}{suffix}"
+        compiled.parent.mkdir(parents=True, exist_ok=True)
+        compiled.touch()
+        with pytest.raises(ConfigError):
             source_of("own_net:build")
 
     def test_a_package_that_imports_a_file_beside_it(self, write: Write) -> None:
@@ -117,6 +126,8 @@ class TestIsRefused:
 
 
 def test_files_beside_it_that_it_does_not_import_and_installed_libraries_are_no_matter(write: Write) -> None:
-    write(own_net="import torch, siloseal\nfrom . import nothing\n", beside="")
+    home = write(own_net="import torch, siloseal\nfrom . import nothing\n", beside="")
+    (home / "torch" / "saved").mkdir(parents=True)  # a folder of data that has a library's name
+    (home / "torch" / "saved" / "weights.npz").touch()
     assert source_of("own_net:build").files.keys() == {"own_net.py"}
     assert source_of("torchvision.models:resnet18").is_package

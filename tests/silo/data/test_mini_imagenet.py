@@ -120,7 +120,7 @@ def remove_pictures(folder: Path) -> None:
     ("damage", "says"),
     [
         (remove_pictures, r"2 of the 12 .*train\.csv, .* n0200000001\.jpg"),
-        (replace_text("train.csv", "filename,label", "file,class"), "file, class, .*filename"),
+        (replace_text("train.csv", "filename,label", "file,class"), "filename"),
         (append("train.csv", "n0100000000.jpg,n01"), r"twice, .*n0100000000\.jpg"),
         (append("test.csv", "n0100000000.jpg,n05"), r"twice, .*n0100000000\.jpg"),
         (append("train.csv", "../secret.jpg,n01"), r"train\.csv, line 14: .*images/"),

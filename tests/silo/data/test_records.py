@@ -43,6 +43,13 @@ def test_what_is_not_declared_does_not_count(tmp_path: Path) -> None:
     assert torch.equal(one.inputs, other.inputs)
 
 
+def test_a_table_that_lacks_a_declared_column_says_which_of_them_it_has_and_no_other_name(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as refused:
+        examples(tmp_path, "30,m,a,malignant,2", header="SECRET,sex,note,diagnosis,size")
+    assert all(word in str(refused.value) for word in ("'age'", "'sex'", "'diagnosis'", "5 columns"))
+    assert not any(word in str(refused.value) for word in ("SECRET", "note"))
+
+
 def test_nobody_elses_record_changes_a_record(tmp_path: Path) -> None:
     """Scaling by what the data hold would: the extremes of the others would show."""
     alone = examples(tmp_path, "30,m,,malignant,2")

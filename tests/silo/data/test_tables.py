@@ -42,9 +42,20 @@ def test_a_field_that_is_no_number_is_refused_by_line_and_column(text: str, tmp_
     assert "SECRET" not in str(refused.value)
 
 
-def test_a_column_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"'age'.* sex, years"):
-        written(tmp_path, "sex,years\nf,30\n").numbers("age")
+def test_a_column_that_is_not_there_is_refused_with_those_of_the_asked_that_are(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as refused:
+        written(tmp_path, "sex,years,SECRET\nf,30,x\n").require(["age", "sex"])
+    assert all(word in str(refused.value) for word in ("'age'", "'sex'", "3 columns"))
+    assert not any(word in str(refused.value) for word in ("years", "SECRET"))
+
+
+def test_a_table_without_names_of_columns_does_not_print_its_first_record(tmp_path: Path) -> None:
+    table = written(tmp_path, "SECRET Example,34,SECRET too\nBob,51,negative\n")
+    for ask in (table.numbers, table.texts, table.numbers_or_missing, lambda name: table.first_of_each(name, 1)):
+        with pytest.raises(DataError) as refused:
+            ask("age")
+        assert "SECRET" not in str(refused.value)
+    assert "SECRET" not in repr(table)
 
 
 def test_a_byte_order_mark_and_blank_lines_are_no_data(tmp_path: Path) -> None:

@@ -128,6 +128,35 @@ def test_the_commands_take_the_name_of_the_code(current: Path, command: tuple[st
     subprocess.run([*line, "--code", code], capture_output=True, check=True, timeout=120)
 
 
+@pytest.mark.parametrize(
+    ("module", "brought"),
+    [("brought_a", "brought_a.py"), ("brought_b", "brought_b/__init__.py"), ("brought_c", "silos/brought_c.py")],
+)
+def test_a_run_folder_that_brings_its_code_runs_it_only_if_the_caller_names_it(
+    current: Path, small_job: Callable[..., Job], module: str, brought: str
+) -> None:
+    """The job in the folder is by whoever made the folder, as the code is."""
+    learner = ClassifierConfig(kind="classifier", model=f"{module}:build")
+    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3))
+    content = model_file(learner, (1, 8, 8), 3, network)
+    for name in ("global.safetensors", "silos/north/global.safetensors"):
+        (current / name).parent.mkdir(parents=True, exist_ok=True)
+        (current / name).write_bytes(content)
+    (current / "config.yaml").write_text(to_yaml(small_job(**sections(learner.model_dump(mode="json")))))
+    (current / brought).parent.mkdir(exist_ok=True)
+    (current / brought).write_text(
+        "import pathlib\nfrom torch import nn\n\npathlib.Path('ran').touch()\n\n\n"
+        "def build(shape, classes):\n    return nn.Sequential(nn.Flatten(), nn.Linear(64, classes))\n"
+    )
+    places.look_in(current / "silos")
+    for path in (".", current, "global.safetensors", current / "silos" / "north"):
+        with pytest.raises(ConfigError):
+            siloseal.load_model(path)
+    assert not (current / "ran").exists()
+    assert isinstance(siloseal.load_model(".", code=f"{module}:build"), torch.nn.Sequential)
+    assert (current / "ran").exists()
+
+
 def test_a_learner_of_ones_own_is_trained_and_measures_itself(current: Path, small_job: Callable[..., Job]) -> None:
     (current / "simulated_learner.py").write_text(LEARNER)
     learner = {"kind": "python", "target": "simulated_learner:Regression", "options": {"scale": 9}}
