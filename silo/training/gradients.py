@@ -1,13 +1,16 @@
 """Sums of units' gradients, each unit clipped on its own: examples in a batch, tasks one after the other."""
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Protocol, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from siloseal.federation.errors import RunError
 from siloseal.models.classifier.learner import ClassifierLearner
 from siloseal.models.gan.learner import GanLearner
 from siloseal.models.learner import ExampleLearner, LabelledRows, Rows, TaskLearner
@@ -19,6 +22,12 @@ from siloseal.silo.training.clipping.plain import is_plain
 from siloseal.silo.training.clipping.plan import clipping_plan
 from siloseal.silo.training.clipping.way import ClippingWay
 from siloseal.silo.training.device import CPU
+
+MOST_NAMED = 5
+"""Most tensors that an error names."""
+
+Written = tuple[Tensor, int]
+"""A tensor, and how often it was written to."""
 
 
 class ExampleSource(Protocol):
@@ -84,7 +93,9 @@ class ExampleGradients:
     def sum(self, sample: Tensor, *, clip_norm: float | None) -> Tensor:
         units = self._there(self._data.select(sample))
         if clip_norm is not None:
-            return _flat(self._way.gradient_sum(self._learner.row_losses, units, clip_norm=clip_norm))
+            way = self._way  # chosen on rows that are made up, before anything is compared
+            with _unwritten(self._learner):
+                return _flat(way.gradient_sum(self._learner.row_losses, units, clip_norm=clip_norm))
         parameters = trainable_parameters(self._learner.private_module)
         if len(sample) == 0 and not self._is_ours:  # some layers cannot run on no rows
             return _flat([torch.zeros_like(parameter) for parameter in parameters])
@@ -93,6 +104,40 @@ class ExampleGradients:
 
     def _there(self, rows: LabelledRows) -> LabelledRows:
         return rows if self._device == CPU else Rows(rows.inputs.to(self._device), rows.labels.to(self._device))
+
+
+@contextmanager
+def _unwritten(learner: ExampleLearner) -> Iterator[None]:
+    """Refuse a learner that writes into its networks while it sees data: what stands there leaves without noise.
+
+    Torch counts writes, so that comparing costs next to nothing. What goes past the counters, such as a write into
+    `.data`, `siloseal check-learner` finds by the numbers themselves.
+    """
+    before = _writes(learner)
+    yield
+    after = _writes(learner)
+    changed = [name for name in before.keys() | after.keys() if not _is_same(before.get(name), after.get(name))]
+    if changed:
+        raise RunError(
+            f"row_losses() of {type(learner).__name__} changes {', '.join(sorted(changed)[:MOST_NAMED])}: the trainer "
+            "alone changes parameters and buffers, because what data write there leaves the silo without noise; write "
+            "nothing, or do it in public_step(), which sees no data"
+        )
+
+
+def _writes(learner: ExampleLearner) -> dict[str, Written]:
+    """Every parameter and buffer of the learner's networks, and how often it was written to so far."""
+    found = dict[str, Written]()
+    for network in ("private_module", "shared_model"):
+        module: nn.Module = getattr(learner, network)
+        for name, tensor in itertools.chain(module.named_parameters(), module.named_buffers()):
+            found[f"{network}.{name}"] = tensor, 0 if tensor.is_inference() else tensor._version
+    return found
+
+
+def _is_same(one: Written | None, other: Written | None) -> bool:
+    """Whether it is one tensor, and not only an equal one, to which nothing was written in between."""
+    return one is not None and other is not None and one[0] is other[0] and one[1] == other[1]
 
 
 class TaskGradients:

@@ -141,6 +141,63 @@ def test_a_unit_moves_the_sum_by_at_most_the_clip_norm() -> None:
         assert 0.005 < (total - without).norm() <= 0.01 * (1 + 1e-4)
 
 
+@dataclass
+class Writer(Classifier):
+    """A learner that keeps what it sees where no noise reaches it."""
+
+    where: str = "nowhere"
+
+    def __post_init__(self) -> None:
+        self.private_module.register_buffer("seen", torch.zeros(()))
+        self.average = nn.Linear(4, 4)
+
+    @property
+    def shared_model(self) -> nn.Module:
+        return self.average
+
+    def row_losses(self, units: LabelledRows) -> Tensor:
+        seen, first = units.inputs.detach().mean(), next(self.private_module.parameters())
+        with torch.no_grad():
+            match self.where:
+                case "private_module.seen":
+                    self.private_module.seen.add_(seen)  # type: ignore[operator]
+                case "private_module.seen, a new tensor":
+                    self.private_module.seen = seen.clone()
+                case "private_module.new":
+                    self.private_module.register_buffer("new", seen.clone())
+                case "shared_model.weight":
+                    self.average.weight[0, 0] = seen
+                case "shared_model.bias":
+                    self.average.load_state_dict({"weight": torch.eye(4), "bias": seen.expand(4)})
+                case "private_module.1.weight":
+                    first.mul_(1 + 1e-6 * seen)
+        return super().row_losses(units)
+
+
+WRITTEN = [
+    "private_module.seen",
+    "private_module.seen, a new tensor",
+    "private_module.new",
+    "private_module.1.weight",
+    "shared_model.weight",
+    "shared_model.bias",
+]
+
+
+@pytest.mark.parametrize("where", WRITTEN)
+def test_a_learner_that_writes_what_it_sees_into_its_networks_is_refused(where: str) -> None:
+    """It waits until it sees data: on the rows that are made up, it would be found out before."""
+    torch.manual_seed(2)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(8, 3))
+    data, sample = Data(rows_of((2, 4), 20)), torch.arange(7)
+    learner = Writer(network, (2, 4))
+    gradients = unit_gradients(learner, data)
+    assert gradients.sum(sample, clip_norm=1.0).norm() > 0
+    learner.where = where
+    with pytest.raises(RunError, match=where.partition(",")[0]):
+        gradients.sum(sample, clip_norm=1.0)
+
+
 def test_a_network_that_mixes_rows_is_refused_before_anything_is_charged() -> None:
     class Centred(nn.Module):
         def forward(self, maps: Tensor) -> Tensor:

@@ -51,6 +51,10 @@ class LinearLearner:
         self.public_steps = 0
 
     @property
+    def shared_model(self) -> nn.Module:
+        return self.private_module
+
+    @property
     def weights(self) -> Tensor:
         return next(self.private_module.parameters()).detach().flatten()
 
