@@ -51,7 +51,7 @@ class Autoencoder(siloseal.ModuleLearner[nn.Module]):
     def losses(self, rows: siloseal.LabelledRows) -> Tensor:
         network, pixels = self.private_module, rows.inputs.flatten(1)
         mean, log_variance = network["encoder"](pixels).chunk(2, dim=1)  # type: ignore[index]
-        code = mean + torch.randn(len(pixels), self.latent) * (log_variance / 2).exp()
+        code = mean + torch.randn(len(pixels), self.latent, device=pixels.device) * (log_variance / 2).exp()
         drawn = network["decoder"](code)  # type: ignore[index]
         divergence = (mean.square() + log_variance.exp() - 1 - log_variance).sum(1) / 2
         return (drawn - pixels).square().sum(1) + divergence
@@ -63,7 +63,7 @@ class Autoencoder(siloseal.ModuleLearner[nn.Module]):
 class TinyGan:
     """A discriminator that sees data, and a generator, which is shared and sees the discriminator alone."""
 
-    FAKES, LATENT = 6, 4
+    LATENT = 4
 
     def __init__(self, shape: tuple[int, ...], classes: int, options: Mapping[str, Any]) -> None:
         pixels = math.prod(shape)
@@ -83,18 +83,21 @@ class TinyGan:
         for network in (self.generator, self.discriminator):
             network.to(device)
 
-    def fakes(self) -> Tensor:
-        made: Tensor = self.generator(torch.randn(self.FAKES, self.LATENT))
+    @property
+    def device(self) -> torch.device:
+        return next(self.generator.parameters()).device
+
+    def fakes(self, count: int) -> Tensor:
+        made: Tensor = self.generator(torch.randn(count, self.LATENT, device=self.device))
         return made
 
     def row_losses(self, rows: siloseal.LabelledRows) -> Tensor:
-        fakes = self.fakes().detach()  # drawn first: how many real rows there are must not shift the draws
-        judged = self.discriminator(torch.cat([rows.inputs.flatten(1), fakes])).squeeze(1)
-        signs = torch.cat([torch.ones(len(rows.inputs)), -torch.ones(self.FAKES)])
-        return functional.softplus(-signs * judged)
+        fakes = self.fakes(len(rows.inputs)).detach()  # one a row, a part of that row's loss
+        real = functional.softplus(-self.discriminator(rows.inputs.flatten(1)))
+        return (real + functional.softplus(self.discriminator(fakes))).squeeze(1)
 
     def public_step(self) -> None:
-        loss = functional.softplus(-self.discriminator(self.fakes())).mean()
+        loss = functional.softplus(-self.discriminator(self.fakes(6))).mean()
         self.optimizer.zero_grad()
         loss.backward(inputs=list(self.generator.parameters()))
         self.optimizer.step()
@@ -103,17 +106,17 @@ class TinyGan:
         return {"generator norm": float(self.vector().norm())}
 
     def vector(self) -> Tensor:
-        return parameters_to_vector(self.generator.parameters()).detach()
+        return parameters_to_vector(self.generator.parameters()).detach().cpu()
 
     def load(self, vector: Tensor) -> None:
         if vector.shape != self.vector().shape or not vector.isfinite().all():
             raise ValueError("not a vector of this generator")
-        vector_to_parameters(vector.clone(), self.generator.parameters())
+        vector_to_parameters(vector.clone().to(self.device), self.generator.parameters())
 
     def state(self) -> dict[str, Tensor]:
         both = {"generator": self.generator, "discriminator": self.discriminator}
         tensors = {f"{name}.{key}": tensor for name, net in both.items() for key, tensor in net.state_dict().items()}
-        return {name: tensor.clone() for name, tensor in tensors.items()}
+        return {name: tensor.clone().cpu() for name, tensor in tensors.items()}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         if state.keys() != self.state().keys():
