@@ -36,7 +36,8 @@ class ModuleLearner(Generic[M]):
         freeze(model, frozen)
         self._model = model
         self._average = RunningAverage(model, average_decay)
-        self._shared = shared_parameters(self._average.network, frozen=frozen, local=local)
+        self._frozen, self._local = frozen, local
+        self._shared()  # patterns that leave nothing to share are refused here
 
     def to(self, device: torch.device) -> None:
         """Move the network and its average to a device."""
@@ -63,11 +64,11 @@ class ModuleLearner(Generic[M]):
 
     def vector(self) -> Tensor:
         """The shared parameters, flat."""
-        return flatten_parameters(self._shared)
+        return flatten_parameters(self._shared())
 
     def load(self, vector: Tensor) -> None:
         """Take over shared parameters."""
-        load_parameters(self._shared, vector)
+        load_parameters(self._shared(), vector)
         self._average.restart()
 
     def state(self) -> State:
@@ -79,3 +80,7 @@ class ModuleLearner(Generic[M]):
         require_same_shapes(state, self.state())
         self.private_module.load_state_dict(part_of("model", state))
         self._average.load_state(part_of("average", state))
+
+    def _shared(self) -> list[nn.Parameter]:
+        """The parameters that are sent. They are asked for each time: some devices put others in their place."""
+        return shared_parameters(self._average.network, frozen=self._frozen, local=self._local)

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 import siloseal
+from siloseal.federation.job.sections.supervised import PythonConfig
+from siloseal.models.own_learner import build_own_learner
 from siloseal.models.user_code import places
+from tests.silo.training.test_device import META, SHAPE, trainer, undecided  # noqa: F401 (a fixture)
 
 from .pages import ROOT, blocks
 
@@ -46,6 +49,21 @@ def test_the_network_is_trained_as_its_page_says(written: Path) -> None:
 def test_the_learners_keep_every_promise(written: Path, target: str, settings: dict[str, Any]) -> None:
     found = siloseal.check_learner(target, **settings)
     assert [(each.promise, each.found) for each in found if each.outcome == "broken"] == []
+
+
+@pytest.mark.usefixtures("undecided")
+@pytest.mark.parametrize("name", ["mylearner:Regression", "mygan:TinyGan"])
+def test_the_learners_train_on_another_device_and_answer_from_main_memory(written: Path, name: str) -> None:
+    """Torch's meta device has no numbers, so a copy to main memory cannot be made: it must at least be tried."""
+    config = PythonConfig(kind="python", target=name)
+    places.look_in(written)
+    learner = build_own_learner(config, SHAPE, 0, seed=0)
+    trainer(learner, META).train(2, phase="phase_1")
+    for network in (learner.private_module, learner.shared_model):
+        assert {parameter.device for parameter in network.parameters()} == {META}
+    for answer in (learner.vector, learner.state):
+        with pytest.raises(NotImplementedError):
+            answer()
 
 
 def test_the_table_has_every_member_of_the_protocol() -> None:

@@ -51,7 +51,7 @@ class Autoencoder(siloseal.ModuleLearner[nn.Module]):
     def losses(self, rows: siloseal.LabelledRows) -> Tensor:
         network, pixels = self.private_module, rows.inputs.flatten(1)
         mean, log_variance = network["encoder"](pixels).chunk(2, dim=1)  # type: ignore[index]
-        code = mean + torch.randn(len(pixels), self.latent) * (log_variance / 2).exp()
+        code = mean + torch.randn(len(pixels), self.latent, device=pixels.device) * (log_variance / 2).exp()
         drawn = network["decoder"](code)  # type: ignore[index]
         divergence = (mean.square() + log_variance.exp() - 1 - log_variance).sum(1) / 2
         return (drawn - pixels).square().sum(1) + divergence
@@ -83,8 +83,12 @@ class TinyGan:
         for network in (self.generator, self.discriminator):
             network.to(device)
 
+    @property
+    def device(self) -> torch.device:
+        return next(self.generator.parameters()).device
+
     def fakes(self, count: int) -> Tensor:
-        made: Tensor = self.generator(torch.randn(count, self.LATENT))
+        made: Tensor = self.generator(torch.randn(count, self.LATENT, device=self.device))
         return made
 
     def row_losses(self, rows: siloseal.LabelledRows) -> Tensor:
@@ -102,17 +106,17 @@ class TinyGan:
         return {"generator norm": float(self.vector().norm())}
 
     def vector(self) -> Tensor:
-        return parameters_to_vector(self.generator.parameters()).detach()
+        return parameters_to_vector(self.generator.parameters()).detach().cpu()
 
     def load(self, vector: Tensor) -> None:
         if vector.shape != self.vector().shape or not vector.isfinite().all():
             raise ValueError("not a vector of this generator")
-        vector_to_parameters(vector.clone(), self.generator.parameters())
+        vector_to_parameters(vector.clone().to(self.device), self.generator.parameters())
 
     def state(self) -> dict[str, Tensor]:
         both = {"generator": self.generator, "discriminator": self.discriminator}
         tensors = {f"{name}.{key}": tensor for name, net in both.items() for key, tensor in net.state_dict().items()}
-        return {name: tensor.clone() for name, tensor in tensors.items()}
+        return {name: tensor.clone().cpu() for name, tensor in tensors.items()}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         if state.keys() != self.state().keys():
