@@ -186,15 +186,10 @@ def check_learner(
 
     `learner` is the class, or its target, MODULE:NAME. `shape` is that of one example, `label_shape` that of its label:
     empty for one class number; of a mask, height and width. No `classes` mean measured targets. A trial can find a
-    breach of privacy; it cannot prove that there is none.
+    breach of privacy; it cannot prove that there is none. `ModuleLearner` has the class of this example.
 
-    >>> import torch
-    >>> class Halves(siloseal.ModuleLearner):
-    ...     def __init__(self, shape, classes, options):
-    ...         super().__init__(torch.nn.Linear(shape[0], classes))
-    ...     def row_losses(self, rows):
-    ...         return (self.private_module(rows.inputs) - 0.5).square().sum(1)
-    >>> all(found.kept for found in siloseal.check_learner(Halves, shape=(3,), classes=2))
+    >>> found = siloseal.check_learner("mylearner:Halves", shape=(3,), classes=2)
+    >>> all(promise.kept for promise in found)
     True
     """
     from siloseal.runs.learner_check import check

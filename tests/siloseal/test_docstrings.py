@@ -44,6 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, small_sections: dict[str, A
         named = ClassifierConfig(kind="classifier", model="logistic")
         network = build_network(named, (1, 8, 8), 10, seed=1)
         Path("classifier.safetensors").write_bytes(model_file(named, (1, 8, 8), 10, network))
+        Path("mylearner.py").write_text(class_of("ModuleLearner"))
         for number, (name, rows) in enumerate({"lying": stripes(), "upright": stripes().T}.items()):
             for path in (Path("support", name, "0.png"), Path("query", f"{number}.png")):
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -51,6 +52,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory, small_sections: dict[str, A
         yield folder
     finally:
         os.chdir(before)
+
+
+def class_of(name: str) -> str:
+    """The file with the class that an example defines."""
+    source = [example.source for example in examples_of(name) if example.source.startswith(("import", "class"))]
+    return "import siloseal\n" + "".join(source)
 
 
 def alter_a_ledger() -> None:

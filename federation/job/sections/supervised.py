@@ -26,14 +26,19 @@ _PATTERNS = "names of parameters, * standing for any part of a name, such as bod
 Patterns = tuple[Annotated[str, Field(min_length=1, max_length=200)], ...]
 
 
-class ClassifierConfig(LearnerKind):
-    """A network with one output a class, trained on the silos' own labelled records."""
+class OfLabelledRows(LearnerKind):
+    """A learner of labelled examples of any shape."""
 
     of_images = False
-    measured_as = "classification"
     one_output_a_class = True
     coarsest = 2.0**-10
     warm_starts = ("none", "leader")
+
+
+class ClassifierConfig(OfLabelledRows):
+    """A network with one output a class, trained on the silos' own labelled records."""
+
+    measured_as = "classification"
 
     kind: Literal["classifier"] = Field(description="a classifier of the silos' records")
     model: str = Field(
@@ -81,14 +86,10 @@ class ClassifierConfig(LearnerKind):
         return None if self.model in BUILT_IN_NETWORKS else UserCode(self.kind, self.model, self.source)
 
 
-class PythonConfig(LearnerKind):
+class PythonConfig(OfLabelledRows):
     """A learner of the user's own: a class with the `Learner` protocol."""
 
-    of_images = False
     measured_as = "own"
-    one_output_a_class = True
-    coarsest = 2.0**-10
-    warm_starts = ("none", "leader")
 
     kind: Literal["python"] = Field(description="a learner of your own")
     target: Target = Field(description="the learner's class, MODULE:NAME; docs/own-learner.md has a template")
