@@ -9,7 +9,7 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.supervised import PythonConfig
 from siloseal.federation.shapes import Shape
 from siloseal.models.initial_weights import seeded
-from siloseal.models.learner import ExampleLearner, LabelledRows
+from siloseal.models.learner import ExampleLearner, LabelledRows, TaskLearner
 from siloseal.models.user_code.loading import load_code, run_own
 
 OWN_MEASURE = "own measure"
@@ -33,6 +33,11 @@ def build_own_learner(config: PythonConfig, shape: Shape, classes: int, *, seed:
 
 def checked_learner(learner: object, name: str) -> ExampleLearner:
     """The learner; `ConfigError` with what it lacks, if it is none."""
+    if isinstance(learner, TaskLearner):
+        raise ConfigError(
+            f"{name} makes a {type(learner).__name__} with task_gradients, but a learner of your own learns from "
+            "examples, one loss a row; remove that method"
+        )
     if isinstance(learner, ExampleLearner):
         return learner
     missing = [member for member in sorted(_members()) if not hasattr(learner, member)]

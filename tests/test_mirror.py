@@ -24,7 +24,7 @@ COVERED: dict[str, tuple[str, ...]] = {
     "tests/contracts/test_kinds.py": ("federation/job/sections/learners.py", "federation/job/sections/mechanisms.py"),
     "tests/contracts/test_learners.py": (
         "federation/job/sections/learner_kind.py", "federation/job/sections/supervised.py", "models/building.py",
-        "models/learner.py", "models/meta/building.py", "models/own_learner.py",
+        "models/learner.py", "models/meta/building.py",
         "models/meta/tasks.py", "silo/data/units.py",
     ),
     "tests/contracts/test_mechanisms.py": (
