@@ -34,7 +34,6 @@ class BookKeeping:
 
     def __init__(self, module: nn.Module, *, vectorised: bool = True, order: Order = "groups") -> None:
         self._module, self._parts, self._vectorised, self._order = module, parts_of(module), vectorised, order
-        self._parameters = trainable_parameters(module)
 
     def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
         refuse_mixing(self._module)
@@ -46,7 +45,8 @@ class BookKeeping:
             if len(losses)
             else {}
         )
-        gradients: dict[Tensor, Tensor] = {parameter: torch.zeros_like(parameter) for parameter in self._parameters}
+        parameters = trainable_parameters(self._module)
+        gradients: dict[Tensor, Tensor] = {parameter: torch.zeros_like(parameter) for parameter in parameters}
         if not books:
             return list(gradients.values())
         with torch.no_grad():

@@ -24,9 +24,13 @@ class RowByRow:
 
     def __init__(self, module: nn.Module, *, vectorised: bool) -> None:
         self._module, self._vectorised = module, vectorised
-        self._parameters = trainable_parameters(module)
         self._names = [f"module.{name}" for name, part in module.named_parameters() if part.requires_grad]
         self._chunk_rows = chunk_rows(self._parameters) if vectorised else 1
+
+    @property
+    def _parameters(self) -> list[nn.Parameter]:
+        """The parameters as they are now: a move to another device may replace them."""
+        return trainable_parameters(self._module)
 
     def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
         refuse_mixing(self._module)
