@@ -114,7 +114,14 @@ def _unwritten(learner: ExampleLearner) -> Iterator[None]:
     `.data`, `siloseal check-learner` finds by the numbers themselves.
     """
     before = _writes(learner)
-    yield
+    try:
+        yield
+    except RuntimeError as error:  # torch's own: where rows run alone, it refuses writes before they happen
+        words = (str(error) or type(error).__name__).splitlines()[0]
+        raise RunError(
+            f"row_losses() of {type(learner).__name__} failed in a private step ({words}); it computes losses from the "
+            "rows and the private module, and changes nothing"
+        ) from error
     after = _writes(learner)
     changed = [name for name in before.keys() | after.keys() if not _is_same(before.get(name), after.get(name))]
     if changed:

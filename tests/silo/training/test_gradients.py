@@ -194,7 +194,7 @@ def test_a_learner_that_writes_what_it_sees_into_its_networks_is_refused(where: 
     gradients = unit_gradients(learner, data)
     assert gradients.sum(sample, clip_norm=1.0).norm() > 0
     learner.where = where
-    with pytest.raises(RunError, match=where.partition(",")[0]):
+    with pytest.raises(RunError):
         gradients.sum(sample, clip_norm=1.0)
 
 
