@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional
 
 import siloseal
 from siloseal.federation.errors import ConfigError, RunError
@@ -26,7 +25,9 @@ from siloseal.models.gan.building import build_generator
 from siloseal.models.meta.building import build_few_shot_model
 from siloseal.models.model_files import StoredModel, model_file, read_model, shared_model_file
 from siloseal.models.own_learner import build_own_learner
+from siloseal.models.user_code.places import look_in
 from siloseal.runs.exporting import Format, signature_of
+from tests.siloseal.runs import odd_networks
 
 ROWS = 7
 """Rows of the batch that is tried: not as many as the network was traced with."""
@@ -54,7 +55,9 @@ def write(folder: Path, learner: AnyLearner, shape: Shape, classes: int, network
     return path
 
 
-OWN = "tests.contracts.own_learner:Halves"
+look_in(Path(__file__).parents[2] / "contracts")  # where the learner of a user's own lies
+look_in(Path(__file__).parent)
+OWN = "own_learner:Halves"
 CASES = {
     **{name: (OTHER_SHAPES.get(name, (1, 16, 16)), classifier(name)) for name in BUILT_IN_NETWORKS},
     "small generator": ((1, 8, 8), GanConfig(latent=4)),
@@ -131,8 +134,8 @@ class TestRefusals:
             siloseal.export(path, tmp_path / "model.pt2", to="torch")
 
     def test_a_network_that_cannot_be_traced_is_named(self, tmp_path: Path) -> None:
-        learner = classifier(code := "tests.siloseal.runs.test_exporting:untraceable")
-        path = write(tmp_path, learner, (4,), 2, untraceable((4,), 2))
+        learner = classifier(code := "odd_networks:untraceable")
+        path = write(tmp_path, learner, (4,), 2, odd_networks.untraceable((4,), 2))
         with pytest.raises(RunError, match=r"global\.safetensors"):
             siloseal.export(path, tmp_path / "model.pt2", to="torch", code=code)
         assert not (tmp_path / "model.pt2").exists()
@@ -145,8 +148,8 @@ class TestRefusals:
         """Traced with two rows, each would be written as a program that is wrong for three."""
         if to == "onnx":
             runtime()
-        learner = classifier(f"tests.siloseal.runs.test_exporting:{name}")
-        path = write(tmp_path, learner, (4,), 2, globals()[name]((4,), 2))
+        learner = classifier(f"odd_networks:{name}")
+        path = write(tmp_path, learner, (4,), 2, getattr(odd_networks, name)((4,), 2))
         job = small_job(learner=learner.model_dump(), evaluation={})  # beside the model, so that its code may run
         (tmp_path / "config.yaml").write_text(job.model_dump_json())
         with pytest.raises(RunError):
@@ -159,46 +162,6 @@ class TestRefusals:
             siloseal.export(path, tmp_path / "model", to="tflite")  # type: ignore[arg-type]
         with pytest.raises(ConfigError, match=r"nowhere/model\.pt2"):
             siloseal.export(path, tmp_path / "nowhere" / "model.pt2", to="torch")
-
-
-class Untraceable(nn.Module):
-    """A network whose course depends on the numbers themselves."""
-
-    def __init__(self, inputs: int, classes: int) -> None:
-        super().__init__()
-        self.layer = nn.Linear(inputs, classes)
-
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        outputs: torch.Tensor = self.layer(rows) if float(rows.sum()) > 0 else self.layer(-rows)
-        return outputs
-
-
-def untraceable(shape: Shape, classes: int) -> nn.Module:
-    return Untraceable(shape[0], classes)
-
-
-class InParts(nn.Linear):
-    """A network that takes one row at a time."""
-
-    def __init__(self, shape: Shape, classes: int) -> None:
-        super().__init__(shape[0], classes)
-
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        return torch.cat([functional.linear(row, self.weight, self.bias) for row in torch.split(rows, 1)])
-
-
-class ByTheBatch(InParts):
-    """A network that divides by the size of the batch, as a number."""
-
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        return functional.linear(rows, self.weight, self.bias) / len(rows)
-
-
-class Drawing(InParts):
-    """A network that draws numbers."""
-
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        return functional.linear(rows + torch.rand_like(rows), self.weight, self.bias)
 
 
 def test_without_the_extra_the_command_says_what_to_install(tmp_path: Path) -> None:
