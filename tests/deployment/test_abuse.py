@@ -142,7 +142,7 @@ def with_half_a_key(reply: bytes) -> list[consortium_pb2.Chunk]:
 
 
 def with_flat_images(reply: bytes) -> list[consortium_pb2.Chunk]:
-    return list(to_chunks(_changed(reply, enrolled=pb.Enrolled(shape=[8]))))
+    return list(to_chunks(_changed(reply, enrolled=pb.Enrolled(shape=[8, 0]))))
 
 
 def of_another_number(reply: bytes) -> list[consortium_pb2.Chunk]:

@@ -66,4 +66,9 @@ def test_production_code_uses_seeded_randomness_only_where_nothing_is_released()
         for file in (root / package).rglob("*.py")
         if "SeededRandomness(" in file.read_text()
     }
-    assert users == {"federation/randomness.py", "models/building.py", "siloseal/runs/plan.py"}
+    assert users == {
+        "federation/randomness.py",
+        "models/building.py",
+        "silo/promises/trial.py",
+        "siloseal/runs/plan.py",
+    }
