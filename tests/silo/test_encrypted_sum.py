@@ -203,7 +203,12 @@ def test_keys_are_on_the_disk_as_long_as_they_are_needed_readable_by_the_silo_al
 @pytest.mark.parametrize("table", ["ckks"], indirect=True)
 def test_an_enrolled_silo_never_says_how_many_steps_it_took(table: Table) -> None:
     """In FedAvg that would tell how many examples it has."""
-    assert {field.name for field in pb.Prepared.DESCRIPTOR.fields} == {"stopped_by_budget", "epsilon_spent"}
+    assert {field.name for field in pb.Prepared.DESCRIPTOR.fields} == {
+        "stopped_by_budget",
+        "epsilon_spent",
+        "structure",
+        "leaves",
+    }
     ledger = table.bench.silo.ledger
     assert ledger is not None
     shown, budget = ledger.spent_roughly(), ledger.budget.epsilon

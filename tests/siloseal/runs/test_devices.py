@@ -3,7 +3,7 @@
 What training does for another device, it does for this one. What a graphics processor computes is not tried.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,10 +13,8 @@ import siloseal
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.job.job import Job
 from siloseal.federation.randomness import SeededRandomness
-from siloseal.models.learner import LabelledRows
 from siloseal.runs.run import run_job
 from siloseal.silo.training.device import CPU
-from tests.siloseal.runs.mean_squares import MeanSquares
 
 NAMES = ["north", "east", "south"]
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 10, "tuning_rounds": 1, "tuning_steps": 2}
@@ -24,41 +22,9 @@ MOVED = list[torch.device]()
 """Devices that learners were moved to."""
 
 
-class Moving(MeanSquares):
-    """A learner that tells where it is moved to."""
-
-    def measure(self, rows: LabelledRows) -> float:
-        return 0.5
-
-    def to(self, device: torch.device) -> None:
-        MOVED.append(device)
-        super().to(device)
-
-
-@pytest.fixture
-def moved() -> Iterator[list[torch.device]]:
-    MOVED.clear()
-    yield MOVED
-    MOVED.clear()
-
-
 def model(job: Job, folder: Path, device: torch.device) -> bytes:
     run_job(job, folder, randomness_of=lambda name: SeededRandomness(NAMES.index(name)), device=device)
     return (folder / "global.safetensors").read_bytes()
-
-
-def test_every_silo_trains_on_the_device_alone_and_pooled_too(
-    small_job: Callable[..., Job], moved: list[torch.device], tmp_path: Path
-) -> None:
-    job = small_job(
-        learner={"kind": "python", "target": f"{__name__}:Moving"}, schedule=SHORT,
-        evaluation={"silo_alone": True, "pooled": True},
-    )  # fmt: skip
-    run_job(job, tmp_path / "other", device=torch.device("cpu", 0))
-    assert moved == [torch.device("cpu", 0)] * (3 + 3 + 1)
-    moved.clear()
-    run_job(job, tmp_path / "run")
-    assert moved == []
 
 
 @pytest.mark.parametrize("learner", [{"kind": "gan", "latent": 8}, {"kind": "classifier", "model": "mlp"}])
