@@ -12,8 +12,8 @@ HALF = 0.5
 
 
 def served_table(summary: RunSummary) -> Table | None:
-    """Accuracy over each silo's mix of classes, beside what the silo has without the others; None where not known."""
-    if (details := _details(summary)) is None or not details.by_silo:
+    """Accuracy for each silo, beside what the silo has without the others; None where it is not known."""
+    if (details := summary.details) is None or not details.by_silo:
         return None
     alone = alone_on_own_mix(summary)
     order = sorted(details.by_silo, key=details.by_silo.__getitem__) if len(details.by_silo) > MOST_SILOS else None
@@ -44,9 +44,11 @@ def served_note(summary: RunSummary, details: ClassificationMetric) -> str:
     """What the numbers are, the worst silo, and how far the silos are apart."""
     own = "each silo's own final model" if summary.personal else "the model"
     words = (
-        f"Accuracy of {own} on held-out records in the silo's mix of classes: the recall of each class, by the silo's "
-        "share of it. That is exact where silos differ in their mix of classes alone, as where records are dealt at "
-        "random or by class."
+        f"Accuracy of {own} on held-out records of the silo's own."
+        if details.own_records
+        else f"Accuracy of {own} on held-out records in the silo's mix of classes: the recall of each class, by the "
+        "silo's share of it. That is exact where silos differ in their mix of classes alone, as where records are "
+        "dealt at random or by class."
     )
     worst, spread = details.worst_silo, details.spread
     if worst is not None and spread is not None and len(details.by_silo) > 1:
@@ -56,7 +58,7 @@ def served_note(summary: RunSummary, details: ClassificationMetric) -> str:
 
 
 def alone_on_own_mix(summary: RunSummary) -> dict[str, float]:
-    """The accuracy of each silo's model without the others, on the silo's own mix of classes, where it was measured."""
+    """The accuracy of each silo's model without the others, for the silo itself, where it was measured."""
     found = dict[str, float]()
     for score in summary.scores:
         details = score.classification
@@ -67,7 +69,7 @@ def alone_on_own_mix(summary: RunSummary) -> dict[str, float]:
 
 def class_table(summary: RunSummary) -> Table | None:
     """Recall and precision of each class; None where they are not known."""
-    if (details := _details(summary)) is None:
+    if (details := summary.details) is None:
         return None
     every = range(len(details.recall))
     many = len(every) > MOST_CLASSES
@@ -93,7 +95,7 @@ def class_table(summary: RunSummary) -> Table | None:
 
 def confusion_table(summary: RunSummary) -> Table | None:
     """What records of each class are taken for; None where it was not kept."""
-    if (details := _details(summary)) is None or not details.confusion:
+    if (details := summary.details) is None or not details.confusion:
         return None
     names = [class_name(summary, label) for label in range(len(details.confusion))]
     rows: tuple[tuple[str | Cell, ...], ...] = tuple(
@@ -115,13 +117,9 @@ def class_name(summary: RunSummary, label: int) -> str:
 
 def missed_classes(summary: RunSummary) -> list[str]:
     """Names and recalls of the classes of which most records are taken for something else, the worst first."""
-    recall = [] if (details := _details(summary)) is None else details.recall
+    recall = [] if (details := summary.details) is None else details.recall
     low = sorted((value, label) for label, value in enumerate(recall) if value is not None and value < HALF)
     return [f"{class_name(summary, label)} ({value:.2f})" for value, label in low]
-
-
-def _details(summary: RunSummary) -> ClassificationMetric | None:
-    return None if summary.final is None else summary.final.classification
 
 
 def _served(details: ClassificationMetric, name: str) -> Cell:

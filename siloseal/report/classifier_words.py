@@ -13,7 +13,7 @@ MOST_NAMED = 5
 def record_headlines(summary: RunSummary) -> tuple[Headline, ...]:
     """How many records are named rightly, and for whom least."""
     final = wording.share(summary.final_accuracy)
-    what = "mean over silos, each on its own mix" if summary.personal else "share of held-out records"
+    what = f"mean over silos, each on its {measured_on(summary)}" if summary.personal else "share of held-out records"
     return (
         Headline("Accuracy" if summary.personal else "Accuracy, global model", final, what, main=True),
         *_worst(summary),
@@ -22,8 +22,13 @@ def record_headlines(summary: RunSummary) -> tuple[Headline, ...]:
     )
 
 
+def measured_on(summary: RunSummary) -> str:
+    """What of its own each silo's model is measured on; nothing is known of it where nothing was measured."""
+    return wording.NOT_KNOWN if summary.details is None else summary.details.measured_on
+
+
 def _alone(summary: RunSummary) -> tuple[str, str]:
-    """What silos have without the others: the best of them, or the mean where each is measured on its own mix."""
+    """What silos have without the others: the best of them, or the mean where each is measured on its own."""
     if summary.personal:
         return "Mean silo alone", wording.share(mean_alone(summary))
     return "Best silo alone", wording.share(summary.best_silo_accuracy)
@@ -47,7 +52,7 @@ def own_headlines(summary: RunSummary) -> tuple[Headline, ...]:
 
 
 def _worst(summary: RunSummary) -> tuple[Headline, ...]:
-    details = None if summary.final is None else summary.final.classification
+    details = summary.details
     if details is None or details.worst_silo is None or len(details.by_silo) < 2:
         return ()
     worst = details.worst_silo
@@ -79,7 +84,7 @@ def _named_rightly(summary: RunSummary) -> str:
     if summary.personal:
         return (
             "Each has a part of the model for itself alone. Accuracy is how often an institution's own model names "
-            f"unseen records rightly that come in its own mix of classes, on average: {_compared(summary)}."
+            f"unseen records rightly, on its {measured_on(summary)}, on average: {_compared(summary)}."
         )
     return f"Accuracy is how often the model names a record rightly that nobody trained on: {_compared(summary)}."
 
@@ -96,7 +101,7 @@ def _compared(summary: RunSummary) -> str:
 
 
 def _served(summary: RunSummary) -> list[str]:
-    details = None if summary.final is None else summary.final.classification
+    details = summary.details
     if details is None or details.worst_silo is None or len(details.by_silo) < 2:
         return []
     worst, best = details.worst_silo, max(details.by_silo, key=details.by_silo.__getitem__)
@@ -111,7 +116,7 @@ def _missed(summary: RunSummary) -> list[str]:
         some = wording.listed(missed[:MOST_NAMED])
         more = f" and {len(missed) - MOST_NAMED} more" if len(missed) > MOST_NAMED else ""
         return [f"It misses most records of these classes, and finds this share of them: {some}{more}."]
-    recall = [] if summary.final is None or not summary.final.classification else summary.final.classification.recall
+    recall = [] if summary.details is None else summary.details.recall
     known = [(value, label) for label, value in enumerate(recall) if value is not None]
     if not known:
         return []

@@ -11,6 +11,7 @@ from typing import assert_never
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.phases import Phase
 from siloseal.report import wording
+from siloseal.report.classifier_words import measured_on
 from siloseal.report.document import Table
 from siloseal.run_folder.metrics import REFERENCES, QualityMetric, stage_title
 from siloseal.run_folder.summary import RunSummary
@@ -138,7 +139,7 @@ def _how_to_read(summary: RunSummary) -> str:
             words += "; ± is the 95 % confidence interval over tasks, in points. " if margins else ". "
             return f"{words}Chance: {chance(summary)}."
         case "classification":
-            on = "each silo's own mix of classes, and their mean" if summary.personal else "all held-out records"
+            on = f"each silo's {measured_on(summary)}, and their mean" if summary.personal else "all held-out records"
             return (
                 f"Measured on {on}. Balanced accuracy is the mean over classes of the share that is named rightly. AUC "
                 "is the chance that a record of a class gets a higher probability of it than one of another class."

@@ -72,7 +72,7 @@ def _measured(run: Run) -> tuple[str, tuple[Block, ...]]:
 
 def _of_records(summary: RunSummary) -> tuple[Block, ...]:
     """A classifier's confidence beside its accuracy, then its numbers by model, by silo and by class."""
-    details = None if summary.final is None else summary.final.classification
+    details = summary.details
     chart = [reliability_chart(details)] if details is not None and details.reliability else []
     tables = (served_table(summary), score_table(summary), class_table(summary), confusion_table(summary))
     return (*chart, *(table for table in tables if table is not None))

@@ -23,7 +23,7 @@ class ReliabilityBin(Record):
 
 
 class ClassificationMetric(Record):
-    """A classifier class by class, by its own confidence, and over each silo's mix of classes.
+    """A classifier class by class, by its own confidence, and for each silo.
 
     >>> halves = dict(recall=[1.0, 0.5], precision=[0.67, 1.0], records=[10, 10], calibration_error=0.1)
     >>> measured = siloseal.ClassificationMetric(**halves, by_silo={"north": 0.9, "east": 0.6})
@@ -44,12 +44,22 @@ class ClassificationMetric(Record):
     reliability: list[ReliabilityBin] = Field(default_factory=list)
     """Bins of confidence that hold a record, in order; empty for a mean over silos' own models."""
     by_silo: dict[str, Share] = Field(default_factory=dict)
-    """Accuracy over each silo's mix of classes: the recalls, each by the silo's share of its class."""
+    """Accuracy for each silo: on its own held-out records, or over its mix of classes.
+
+    The latter is made of the recalls, each by the silo's share of its class.
+    """
+    own_records: bool = False
+    """Whether `by_silo` is measured on each silo's own held-out records, which silos with files of their own have."""
 
     @property
     def worst_silo(self) -> str | None:
-        """The silo whose mix of classes is served worst."""
+        """The silo that is served worst."""
         return min(self.by_silo, key=self.by_silo.__getitem__, default=None)
+
+    @property
+    def measured_on(self) -> str:
+        """What of its own a silo is measured on, in words."""
+        return "own held-out records" if self.own_records else "own mix of classes"
 
     @property
     def spread(self) -> float | None:

@@ -25,6 +25,7 @@ from siloseal.federation.errors import RunError
 from siloseal.federation.job.sections.learner_kind import MeasuredAs
 from siloseal.federation.job.sections.learners import MEASURED_AS
 from siloseal.federation.records.storage import write_atomically
+from siloseal.run_folder.classification import ClassificationMetric
 from siloseal.run_folder.json_files import first_problem, parse, read_text
 from siloseal.run_folder.metrics import (
     METRIC,
@@ -142,6 +143,11 @@ class RunSummary(Record):
     def final(self) -> QualityMetric | None:
         """Every measurement of the global model at the end."""
         return next((score for score in self.scores if (score.stage, score.silo) == ("final", None)), None)
+
+    @property
+    def details(self) -> ClassificationMetric | None:
+        """What a classifier does at the end, class by class and silo by silo; None for other models."""
+        return None if self.final is None else self.final.classification
 
     @property
     def final_accuracy(self) -> float | None:

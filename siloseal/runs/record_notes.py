@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Mapping
 
+from siloseal.run_folder.classification import ClassificationMetric
 from siloseal.run_folder.metrics import QualityMetric
 
 Scores = Mapping[tuple[str, str | None], QualityMetric]
@@ -41,10 +42,10 @@ def notes_of_classes(scores: Scores) -> list[str]:
     notes = list[str]()
     if (worst := details.worst_silo) is not None and len(details.by_silo) > 1:
         notes.append(
-            f"The model serves {worst} worst: {details.by_silo[worst]:.3f} on its mix of classes, {details.spread:.3f} "
-            "below the silo that it serves best."
+            f"The model serves {worst} worst: {details.by_silo[worst]:.3f} on its {details.measured_on}, "
+            f"{details.spread:.3f} below the silo that it serves best."
         )
-    notes += _losers(scores, details.by_silo)
+    notes += _losers(scores, details)
     missed = [
         f"{label} ({value:.2f})" for label, value in enumerate(details.recall) if value is not None and value < MISSED
     ]
@@ -60,16 +61,16 @@ def notes_of_classes(scores: Scores) -> list[str]:
     return notes
 
 
-def _losers(scores: Scores, served: Mapping[str, float]) -> list[str]:
-    """Silos whose own models, without the others, serve their own mix of classes better."""
-    lost = list[str]()
+def _losers(scores: Scores, details: ClassificationMetric) -> list[str]:
+    """Silos whose own models, without the others, serve their own records or mix of classes better."""
+    served, lost = details.by_silo, list[str]()
     for (stage, silo), score in scores.items():
         own = None if score.classification is None or silo is None else score.classification.by_silo.get(silo)
         if stage == "silo_alone" and silo is not None and own is not None and own > served.get(silo, 1.0):
             lost.append(f"{silo} ({own:.3f} against {served[silo]:.3f})")
     if not lost:
         return []
-    return [f"On its own mix of classes, a model of its own would serve better: {_some(sorted(lost))}."]
+    return [f"On its {details.measured_on}, a model of its own would serve better: {_some(sorted(lost))}."]
 
 
 def _some(words: list[str]) -> str:

@@ -1,9 +1,11 @@
-"""How a run's classifiers are measured: held-out records, over all of them and over each silo's mix of classes.
+"""How a run's classifiers are measured: on all held-out records, and for each silo.
 
-A silo's mix is exact where silos differ in how much they have of each class, and in nothing else: that is how a
-simulation deals records. Records of one class are then as good as any other silo's.
+Silos with files of their own are measured on their own held-out records. Where one set is dealt, each is measured over
+its mix of classes: that is exact where silos differ in how much they have of each class, and in nothing else. Records
+of one class are then as good as any other silo's.
 """
 
+import itertools
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,20 +29,26 @@ BALANCED, AUC = "balanced accuracy", "AUC"
 class RecordScorer:
     """A scorer that has a classifier name held-out records.
 
-    Where each silo has a part of the network of its own, a silo's model is measured on the silo's mix of classes, and a
-    model that is nobody's own (the pooled one) on every silo's mix, of which the mean counts.
+    Where each silo has a part of the network of its own, a silo's model is measured on the silo's records or mix of
+    classes, and a model that is nobody's own (the pooled one) on every silo's, of which the mean counts.
     """
 
     def __init__(
-        self, held_out: Examples, parts: Mapping[str, Examples], *, bins: int, personal: bool, most_silos: int
+        self,
+        held_out: Examples,
+        parts: Mapping[str, Examples],
+        *,
+        held_out_of: Mapping[str, Examples],
+        bins: int,
+        personal: bool,
+        most_silos: int,
     ) -> None:
         if not held_out.classes or held_out.labels.ndim != 1:
             raise DataError("a classifier is measured on records of one class each; these have other targets")
         self._held_out, self._bins, self._personal = held_out, bins, personal
         self._mixes = {name: mix_of(part) for name, part in parts.items()}
-        self._weights = {
-            name: self._weights_of(name, mix) for name, mix in list(self._mixes.items())[:most_silos] if personal
-        }
+        self._places = places_of(held_out_of)
+        self._weights = {name: self._weights_of(name) for name in list(parts)[:most_silos] if personal}
 
     def score(
         self, stage: str, silo: str | None, model: nn.Module, labels: Sequence[int], run_dir: Path
@@ -48,11 +56,9 @@ class RecordScorer:
         outputs = outputs_of(model, self._held_out.inputs)
         if silo is not None and self._personal:
             found = self._measure(outputs, self._weights[silo])
-            return as_metric(stage, silo, found, {silo: found.accuracy})
+            return self._metric(stage, silo, found, {silo: found.accuracy})
         found = self._measure(outputs)
-        by_silo = {name: mixed_accuracy(found.recall, mix) for name, mix in self._mixes.items()}
-        served = {name: value for name, value in by_silo.items() if value is not None}
-        metric = as_metric(stage, silo, found, served)
+        metric = self._metric(stage, silo, found, self._served(outputs, found))
         if not self._personal:
             return metric
         each = [named_measures(self._measure(outputs, weights)) for weights in self._weights.values()]
@@ -61,17 +67,40 @@ class RecordScorer:
     def reference(self) -> None:
         """No reference: pooled training is a run of its own."""
 
+    def _metric(self, stage: str, silo: str | None, found: Measures, by_silo: dict[str, float]) -> QualityMetric:
+        return as_metric(stage, silo, found, by_silo, own_records=bool(self._places))
+
+    def _served(self, outputs: Tensor, found: Measures) -> dict[str, float]:
+        """The accuracy for each silo of which something is held out."""
+        if self._places:
+            right = (outputs.argmax(1) == self._held_out.labels).double()
+            return {name: float(right[place].mean()) for name, place in self._places.items() if len(right[place])}
+        mixed = {name: mixed_accuracy(found.recall, mix) for name, mix in self._mixes.items()}
+        return {name: value for name, value in mixed.items() if value is not None}
+
     def _measure(self, outputs: Tensor, weights: NDArray[np.float64] | None = None) -> Measures:
         return measure(outputs, self._held_out.labels, bins=self._bins, weights=weights)
 
-    def _weights_of(self, name: str, mix: NDArray[np.float64]) -> NDArray[np.float64]:
-        weights = mix_weights(self._held_out.labels, mix)
+    def _weights_of(self, name: str) -> NDArray[np.float64]:
+        """The weight of each held-out record in what a silo's own model is measured on."""
+        if self._places:
+            own = np.zeros(len(self._held_out))
+            own[self._places[name]] = 1.0
+            weights = own if own.any() else None
+        else:
+            weights = mix_weights(self._held_out.labels, self._mixes[name])
         if weights is None:
             raise DataError(
-                f"no held-out record is of a class that {name} holds, so that its own model cannot be measured; hold "
-                "out more records in data"
+                f"no held-out record is {name}'s, or of a class that it holds, so that its own model cannot be "
+                "measured; hold out more records in data"
             )
         return weights
+
+
+def places_of(held_out_of: Mapping[str, Examples]) -> dict[str, slice]:
+    """The place of each silo's records among all held-out ones, which are joined in the order of the silos."""
+    ends = itertools.accumulate(len(own) for own in held_out_of.values())
+    return {name: slice(end - len(own), end) for (name, own), end in zip(held_out_of.items(), ends, strict=True)}
 
 
 def mix_of(part: Examples) -> NDArray[np.float64]:
@@ -81,7 +110,9 @@ def mix_of(part: Examples) -> NDArray[np.float64]:
     return shares
 
 
-def as_metric(stage: str, silo: str | None, found: Measures, by_silo: dict[str, float]) -> QualityMetric:
+def as_metric(
+    stage: str, silo: str | None, found: Measures, by_silo: dict[str, float], *, own_records: bool
+) -> QualityMetric:
     """Measures as a line of metrics.jsonl."""
     bins = [
         ReliabilityBin(
@@ -97,6 +128,7 @@ def as_metric(stage: str, silo: str | None, found: Measures, by_silo: dict[str, 
         calibration_error=found.calibration_error,
         reliability=bins,
         by_silo=by_silo,
+        own_records=own_records,
     )
     return QualityMetric(stage=stage, silo=silo, accuracy=named_measures(found), classification=details)
 
@@ -108,7 +140,7 @@ def named_measures(found: Measures) -> dict[str, float]:
 
 
 def mean_metric(stage: str, own: Sequence[QualityMetric]) -> QualityMetric:
-    """The mean over silos' own models, each measured on its silo's mix; of a class, over the silos that hold it."""
+    """The mean over silos' own models, each measured for its own silo; of a class, over the silos that hold it."""
     details = [metric.classification for metric in own if metric.classification is not None]
     if not details:
         raise RunError("no silo has a final model of its own to be measured; run the job again")
@@ -118,6 +150,7 @@ def mean_metric(stage: str, own: Sequence[QualityMetric]) -> QualityMetric:
         records=[max(counts) for counts in zip(*(one.records for one in details), strict=True)],
         calibration_error=statistics.fmean(one.calibration_error for one in details),
         by_silo={name: value for one in details for name, value in one.by_silo.items()},
+        own_records=details[0].own_records,
     )
     accuracy = mean_measures([metric.accuracy for metric in own])
     return QualityMetric(stage=stage, accuracy=accuracy, classification=mean)

@@ -88,7 +88,7 @@ def run_and_report(
     data = simulated_data(job)
     train, parts = data.train, data.parts
     _require_feasible(job, train, parts)
-    scorer = build_scorer(job, train, data.held_out, parts)
+    scorer = build_scorer(job, train, data.held_out, parts, data.held_out_of)
     run_dir = open_run_folder(job, out)
     repeated = out is None and run_dir.name != job.name
     show(RunOpened(job.name, str(run_dir), repeated, stage_lengths(job)))

@@ -126,8 +126,18 @@ class OwnScorer:
         """No reference: pooled training is a run of its own."""
 
 
-def build_scorer(job: Job, train: Examples, held_out: Examples, parts: Mapping[str, Examples]) -> Scorer:
-    """The scorer that fits the job's learner. `parts` are the records that each silo holds."""
+def build_scorer(
+    job: Job,
+    train: Examples,
+    held_out: Examples,
+    parts: Mapping[str, Examples],
+    held_out_of: Mapping[str, Examples],
+) -> Scorer:
+    """The scorer that fits the job's learner.
+
+    `parts` are the records that each silo trains on. `held_out_of` are those of its own that are held out, where it has
+    a file of its own; `held_out` then has them all, in the order of the silos.
+    """
     rounds = job.schedule.rounds if isinstance(job.schedule, FedAvg) else job.schedule.tuning_rounds
     match job.evaluation:
         case GeneratedImages() as config:
@@ -135,7 +145,14 @@ def build_scorer(job: Job, train: Examples, held_out: Examples, parts: Mapping[s
         case FewShotTasks() as config:
             return TaskScorer(config, held_out)
         case Classification(bins=bins, most_silos=most):
-            return RecordScorer(held_out, parts, bins=bins, personal=job.learner.personal, most_silos=most)
+            return RecordScorer(
+                held_out,
+                parts,
+                held_out_of=held_out_of,
+                bins=bins,
+                personal=job.learner.personal,
+                most_silos=most,
+            )
         case OwnMeasures():
             return OwnScorer(job, held_out)
         case _:

@@ -148,7 +148,8 @@ class Writer(Classifier):
     where: str = "nowhere"
 
     def __post_init__(self) -> None:
-        self.private_module.register_buffer("seen", torch.zeros(()))
+        for name in ("seen", "replaced"):
+            self.private_module.register_buffer(name, torch.zeros(()))
         self.average = nn.Linear(4, 4)
 
     @property
@@ -161,8 +162,8 @@ class Writer(Classifier):
             match self.where:
                 case "private_module.seen":
                     self.private_module.seen.add_(seen)  # type: ignore[operator]
-                case "private_module.seen, a new tensor":
-                    self.private_module.seen = seen.clone()
+                case "private_module.replaced":
+                    self.private_module.replaced = seen.clone()
                 case "private_module.new":
                     self.private_module.register_buffer("new", seen.clone())
                 case "shared_model.weight":
@@ -176,7 +177,7 @@ class Writer(Classifier):
 
 WRITTEN = [
     "private_module.seen",
-    "private_module.seen, a new tensor",
+    "private_module.replaced",
     "private_module.new",
     "private_module.1.weight",
     "shared_model.weight",

@@ -194,7 +194,7 @@ def test_two_runs_that_are_compared_are_asked_the_same_tasks() -> None:
     job = Job.model_validate(FEW_SHOT)
     train, held_out = load(job.data)
     model = build_few_shot_model(job.learner, train.shape, seed=0)  # type: ignore[arg-type]
-    one, other = (build_scorer(job, train, held_out, {}).score("final", None, model, (), Path()) for _ in range(2))
+    one, other = (build_scorer(job, train, held_out, {}, {}).score("final", None, model, (), Path()) for _ in range(2))
     assert one == other
 
 

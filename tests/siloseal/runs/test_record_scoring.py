@@ -21,7 +21,7 @@ from siloseal.runs.record_notes import notes_of_classes, notes_of_gains
 from siloseal.runs.record_scoring import RecordScorer, mean_metric, mix_of
 from siloseal.runs.run import run_job
 from siloseal.runs.simulation import deal
-from siloseal.silo.data.examples import Examples
+from siloseal.silo.data.examples import Examples, joined
 from siloseal.silo.data.loading import load
 
 CLASSIFIER: dict[str, Any] = {
@@ -146,7 +146,16 @@ class TestPartsOfTheSilosOwn:
 
 
 def rows(labels: list[int], classes: int) -> Examples:
-    return Examples(torch.eye(classes)[labels], torch.tensor(labels), classes)
+    return Examples(torch.eye(classes)[labels], torch.tensor(labels, dtype=torch.int64), classes)
+
+
+def always_0() -> nn.Linear:
+    """A network that takes everything for class 0."""
+    network = nn.Linear(2, 2)
+    with torch.no_grad():
+        network.weight.zero_()
+        network.bias.copy_(torch.tensor([1.0, 0.0]))
+    return network
 
 
 class TestAScorer:
@@ -155,25 +164,51 @@ class TestAScorer:
 
     def test_a_model_of_everybody_is_measured_on_every_mix_where_parts_are_personal(self) -> None:
         parts = {"north": rows([0] * 3 + [1], 2), "east": rows([1], 2)}
-        always_0 = nn.Linear(2, 2)
-        with torch.no_grad():
-            always_0.weight.zero_()
-            always_0.bias.copy_(torch.tensor([1.0, 0.0]))
-        scorer = RecordScorer(rows([0, 1, 1], 2), parts, bins=5, personal=True, most_silos=20)
-        found = scorer.score("pooled", None, always_0, (), Path())
+        scorer = RecordScorer(rows([0, 1, 1], 2), parts, held_out_of={}, bins=5, personal=True, most_silos=20)
+        found = scorer.score("pooled", None, always_0(), (), Path())
         assert found.accuracy["accuracy"] == pytest.approx((0.75 + 0.0) / 2)
         assert found.classification is not None
         assert found.classification.by_silo == pytest.approx({"north": 0.75, "east": 0.0})
-        assert scorer.score("final", "north", always_0, (), Path()).accuracy["accuracy"] == pytest.approx(0.75)
+        assert not found.classification.own_records
+        assert scorer.score("final", "north", always_0(), (), Path()).accuracy["accuracy"] == pytest.approx(0.75)
+
+    @pytest.mark.parametrize("personal", [False, True])
+    def test_a_silo_with_held_out_records_of_its_own_is_measured_on_them(self, personal: bool) -> None:
+        """Both hold one half of either class; what is held out of them differs, as institutions do."""
+        parts = {"north": rows([0, 1], 2), "east": rows([0, 1], 2), "south": rows([0, 1], 2)}
+        own = {"north": rows([0, 0, 0, 1], 2), "east": rows([1], 2), "south": rows([0, 1], 2)}
+        scorer = RecordScorer(
+            joined(list(own.values())), parts, held_out_of=own, bins=5, personal=personal, most_silos=20
+        )
+        found = scorer.score("pooled", None, always_0(), (), Path())
+        assert found.classification is not None
+        assert found.classification.by_silo == pytest.approx({"north": 0.75, "east": 0.0, "south": 0.5})
+        assert found.classification.own_records
+        assert found.accuracy["accuracy"] == pytest.approx(1.25 / 3 if personal else 4 / 7)
+        alone = scorer.score("silo_alone", "north", always_0(), (), Path())
+        assert alone.accuracy["accuracy"] == pytest.approx(0.75 if personal else 4 / 7)
+        assert alone.classification is not None
+        assert alone.classification.by_silo["north"] == pytest.approx(0.75)
+
+    def test_a_silo_of_which_nothing_is_held_out_has_no_number(self) -> None:
+        parts, own = {"north": rows([0], 2), "east": rows([1], 2)}, {"north": rows([0], 2), "east": rows([], 2)}
+        whole = joined(list(own.values()))
+        found = RecordScorer(whole, parts, held_out_of=own, bins=5, personal=False, most_silos=20).score(
+            "final", None, always_0(), (), Path()
+        )
+        assert found.classification is not None
+        assert found.classification.by_silo == {"north": 1.0}
+        with pytest.raises(DataError, match="east"):
+            RecordScorer(whole, parts, held_out_of=own, bins=5, personal=True, most_silos=20)
 
     def test_a_silo_none_of_whose_classes_is_held_out_is_refused_before_the_run(self) -> None:
         with pytest.raises(DataError, match="east"):
-            RecordScorer(rows([0], 2), {"east": rows([1], 2)}, bins=5, personal=True, most_silos=20)
+            RecordScorer(rows([0], 2), {"east": rows([1], 2)}, held_out_of={}, bins=5, personal=True, most_silos=20)
 
     def test_measured_targets_are_refused_before_the_run(self) -> None:
         targets = Examples(torch.zeros(2, 3), torch.tensor([0.5, 0.1]), 0)
         with pytest.raises(DataError):
-            RecordScorer(targets, {}, bins=5, personal=False, most_silos=20)
+            RecordScorer(targets, {}, held_out_of={}, bins=5, personal=False, most_silos=20)
 
 
 def measured(

@@ -11,6 +11,7 @@ from siloseal.federation.config.loading import load_config
 from siloseal.federation.errors import DataError
 from siloseal.federation.job.job import Job
 from siloseal.federation.randomness import SeededRandomness
+from siloseal.models.model_files import read_model
 from siloseal.models.user_code.places import look_in
 from siloseal.run_folder.summary import RunSummary, read_run
 from siloseal.runs.plan import make_plan
@@ -85,6 +86,14 @@ def test_a_file_for_each_silo_is_not_dealt(tmp_path: Path) -> None:
     assert len(data.train) == sum(map(len, data.parts.values()))
     run(job, tmp_path / "run")
     assert final(tmp_path / "run") > 0.8
+    found, network = read_run(tmp_path / "run"), read_model(tmp_path / "run" / "global.safetensors").network
+    assert found.summary.details is not None
+    for name, own in data.held_out_of.items():
+        right = (network(own.inputs).argmax(1) == own.labels).float().mean()
+        assert found.summary.details.by_silo[name] == pytest.approx(float(right))
+    assert not [note.text for note in found.notes if "mix of classes" in note.text]
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "mix of classes" not in page
     (tmp_path / "east.csv").unlink()
     with pytest.raises(DataError):
         simulated_data(job)
