@@ -142,7 +142,6 @@ COVERED: dict[str, tuple[str, ...]] = {
     "tests/silo/test_runtime.py": (
         "silo/enrolment.py", "silo/opening.py", "silo/work.py",
     ),
-    "tests/silo/test_silo_level.py": ("silo/state.py",),
     "tests/silo/training/test_clipping.py": ("silo/training/layers.py",),
     "tests/silo/training/test_optimizers.py": ("federation/job/sections/optimizers.py", "silo/training/noising.py"),
     "tests/silo/training/test_trainer.py": ("models/checkpoints.py",),

@@ -7,7 +7,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from siloseal.federation.errors import RunError, SignatureInvalid
-from siloseal.federation.records.storage import make_folder, read_secret, write_atomically
+from siloseal.federation.records.storage import Survives, make_folder, read_secret, write_atomically
 from siloseal.federation.secret import Secret
 
 KEY_BYTES = 32
@@ -29,11 +29,12 @@ class Identity(Secret):
         return cls(name, Ed25519PrivateKey.generate())
 
     @classmethod
-    def in_file(cls, name: str, path: Path) -> Self:
+    def in_file(cls, name: str, path: Path, survives: Survives = Survives.POWER_CUT) -> Self:
         """The key in this file, which only its owner may read; a new one the first time."""
         if not path.exists():
-            make_folder(path.parent, mode=0o700)
-            write_atomically(path, Ed25519PrivateKey.generate().private_bytes_raw(), mode=0o600)
+            make_folder(path.parent, mode=0o700, survives=survives)
+            key = Ed25519PrivateKey.generate().private_bytes_raw()
+            write_atomically(path, key, mode=0o600, survives=survives)
         return cls.read(name, path)
 
     @classmethod

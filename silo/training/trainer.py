@@ -11,7 +11,7 @@ from siloseal.federation.errors import BudgetExceeded, DataError, RunError, Unco
 from siloseal.federation.job.sections.optimizers import OptimizerConfig
 from siloseal.federation.privacy.events import Event, SampledGaussianSteps
 from siloseal.federation.randomness import Randomness
-from siloseal.models.checkpoints import State, part_of, under
+from siloseal.models.checkpoints import State, part_of, renamed
 from siloseal.models.learner import ExampleLearner, TaskLearner
 from siloseal.silo.training.gradients import ExampleSource, TaskSource, unit_gradients
 from siloseal.silo.training.noising import add_noise, scale
@@ -146,7 +146,7 @@ class PrivateTrainer:
 
     def state(self) -> State:
         """The state of learner and optimizer, for a checkpoint between chunks."""
-        return under("learner", self._learner.state()) | under("optimizer", self._optimizer.state())
+        return renamed("learner", self._learner.state()) | renamed("optimizer", self._optimizer.state())
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Go on from a checkpoint. The ledger has its own file and may have been charged for lost steps: so be it."""
