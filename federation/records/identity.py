@@ -1,5 +1,6 @@
 """Who a silo is: an Ed25519 key of its own, whose public half everyone on the roster knows."""
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
@@ -56,10 +57,16 @@ class Identity(Secret):
         return self._key.sign(statement)
 
 
+@lru_cache(maxsize=4096)
+def _verify(public: bytes, signature: bytes, statement: bytes) -> None:
+    """Raise unless the signature is right. Right ones are remembered, for silos of one process that see the same."""
+    Ed25519PublicKey.from_public_bytes(public).verify(signature, statement)
+
+
 def check_signature(silo: str, public: bytes, signature: bytes, statement: bytes) -> None:
     """`SignatureInvalid` unless the silo with this public key signed just this."""
     try:
-        Ed25519PublicKey.from_public_bytes(public).verify(signature, statement)
+        _verify(public, signature, statement)
     except (InvalidSignature, ValueError) as error:
         raise SignatureInvalid(
             f"a statement came as {silo}'s, but the key that the roster has for {silo} did not sign it: it was altered "
