@@ -57,7 +57,14 @@ def test_a_target_that_is_not_reached_is_not_counted(tmp_path: Path) -> None:
     assert not [row for row in rows if row.measure == "rounds_to_target"]
 
 
-def test_only_rounds_of_averaging_are_counted() -> None:
-    schedule = {"kind": "two_phase", "batch": 10, "local_steps": 3}
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"schedule": {"kind": "two_phase", "batch": 10, "local_steps": 3}},
+        {"learner": {"kind": "gan", "generator": "mlp", "discriminator": "mlp"}},
+    ],
+    ids=["another schedule", "another learner"],
+)
+def test_only_rounds_of_averaging_a_classifier_are_counted(changes: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
-        RoundsMeasurement(kind="rounds", job=job(schedule=schedule))
+        RoundsMeasurement(kind="rounds", job=job(**changes))
