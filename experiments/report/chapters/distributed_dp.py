@@ -188,6 +188,8 @@ def as_good(cells: Sequence[Measured], kind: str) -> str:
     if not gaps:
         return "not measured"
     listed = ", ".join(f"{gap.value:+.3f} at epsilon {text_of(epsilon)}" for epsilon, gap, _ in gaps)
+    if any(gap.half_width is None for _, gap, _ in gaps):
+        return f"one seed: {listed}"
     surely = [epsilon for epsilon, _, sure in gaps if sure]
     if not surely:
         return f"cannot be told apart: {listed}"
@@ -209,7 +211,7 @@ def cost_of_bits(cells: Sequence[Measured]) -> str:
         counts = choices(there, "bits")
         few, many = (accuracy(at(there, bits=bits), "final") for bits in (counts[0], counts[-1]))
         if few is not None and many is not None and len(counts) > 1:
-            sure = "" if few.apart(many) else ", may be chance"
+            sure = "" if few.apart(many) else ", one seed" if few.half_width is None else ", may be chance"
             parts.append(
                 f"{few.value - many.value:+.3f} at {text_of(counts[0])} bits, epsilon {text_of(epsilon)}{sure}"
             )
