@@ -89,7 +89,7 @@ def picture(
     curves: dict[tuple[Label, Label], Points], cells: Sequence[Measured], bare: Mean | None, album: Album
 ) -> Figure:
     """Draw accuracy over epsilon with the most bits of each noise, and over bits at each epsilon."""
-    drawn, (left, right) = charts.panels(2, columns=2, height=3.8, share=True)
+    drawn, (left, right) = charts.panels(2, columns=2, height=3.8)
     kinds = choices(cells, "noise")
     for name in widest(cells):
         if name in curves:
@@ -100,18 +100,19 @@ def picture(
     charts.ticks_at(left.xaxis, [epsilon for points in curves.values() for epsilon, _ in points])
     left.set_xlabel("epsilon (privacy loss; smaller protects more)")
     charts.measured_in(left, ACCURACY, "by epsilon, with the most bits")
-    over_bits(right, cells)
+    of_bits = over_bits(right, cells)
     means = [one for points in curves.values() for _, one in points] + ([] if bare is None else [bare])
-    fitted = charts.fit_shares([left, right], ends(means))
+    fitted = charts.fit_shares([left], ends(means))
+    charts.fit_shares([right], ends(of_bits))
     charts.legend(drawn)
     caption = f"Final accuracy of the classifier.{at_delta(cells)} {bands(means)}{fitted}"
     return album.keep(drawn, "accuracy", message=message(curves, cells), caption=caption)
 
 
-def over_bits(panel: Axes, cells: Sequence[Measured]) -> None:
-    """Draw accuracy over the bits of an entry, for the first split noise that varies them."""
+def over_bits(panel: Axes, cells: Sequence[Measured]) -> list[Mean]:
+    """Draw accuracy over the bits of an entry, for the first split noise that varies them; return what was drawn."""
     noise = next((noise for noise in choices(cells, "noise") if len(choices(at(cells, noise=noise), "bits")) > 1), "")
-    split = at(cells, noise=noise)
+    split, means = at(cells, noise=noise), list[Mean]()
     for index, epsilon in enumerate(choices(split, "epsilon")):
         there = at(split, epsilon=epsilon)
         points = [
@@ -119,10 +120,13 @@ def over_bits(panel: Axes, cells: Sequence[Measured]) -> None:
             for bits in choices(there, "bits")
             if (found := accuracy(at(there, bits=bits), "final"))
         ]
-        charts.curve(panel, points, charts.look(index + 5), f"{text_of(noise)}, epsilon {text_of(epsilon)}")
+        means += [one for _, one in points]
+        shown = charts.look(len(choices(cells, "noise")) + 1 + index)
+        charts.curve(panel, points, shown, f"{text_of(noise)}, epsilon {text_of(epsilon)}")
     panel.set_xlabel("bits of an entry (count)")
     charts.ticks_at(panel.xaxis, [float(bits) for bits in choices(split, "bits")])
     charts.measured_in(panel, ACCURACY, "by bits")
+    return means
 
 
 def message(curves: dict[tuple[Label, Label], Points], cells: Sequence[Measured]) -> str:
