@@ -103,7 +103,8 @@ def picture(
     of_bits = over_bits(right, cells)
     means = [one for points in curves.values() for _, one in points] + ([] if bare is None else [bare])
     fitted = charts.fit_shares([left], ends(means))
-    charts.fit_shares([right], ends(of_bits))
+    if of_bits and (said := charts.fit_shares([right], ends(of_bits))):
+        fitted += said.replace("The axis", "The right axis")
     charts.legend(drawn)
     caption = f"Final accuracy of the classifier.{at_delta(cells)} {bands(means)}{fitted}"
     return album.keep(drawn, "accuracy", message=message(curves, cells), caption=caption)

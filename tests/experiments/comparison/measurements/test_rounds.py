@@ -30,7 +30,7 @@ def job(**changes: Any) -> Job:
         "name": "few",
         "data": {"kind": "digits"},
         "silos": {"count": 4},
-        "learner": {"kind": "classifier", "model": "siloseal.experiments.two_hidden_layers:build"},
+        "learner": {"kind": "classifier", "model": "mlp"},
         "optimizer": {"kind": "dp_sgd", "learning_rate": 0.2},
         "privacy": {"kind": "none"},
         "warm_start": {"kind": "none"},
