@@ -48,6 +48,7 @@ bench: $(VENV)/installed
 	$(BIN)/python benchmarks/masked_sums.py
 	$(BIN)/python benchmarks/mechanisms.py
 	$(BIN)/python benchmarks/transport.py
+	$(BIN)/python benchmarks/thousand_silos.py
 
 # Every measured table and figure of README and docs/comparisons.md, in runs/results: an hour, and needs SILOSEAL_DATA.
 # Finished parts are found again; remove the folder to measure anew.

@@ -15,6 +15,7 @@ from typing import Any
 
 from siloseal.federation.errors import CannotWrite, RunError
 from siloseal.federation.job.agreement import RUN_ID_BYTES
+from siloseal.federation.records.storage import Survives
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION, require_version_of_file
 
 _SCHEMA = """
@@ -24,6 +25,8 @@ CREATE TABLE IF NOT EXISTS replies (
 CREATE TABLE IF NOT EXISTS closed (number INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS results (name TEXT PRIMARY KEY, content BLOB NOT NULL);
 """
+_SYNCHRONOUS = {Survives.POWER_CUT: "FULL", Survives.KILL: "NORMAL"}
+"""How SQLite flushes. With a write-ahead log, NORMAL loses the last entries in a power cut, and never tears one."""
 _RESTORE = "restore it from a backup, or begin another run in another folder"
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_SCHEMA)
@@ -49,7 +52,7 @@ def _explained(path: Path) -> Iterator[None]:
 class Journal:
     """One run's journal. Opening it with another job than it began with is refused."""
 
-    def __init__(self, path: Path, job_digest: bytes) -> None:
+    def __init__(self, path: Path, job_digest: bytes, survives: Survives = Survives.POWER_CUT) -> None:
         self._path = path
         self._one_at_a_time = threading.Lock()
         with _explained(path):
@@ -57,7 +60,7 @@ class Journal:
             # Replies come in the threads that serve the silos, one at a time through the lock.
             self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             self._database.execute("PRAGMA journal_mode=WAL")
-            self._database.execute("PRAGMA synchronous=FULL")
+            self._database.execute(f"PRAGMA synchronous={_SYNCHRONOUS[survives]}")
             self._database.executescript(_SCHEMA)
         try:
             self.run_id = self._begun(job_digest)

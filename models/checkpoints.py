@@ -14,6 +14,11 @@ def under(prefix: str, state: Mapping[str, Tensor]) -> State:
     return {f"{prefix}.{name}": tensor.detach().cpu().clone() for name, tensor in state.items()}
 
 
+def renamed(prefix: str, state: Mapping[str, Tensor]) -> State:
+    """These tensors themselves, named `prefix.name`: of a state that is made of copies already."""
+    return {f"{prefix}.{name}": tensor for name, tensor in state.items()}
+
+
 def part_of(prefix: str, state: Mapping[str, Tensor]) -> State:
     """The tensors that `under(prefix, ...)` named, by their own names."""
     start = f"{prefix}."

@@ -14,5 +14,5 @@ _process_generator = threading.Lock()  # a simulation may build its silos in thr
 def seeded(seed: int, build: Callable[[], Built]) -> Built:
     """Build something with layers that draw their weights from the process's generator, which is seeded meanwhile."""
     with _process_generator, torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)  # `torch.manual_seed` keeps a stack trace for GPUs that may come
         return build()

@@ -13,11 +13,11 @@ Network = TypeVar("Network", bound=nn.Module)
 
 
 class RunningAverage(Generic[Network]):
-    """An average that follows a network step by step."""
+    """An average that follows a network step by step; without memory, the network itself."""
 
     def __init__(self, source: Network, decay: float) -> None:
         self._source, self._decay = source, decay
-        self.network = deepcopy(source).requires_grad_(False)
+        self.network = source if decay == 0 else deepcopy(source).requires_grad_(False)
         self._age = 0  # steps since the last restart
 
     def follow(self) -> None:
@@ -27,6 +27,8 @@ class RunningAverage(Generic[Network]):
         ten steps, and at the full decay its average would go a small part of the way.
         """
         self._age += 1
+        if self.network is self._source:
+            return
         decay = min(self._decay, self._age / (self._age + 9.0))
         with torch.no_grad():
             for average, parameter in zip(self.network.parameters(), self._source.parameters(), strict=True):
@@ -34,14 +36,17 @@ class RunningAverage(Generic[Network]):
 
     def restart(self) -> None:
         """Let both go on from the average, as after a sum over silos."""
-        self._source.load_state_dict(self.network.state_dict())
         self._age = 0
+        if self.network is not self._source:
+            self._source.load_state_dict(self.network.state_dict())
 
     def state(self) -> State:
         """The state, for a checkpoint."""
-        return {"age": torch.tensor(self._age), **under("network", self.network.state_dict())}
+        own = {} if self.network is self._source else under("network", self.network.state_dict())
+        return {"age": torch.tensor(self._age), **own}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """The inverse of `state`."""
         self._age = int(state["age"])
-        self.network.load_state_dict(part_of("network", state))
+        if self.network is not self._source:
+            self.network.load_state_dict(part_of("network", state))

@@ -33,6 +33,7 @@ from siloseal.federation.privacy.events import (
 )
 from siloseal.federation.privacy.guarantee import NO_GUARANTEE, Guarantee
 from siloseal.federation.records.chained_file import ChainedFile, End, link, parse_line, read_line, whole_lines
+from siloseal.federation.records.storage import Survives
 
 LEDGER_FILE = "ledger.jsonl"
 """Name of the ledger's file in a silo's folder of a run."""
@@ -77,13 +78,21 @@ class Charge:
 class Ledger:
     """A ledger that is charged before each release. A second opening of the same file is refused."""
 
-    def __init__(self, path: Path, *, silo: str, budget: Budget, guarantee: Guarantee = EXAMPLE_AT_SILO) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        silo: str,
+        budget: Budget,
+        guarantee: Guarantee = EXAMPLE_AT_SILO,
+        survives: Survives = Survives.POWER_CUT,
+    ) -> None:
         self.budget, self.guarantee = budget, guarantee
         self.silo = silo
         numbers = {name: float(value) for name, value in asdict(budget).items()}  # 10 and 10.0 are the same budget
         self._header = {"silo": silo, **numbers, "unit": guarantee.unit, "relation": guarantee.relation}
         in_use = LedgerDamaged(f"{path} is in use by another process; a silo runs once at a time")
-        self._file = ChainedFile(path, start=link("", self._header), in_use=in_use)
+        self._file = ChainedFile(path, start=link("", self._header), in_use=in_use, survives=survives)
         try:
             self.charges = self._read(path)
         except BaseException:
@@ -202,7 +211,9 @@ def statement_of(silo: str, ledger: Ledger | None) -> str:
     return f"{silo}: {NO_GUARANTEE}" if ledger is None else ledger.statement()
 
 
-def open_ledger(job: AnyJob, silo: str, folder: Path, *, worked_before: bool) -> Ledger | None:
+def open_ledger(
+    job: AnyJob, silo: str, folder: Path, *, worked_before: bool, survives: Survives = Survives.POWER_CUT
+) -> Ledger | None:
     """The ledger of a silo in one run; none where privacy is off. A silo that has worked must have one already."""
     if isinstance(job.privacy, NoPrivacy):
         return None
@@ -213,4 +224,4 @@ def open_ledger(job: AnyJob, silo: str, folder: Path, *, worked_before: bool) ->
             "backup, or begin another run"
         )
     budget = Budget(job.privacy.epsilon, job.privacy.delta)
-    return Ledger(path, silo=silo, budget=budget, guarantee=guarantee_in(job))
+    return Ledger(path, silo=silo, budget=budget, guarantee=guarantee_in(job), survives=survives)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import torch
 
@@ -16,6 +17,7 @@ from siloseal.federation.job.releases import Lengths, events_of
 from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.records.storage import Survives
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.silo.averages import SiloAverages
 from siloseal.silo.data.examples import Examples, require_images
@@ -42,18 +44,22 @@ def open_training_silo(
     randomness: Randomness,
     publish: Subscriber,
     device: torch.device = CPU,
+    survives: Survives = Survives.POWER_CUT,
+    networks: Literal["now", "when_asked"] = "now",
 ) -> Silo:
     """A silo that trains on these data, in its folder, where it finds what an interrupted run left.
 
-    `lengths` are those of the job's vectors for examples of this shape (`models.building.vector_lengths`).
+    `lengths` are those of the job's vectors for examples of this shape (`models.building.vector_lengths`). `networks`
+    says when they are built: a real silo refuses at once what it cannot train, a thousand simulated ones need not.
     """
     _require_fitting(job, data)
-    if undeclared := data.label_set() - set(labels):
+    if len(labels) < data.classes and (undeclared := data.label_set() - set(labels)):
         raise DataError(f"{identity.name} holds classes {sorted(undeclared)} that it does not declare; declare them")
     units = units_of(job, data, randomness)
     plan = plan_silo(job, identity.name, len(units), lengths)
     require_precision(job, identity.name, len(units))
-    ledger = open_ledger(job, identity.name, folder, worked_before=SiloState(folder).exists())
+    worked = SiloState(folder, survives).exists()
+    ledger = open_ledger(job, identity.name, folder, worked_before=worked, survives=survives)
     try:
         work = SiloTraining(
             job,
@@ -68,8 +74,13 @@ def open_training_silo(
             randomness=randomness,
             publish=publish,
             device=device,
+            survives=survives,
         )
-        return Silo(job, work, folder, identity=identity, roster=roster, ledger=ledger, randomness=randomness)
+        if networks == "now":
+            work.build()
+        return Silo(
+            job, work, folder, identity=identity, roster=roster, ledger=ledger, randomness=randomness, survives=survives
+        )
     except BaseException:
         _close(ledger)
         raise
@@ -83,16 +94,20 @@ def open_query_silo(
     identity: Identity,
     roster: Mapping[str, bytes],
     randomness: Randomness,
+    survives: Survives = Survives.POWER_CUT,
 ) -> Silo:
     """A silo that answers queries about these records, in its folder, where it finds what an interrupted run left."""
     require_feasible(job)
     work = SiloQueries(job, identity.name, table)
-    ledger = open_ledger(job, identity.name, folder, worked_before=SiloState(folder).exists())
+    worked = SiloState(folder, survives).exists()
+    ledger = open_ledger(job, identity.name, folder, worked_before=worked, survives=survives)
     if ledger is None:
         raise AssertionError("every job of queries has a budget")
     try:
         _require_budget(job, ledger)
-        return Silo(job, work, folder, identity=identity, roster=roster, ledger=ledger, randomness=randomness)
+        return Silo(
+            job, work, folder, identity=identity, roster=roster, ledger=ledger, randomness=randomness, survives=survives
+        )
     except BaseException:
         _close(ledger)
         raise

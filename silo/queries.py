@@ -80,6 +80,9 @@ class SiloQueries:
         return {**totals, _KEY: torch.frombuffer(bytearray(self._progress.key or bytes(32)), dtype=torch.uint8)}
 
     def load_state(self, tensors: dict[str, Tensor]) -> None:
+        if not tensors:
+            self._progress = Progress()
+            return
         kept = [tensors[name].numpy() for name in sorted(tensors) if name != _KEY]
         totals = tuple(NoisyTotal(values[:-1], float(values[-1])) for values in kept)
         self._progress = Progress(tensors[_KEY].numpy().tobytes(), totals)

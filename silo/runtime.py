@@ -15,6 +15,7 @@ from siloseal.federation.job.agreement import Agreement
 from siloseal.federation.job.releases import Release, Run
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.records.storage import Survives
 from siloseal.federation.sums.secure_sum import SiloSide
 from siloseal.federation.sums.session import Session
 from siloseal.federation.transport.wire import messages_pb2 as pb
@@ -26,6 +27,9 @@ from siloseal.silo.order import require_next
 from siloseal.silo.refusals import refusal
 from siloseal.silo.state import Checkpoint, SiloState
 from siloseal.silo.work import SiloWork
+
+NOTHING_DONE = Checkpoint(0, "")
+"""Where a silo stands before its first checkpoint."""
 
 
 class Silo:
@@ -41,18 +45,20 @@ class Silo:
         roster: Mapping[str, bytes],
         ledger: Ledger | None,
         randomness: Randomness,
+        survives: Survives = Survives.POWER_CUT,
     ) -> None:
         self.name, self.ledger, self.work = identity.name, ledger, work
         self._job, self._folder, self._identity, self._roster = job, folder, identity, roster
-        self._randomness, self._state = randomness, SiloState(folder)
+        self._job_digest = job.digest
+        self._randomness, self._state = randomness, SiloState(folder, survives)
         self._side: tuple[bytes, SiloSide] | None = None
         self._interrupted = False
         self._one_at_a_time = threading.Lock()
-        self.at = Checkpoint(0, "", tensors=work.state())
+        self.at = NOTHING_DONE
 
     def resume(self) -> None:
         """Take up what an interrupted run left."""
-        self.at = self._state.load() or self.at
+        self.at = self._state.load() or NOTHING_DONE
         self._state.require_whole(self.at, self._charges())
         self.work.load_state(self.at.tensors)
         self._interrupted = False
@@ -82,7 +88,7 @@ class Silo:
             if (message.number, digest) == (last.number, last.request_digest):
                 self._state.mark_answered(last.number)
                 return GivenReply.again(last.reply)
-            require_next(message, last, silo=self.name, job_digest=self._job.digest)
+            require_next(message, last, silo=self.name, job_digest=self._job_digest)
             self._randomness.begin(f"request {message.number}")
             self._handle(message, body, last)
         except SiloSealError as error:
@@ -137,7 +143,7 @@ class Silo:
 
     def _agreement(self, message: pb.Request) -> Agreement:
         roster = {name: self._roster[name] for name in self._job.silos.names}
-        return Agreement(message.run_id, self._job.digest, roster)
+        return Agreement(message.run_id, self._job_digest, roster)
 
     def _run(self, last: pb.LastReply) -> Run:
         return Run(last.draw.beacon, self._roster)
@@ -169,12 +175,12 @@ class Silo:
         if release.event is not None and self.ledger is not None:
             # A crash may have come between the charge and the checkpoint that says so: then the ledger is one ahead.
             paid = repeated and (self.at.paid or len(self.ledger.charges) > self.at.charges)
-            self.save(replace(self.at, session=session.digest, sum_number=number, paid=paid))
+            self._note(replace(self.at, session=session.digest, sum_number=number, paid=paid))
             if not paid:
                 self.ledger.charge(release.event, phase=release.entry)
-            self.save(replace(self.at, paid=True))  # with the charge counted, so that losing it is noticed
+            self._note(replace(self.at, paid=True))  # with the charge counted, so that losing it is noticed
         else:
-            self.save(replace(self.at, session=session.digest, sum_number=number))
+            self._note(replace(self.at, session=session.digest, sum_number=number))
         return self._contribute(release, session)
 
     def _contribute(self, release: Release, session: Session) -> SiloSide:
@@ -185,6 +191,12 @@ class Silo:
         """Write a checkpoint to the disk, with the work's own state and the number of charges so far."""
         checkpoint = replace(checkpoint, charges=self._charges(), tensors=self.work.state())
         self._state.save(checkpoint)
+        self.at = checkpoint
+
+    def _note(self, checkpoint: Checkpoint) -> None:
+        """Write what has become of the last checkpoint, whose tensors stay, with the number of charges so far."""
+        checkpoint = replace(checkpoint, charges=self._charges())
+        self._state.note(checkpoint)
         self.at = checkpoint
 
     def _charges(self) -> int:

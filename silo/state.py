@@ -4,6 +4,7 @@ Readable by the silo alone. A checkpoint is written whole or not at all, so a ki
 """
 
 import hashlib
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from siloseal.federation.errors import LedgerDamaged, MessageError, RunError
-from siloseal.federation.records.storage import make_folder, sync_folder, write_atomically
+from siloseal.federation.records.storage import Survives, make_folder, recover, sync_folder, write_atomically
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION, require_version_of_file
@@ -51,17 +52,28 @@ class Checkpoint:
     """Model that a training started from, where the update is what leaves."""
 
 
+_NOTED = frozenset({"session", "sum_number", "charges", "paid"})
+"""Words of a checkpoint that change after it was saved."""
+
+
 class SiloState:
     """The files of one silo in one run."""
 
-    def __init__(self, folder: Path) -> None:
-        make_folder(folder, mode=0o700)
-        self._folder = folder
+    def __init__(self, folder: Path, survives: Survives = Survives.POWER_CUT) -> None:
+        make_folder(folder, mode=0o700, survives=survives)
+        self._folder, self._survives = folder, survives
         self._checkpoint = folder / "checkpoint.safetensors"
+        self._note = folder / "checkpoint.json"
+        """File with what has become of the checkpoint since it was saved: the sum that took it, and its charge."""
+        self._digest = ""
+        """Digest of the tensors of the checkpoint."""
         self._reply = folder / "reply.bin"
         self._answered = folder / "answered"
         """File with the last reply's number once more: an old copy of the reply must not pass for the last one."""
         self._left = folder / "left"
+        if survives is Survives.KILL:
+            for path in (self._checkpoint, self._note, self._reply, self._answered):
+                recover(path)
 
     def exists(self) -> bool:
         """Whether the silo has worked in this run before."""
@@ -77,25 +89,19 @@ class SiloState:
 
     def leave(self) -> None:
         """Note that the process ends by itself, or has gone on to another run. The next one waits for another."""
-        write_atomically(self._left, b"", mode=_PRIVATE)
+        self._write(self._left, b"")
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Replace the checkpoint."""
-        words = {
-            "number": str(checkpoint.number),
-            "prepared": checkpoint.prepared,
-            "round": str(checkpoint.round),
-            "start": checkpoint.start.hex(),
-            "steps_done": str(checkpoint.steps_done),
-            "session": checkpoint.session.hex(),
-            "sum_number": str(checkpoint.sum_number),
-            "charges": str(checkpoint.charges),
-            "paid": str(int(checkpoint.paid)),
-            "clip_norm": checkpoint.clip_norm.hex(),
-        }
         tensors = checkpoint.tensors | ({} if checkpoint.start_model is None else {_START: checkpoint.start_model})
-        words["digest"] = _digest(tensors)
-        write_atomically(self._checkpoint, safetensors.torch.save(tensors, words), mode=_PRIVATE)
+        words = _words(checkpoint) | {"digest": _digest(tensors)}
+        self._write(self._checkpoint, safetensors.torch.save(tensors, words))
+        self._digest = words["digest"]
+
+    def note(self, checkpoint: Checkpoint) -> None:
+        """Replace what the checkpoint says, but for its tensors, which may be large and are those that were saved."""
+        words = _words(checkpoint) | {"digest": self._digest}
+        self._write(self._note, json.dumps(words).encode())
 
     def load(self) -> Checkpoint | None:
         """The last checkpoint, if there is one."""
@@ -103,10 +109,11 @@ class SiloState:
             return None
         try:
             with safe_open(self._checkpoint, framework="pt") as file:
-                words = file.metadata()
+                words = self._noted(file.metadata())
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
             if words["digest"] != _digest(tensors):
                 raise ValueError("its content has changed")
+            self._digest = words["digest"]
             start_model = tensors.pop(_START, None)
             return Checkpoint(
                 number=int(words["number"]),
@@ -125,13 +132,23 @@ class SiloState:
         except (SafetensorError, KeyError, ValueError, TypeError) as error:
             raise RunError(f"{self._checkpoint} is damaged ({error}); begin another run") from error
 
+    def _noted(self, saved: dict[str, str]) -> dict[str, str]:
+        """What was noted of the checkpoint after it was saved; what was saved, if nothing was."""
+        if not self._note.exists():
+            return saved
+        noted: dict[str, str] = json.loads(self._note.read_bytes())
+        if not isinstance(noted, dict) or noted.keys() != saved.keys():
+            raise ValueError(f"{self._note.name} is not as it was written")
+        same = all(noted[name] == saved[name] for name in saved.keys() - _NOTED)
+        return noted if same else saved  # a note of the checkpoint before
+
     def kept_charges(self) -> int:
         """Number of charges that the ledger held by the last checkpoint; 0 before the first. No tensor is read."""
         if not self._checkpoint.exists():
             return 0
         try:
             with safe_open(self._checkpoint, framework="pt") as file:
-                return int(file.metadata()["charges"])
+                return int(self._noted(file.metadata())["charges"])
         except (SafetensorError, KeyError, ValueError, TypeError) as error:
             raise LedgerDamaged(
                 f"{self._checkpoint} is damaged ({error}), so nobody can tell whether the ledger beside it is whole; "
@@ -165,14 +182,15 @@ class SiloState:
         """Keep a reply before it leaves, and with it, or not at all, the state in which it leaves the sum under way."""
         last.protocol_version = PROTOCOL_VERSION
         content = last.SerializeToString(deterministic=True)
-        write_atomically(self._reply, hashlib.sha256(content).digest() + content, mode=_PRIVATE)
+        self._write(self._reply, hashlib.sha256(content).digest() + content)
         self.mark_answered(last.number)
 
     def mark_answered(self, number: int) -> None:
         """Note the last reply's number; again before a kept reply leaves, in case the first time was interrupted."""
         if not self._answered.exists() or self._answered.read_bytes() != _sortable(number):
-            write_atomically(self._answered, _sortable(number), mode=_PRIVATE)
-        sync_folder(self._folder)
+            self._write(self._answered, _sortable(number))
+        if self._survives is Survives.POWER_CUT:
+            sync_folder(self._folder)
 
     def abandon(self) -> None:
         """Forget the side of a sum that never ended, and with it every key: nobody goes on with this run.
@@ -205,6 +223,24 @@ class SiloState:
                 f"{self._reply} is damaged; begin another run (an older copy of it would make the silo answer twice)"
             )
         return decode(pb.LastReply, content)
+
+    def _write(self, path: Path, content: bytes) -> None:
+        write_atomically(path, content, mode=_PRIVATE, survives=self._survives)
+
+
+def _words(checkpoint: Checkpoint) -> dict[str, str]:
+    return {
+        "number": str(checkpoint.number),
+        "prepared": checkpoint.prepared,
+        "round": str(checkpoint.round),
+        "start": checkpoint.start.hex(),
+        "steps_done": str(checkpoint.steps_done),
+        "session": checkpoint.session.hex(),
+        "sum_number": str(checkpoint.sum_number),
+        "charges": str(checkpoint.charges),
+        "paid": str(int(checkpoint.paid)),
+        "clip_norm": checkpoint.clip_norm.hex(),
+    }
 
 
 def _digest(tensors: dict[str, Tensor]) -> str:

@@ -44,4 +44,4 @@ class SiloWork(Protocol):
         """The state of the work that a checkpoint keeps."""
 
     def load_state(self, tensors: dict[str, Tensor]) -> None:
-        """Go on from what a checkpoint kept."""
+        """Go on from what a checkpoint kept; from the beginning, where there was none and nothing is given."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from siloseal.experiments.comparison.config import Comparison
 from siloseal.experiments.comparison.grid import Cell, load_comparisons
-from siloseal.experiments.comparison.measurements import JobMeasurement
+from siloseal.experiments.comparison.measurements import JobMeasurement, RoundsMeasurement
 from siloseal.experiments.comparison.runner import (
     Finished,
     Watcher,
@@ -57,7 +57,7 @@ def require_data(cells: Sequence[Cell]) -> None:
     """Raise `DataError` before the first cell runs, and not after hours, if the data of a later one are not there."""
     from siloseal.silo.data.loading import place  # here: it imports torch
 
-    jobs = [cell.measurement.job for cell in cells if isinstance(cell.measurement, JobMeasurement)]
+    jobs = [cell.measurement.job for cell in cells if isinstance(cell.measurement, JobMeasurement | RoundsMeasurement)]
     for source in {job.data.model_dump_json(): job.data for job in jobs}.values():
         if (path := place(source)) is not None and not path.exists():
             written = source.model_dump_json(include={"folder", "path"})

@@ -56,8 +56,8 @@ class Grid(Section):
     """Every combination of the axes, for every seed, of one measurement."""
 
     measure: dict[str, Any] = Field(
-        description="what a cell measures: `kind: job` with the path of a job's file, or `kind: sum`, noise, traffic, "
-        "inversion, audit or cheating with their settings"
+        description="what a cell measures: `kind: job` with the path of a job's file; `kind: rounds` with that and a "
+        "target; or `kind: sum`, noise, traffic, inversion, audit or cheating with their settings"
     )
     vary: dict[str, Axis] = Field(default_factory=dict, description="the axes: a name, and what each choice changes")
     seeds: tuple[int, ...] = Field(

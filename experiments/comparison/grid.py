@@ -15,7 +15,7 @@ import yaml
 
 from siloseal.experiments.comparison.config import MOST_CELLS, Changes, Comparison, Grid, placed
 from siloseal.experiments.comparison.fingerprints import fingerprint, program
-from siloseal.experiments.comparison.measurements import JobMeasurement, Measurement
+from siloseal.experiments.comparison.measurements import JobMeasurement, Measurement, RoundsMeasurement
 from siloseal.experiments.comparison.rows import Label
 from siloseal.federation.config.loading import load_config, parse_config
 from siloseal.federation.config.section import Section
@@ -56,7 +56,9 @@ class Cell:
 
     @property
     def _data(self) -> str:
-        return fingerprint(self.measurement.job.data) if isinstance(self.measurement, JobMeasurement) else ""
+        if not isinstance(self.measurement, JobMeasurement | RoundsMeasurement):
+            return ""
+        return fingerprint(self.measurement.job.data)
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -119,16 +121,18 @@ def _words(labels: dict[str, Label]) -> str:
 def _base(grid: Grid, path: Path, number: int) -> dict[str, Any]:
     """Return the measurement before anything varies; a job's file is read here, once."""
     match grid.measure:
-        case {"kind": "job", "job": str(file), **others} if not others:
+        case {"kind": "job" | "rounds" as kind, "job": str(file), **others} if kind == "rounds" or not others:
             job = placed(file, path)
             if not job.is_file():
                 raise ConfigError(
                     f"{path}: grids.{number}.measure: found no file {job}; name a job's, seen from this one"
                 )
             load_config(Job, job)  # the file by itself must be right, and says where it is not
-            return {"kind": "job", "job": yaml.safe_load(job.read_text(encoding="utf-8"))}
+            return {"kind": kind, "job": yaml.safe_load(job.read_text(encoding="utf-8")), **others}
         case {"kind": "job"}:
             raise ConfigError(f"{path}: grids.{number}.measure: expected `kind: job` and `job: FILE`, nothing else")
+        case {"kind": "rounds"}:
+            raise ConfigError(f"{path}: grids.{number}.measure: expected `kind: rounds`, `job: FILE` and `target`")
     return dict(grid.measure)
 
 
@@ -143,10 +147,11 @@ def _points(grid: Grid) -> list[tuple[dict[str, Label], Changes]]:
 
 def _resolve(base: dict[str, Any], changes: Changes, seed: int, where: str) -> Measurement:
     fields = deepcopy(base)
-    settings = fields["job"] if fields.get("kind") == "job" else fields
+    of_a_job = fields.get("kind") in ("job", "rounds")
+    settings = fields["job"] if of_a_job else fields
     for key, value in {**changes, "seed": seed}.items():
         _change(settings, key.split("."), value, where)
-    if fields.get("kind") == "job":
+    if of_a_job:
         settings["name"] = JobMeasurement.NAME
     try:
         return parse_config(_Place, yaml.safe_dump({"cell": fields}), name=where).cell

@@ -7,7 +7,18 @@ from typing import Literal
 from siloseal.report.document import Block, Chapter, Document, Notes
 
 ChapterKind = Literal[
-    "overview", "optimizers", "sums", "noise", "traffic", "silos", "starts", "inversion", "audit", "cheating"
+    "overview",
+    "optimizers",
+    "sums",
+    "noise",
+    "distributed-dp",
+    "fedavg",
+    "traffic",
+    "silos",
+    "starts",
+    "inversion",
+    "audit",
+    "cheating",
 ]
 """Kind of a chapter: `overview` suits any comparison, the others know what they compare."""
 

@@ -5,11 +5,13 @@ Each silo also signs the commitment to its nonce (`federation.job.beacon`), whic
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from siloseal.federation.errors import WrongContributors
 from siloseal.federation.records.identity import Identity, check_signature
+from siloseal.federation.transport.wire import messages_pb2
 from siloseal.federation.transport.wire import sums_pb2 as pb
 
 RUN_ID_BYTES = 32
@@ -30,15 +32,52 @@ class Agreement:
 
     def check(self, agreements: Sequence[pb.Piece], commitments: Sequence[pb.Piece]) -> dict[str, bytes]:
         """The commitments, if everyone on the roster, and nobody else, has signed the same with its own commitment."""
-        signatures = of_everyone(agreements, self.roster, "agreements")
-        committed = of_everyone(commitments, self.roster, "commitments")
-        for silo, signature in signatures.items():
-            check_signature(silo, self.roster[silo], signature, self._statement(silo, committed[silo]))
-        return committed
+        return dict(_checked(self.key, encoded(agreements), encoded(commitments)))
+
+    @property
+    def key(self) -> "AgreementKey":
+        """The agreement as a value that a cache can tell from others."""
+        return self.run_id, self.job_digest, tuple(self.roster.items())
 
     def _statement(self, silo: str, commitment: bytes) -> bytes:
-        keyed = [part for name in sorted(self.roster) for part in (name.encode(), self.roster[name])]
-        return statement("a silo agrees to a job", silo.encode(), self.run_id, self.job_digest, commitment, *keyed)
+        signed = hashed_parts("a silo agrees to a job", silo.encode(), self.run_id, self.job_digest, commitment)
+        return hashlib.sha256(signed + _keyed(tuple(self.roster.items()))).digest()
+
+
+AgreementKey = tuple[bytes, bytes, tuple[tuple[str, bytes], ...]]
+"""Run, job, and the roster with its keys."""
+
+
+@lru_cache(maxsize=4)
+def _checked(key: AgreementKey, agreements: bytes, commitments: bytes) -> Mapping[str, bytes]:
+    """The check of an agreement, once for the same bytes in one process: a silo that has a machine to itself makes it.
+
+    Of a thousand silos in one simulation each would check a thousand signatures, always the same. What fails is not
+    remembered.
+    """
+    run_id, job_digest, keys = key
+    agreement = Agreement(run_id, job_digest, dict(keys))
+    signatures = of_everyone(decoded(agreements), agreement.roster, "agreements")
+    committed = of_everyone(decoded(commitments), agreement.roster, "commitments")
+    for silo, signature in signatures.items():
+        check_signature(silo, agreement.roster[silo], signature, agreement._statement(silo, committed[silo]))
+    return committed
+
+
+@lru_cache(maxsize=4)
+def _keyed(keys: tuple[tuple[str, bytes], ...]) -> bytes:
+    """The roster as it goes into what everyone signs: the same for all, and long where silos are many."""
+    return _with_lengths(part for name, key in sorted(keys) for part in (name.encode(), key))
+
+
+def encoded(pieces: Sequence[pb.Piece]) -> bytes:
+    """The pieces as bytes, which tell one list of pieces from another."""
+    return messages_pb2.Nonces(nonces=pieces).SerializeToString(deterministic=True)
+
+
+def decoded(pieces: bytes) -> Sequence[pb.Piece]:
+    """The inverse of `encoded`."""
+    return messages_pb2.Nonces.FromString(pieces).nonces
 
 
 def of_everyone(said: Sequence[pb.Piece], roster: Mapping[str, bytes], what: str) -> dict[str, bytes]:
@@ -53,7 +92,13 @@ def of_everyone(said: Sequence[pb.Piece], roster: Mapping[str, bytes], what: str
 
 def statement(label: str, *parts: bytes) -> bytes:
     """SHA-256 of what a label names. Lengths go in: no two statements look alike."""
-    digest = hashlib.sha256(b"siloseal")
-    for part in (label.encode(), *parts):
-        digest.update(len(part).to_bytes(8, "little") + part)
-    return digest.digest()
+    return hashlib.sha256(hashed_parts(label, *parts)).digest()
+
+
+def hashed_parts(label: str, *parts: bytes) -> bytes:
+    """The bytes that a statement hashes."""
+    return b"siloseal" + _with_lengths((label.encode(), *parts))
+
+
+def _with_lengths(parts: Iterable[bytes]) -> bytes:
+    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)

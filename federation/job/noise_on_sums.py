@@ -10,7 +10,7 @@ from typing import assert_never
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phase_sums import noised_sums, phase_sum
-from siloseal.federation.job.phases import Phase, participants
+from siloseal.federation.job.phases import Phase, rounds_that_ask
 from siloseal.federation.job.sections.mechanisms import (
     Binomial,
     Ddg,
@@ -154,8 +154,7 @@ def _most_updates(job: Job) -> int:
     match job.schedule:
         case TwoPhase(tuning_rounds=rounds):
             return 1 + rounds
-        case FedAvg(rounds=rounds):
+        case FedAvg():
             # Everyone can compute whom a round asks, so that asking only a part of the silos hides nobody: a round
             # that asks a silo costs it in full, without amplification.
-            asked = [participants(job, number) for number in range(1, rounds + 1)]
-            return max(sum(name in chosen for chosen in asked) for name in job.silos.names)
+            return max(rounds_that_ask(job, silo) for silo in job.silos.names)

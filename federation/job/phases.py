@@ -1,7 +1,9 @@
 """The phases of a job, their rounds, and what each silo does in them: the same for the plan and for the silo."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,9 +53,8 @@ def training_steps(job: "Job", silo: str, units: int) -> dict[Phase, int]:
         case TwoPhase(local_steps=local_steps, tuning_rounds=rounds, tuning_steps=tuning_steps):
             steps[Phase.PHASE_1] = local_steps
             steps[Phase.PHASE_2] = rounds * tuning_steps
-        case FedAvg(rounds=rounds) as schedule:
-            joined = sum(silo in participants(job, number) for number in range(1, rounds + 1))
-            steps[Phase.FEDAVG] = joined * steps_in_a_round(schedule, units)
+        case FedAvg() as schedule:
+            steps[Phase.FEDAVG] = rounds_that_ask(job, silo) * steps_in_a_round(schedule, units)
     return {phase: count for phase, count in steps.items() if count}
 
 
@@ -75,11 +76,31 @@ def steps_in_a_round(schedule: FedAvg, units: int) -> int:
     return max(1, round(schedule.local_epochs * units / schedule.batch))
 
 
+def rounds_that_ask(job: "Job", silo: str) -> int:
+    """Number of rounds, of phase 2 or of FedAvg, that ask a silo."""
+    if not isinstance(job.schedule, FedAvg):
+        return len(rounds_of(job, Phase.PHASE_2))
+    count = job.schedule.participant_count(len(job.silos.names))
+    return _times_chosen(job.seed, job.silos.names, count, job.schedule.rounds).get(silo, 0)
+
+
 def participants(job: "Job", round: int) -> tuple[str, ...]:
     """The silos that a round asks: all in phase 2; in FedAvg a public random part, the same for all who compute it."""
     silos = job.silos.names
     if not isinstance(job.schedule, FedAvg) or job.schedule.fraction == 1.0:
         return silos
-    count = job.schedule.participant_count(len(silos))
-    chosen = np.random.default_rng([job.seed, round]).choice(len(silos), count, replace=False)
+    return _chosen(job.seed, silos, job.schedule.participant_count(len(silos)), round)
+
+
+@lru_cache(maxsize=1024)
+def _chosen(seed: int, silos: tuple[str, ...], count: int, round: int) -> tuple[str, ...]:
+    """A random part of the silos; all if there are no more. In a simulation every silo asks for the same."""
+    if count == len(silos):
+        return silos
+    chosen = np.random.default_rng([seed, round]).choice(len(silos), count, replace=False)
     return tuple(silos[index] for index in sorted(chosen))
+
+
+@lru_cache(maxsize=16)
+def _times_chosen(seed: int, silos: tuple[str, ...], count: int, rounds: int) -> Mapping[str, int]:
+    return Counter(name for number in range(1, rounds + 1) for name in _chosen(seed, silos, count, number))

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field, replace
 
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.phases import Phase, training_steps
-from siloseal.federation.job.releases import Lengths, releases
+from siloseal.federation.job.phases import Phase, rounds_of, rounds_that_ask, training_steps
+from siloseal.federation.job.releases import Lengths, Release, release_of
 from siloseal.federation.job.sections.privacy import UnitLevel
 from siloseal.federation.privacy.accounting import epsilon_of, smallest_noise
 from siloseal.federation.privacy.epsilon import delta_text, epsilon_text
@@ -52,10 +52,20 @@ def plan_silo(job: Job, silo: str, units: int, lengths: Lengths) -> SiloPlan:
 def costs_of(job: Job, silo: str, lengths: Lengths) -> dict[str, list[Event]]:
     """The costs of the releases that this silo takes part in, by phase; those without an own cost are left out."""
     costs = dict[str, list[Event]]()
-    for release in releases(job, lengths):
-        if release.event is not None and silo in release.roster:
-            costs.setdefault(release.phase, []).append(release.event)
+    for phase in Phase:
+        if not (rounds := rounds_of(job, phase)):
+            continue
+        first = release_of(job, lengths, phase, rounds[0])  # all of a phase cost the same
+        if first.event is not None and (joined := _joined(job, silo, first, len(rounds))):
+            costs[phase] = [first.event] * joined
     return costs
+
+
+def _joined(job: Job, silo: str, first: Release, releases: int) -> int:
+    """Number of a phase's releases that ask the silo."""
+    if first.phase in (Phase.PHASE_2, Phase.FEDAVG):
+        return rounds_that_ask(job, silo)
+    return releases if silo in first.roster else 0
 
 
 def _require_small_delta(delta: float, silo: str, examples: int) -> None:

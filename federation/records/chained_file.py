@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from siloseal.federation.errors import SiloSealError
-from siloseal.federation.records.storage import sync_folder
+from siloseal.federation.records.storage import Survives, sync_folder
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,10 @@ class Line:
 class ChainedFile:
     """A file open for appending, once at a time. `end` changes in one step: an interruption cannot break the chain."""
 
-    def __init__(self, path: Path, *, start: str, in_use: SiloSealError) -> None:
-        self._path = path
+    def __init__(
+        self, path: Path, *, start: str, in_use: SiloSealError, survives: Survives = Survives.POWER_CUT
+    ) -> None:
+        self._path, self._survives = path, survives
         self.end = End(0, 0, start)
         self._file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "a+b", buffering=0)
         try:
@@ -67,7 +69,8 @@ class ChainedFile:
     def begin(self, header: Mapping[str, Any]) -> None:
         """Write a first line that is no link of the chain: the chain's start is made of it."""
         self._write(header, self.end.chain)
-        sync_folder(self._path.parent)
+        if self._survives is Survives.POWER_CUT:
+            sync_folder(self._path.parent)
 
     def append(self, fields: Mapping[str, Any]) -> None:
         """Write one line with its hash, and flush it to the disk; the time does not depend on the file's length."""
@@ -83,7 +86,8 @@ class ChainedFile:
         try:
             if self._file.write(content) != len(content):
                 raise OSError(errno.ENOSPC, "the disk took only a part of the line", str(self._path))
-            os.fsync(self._file.fileno())
+            if self._survives is Survives.POWER_CUT:
+                os.fsync(self._file.fileno())
             self.end = self.end.after(content, chain)
         except BaseException:
             # Half a line would swallow the next one, and a line that `end` does not count would break the chain.

@@ -1,5 +1,6 @@
 """Who a silo is: an Ed25519 key of its own, whose public half everyone on the roster knows."""
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
@@ -7,7 +8,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from siloseal.federation.errors import RunError, SignatureInvalid
-from siloseal.federation.records.storage import make_folder, read_secret, write_atomically
+from siloseal.federation.records.storage import Survives, make_folder, read_secret, write_atomically
 from siloseal.federation.secret import Secret
 
 KEY_BYTES = 32
@@ -29,11 +30,12 @@ class Identity(Secret):
         return cls(name, Ed25519PrivateKey.generate())
 
     @classmethod
-    def in_file(cls, name: str, path: Path) -> Self:
+    def in_file(cls, name: str, path: Path, survives: Survives = Survives.POWER_CUT) -> Self:
         """The key in this file, which only its owner may read; a new one the first time."""
         if not path.exists():
-            make_folder(path.parent, mode=0o700)
-            write_atomically(path, Ed25519PrivateKey.generate().private_bytes_raw(), mode=0o600)
+            make_folder(path.parent, mode=0o700, survives=survives)
+            key = Ed25519PrivateKey.generate().private_bytes_raw()
+            write_atomically(path, key, mode=0o600, survives=survives)
         return cls.read(name, path)
 
     @classmethod
@@ -55,10 +57,16 @@ class Identity(Secret):
         return self._key.sign(statement)
 
 
+@lru_cache(maxsize=4096)
+def _verify(public: bytes, signature: bytes, statement: bytes) -> None:
+    """Raise unless the signature is right. Right ones are remembered, for silos of one process that see the same."""
+    Ed25519PublicKey.from_public_bytes(public).verify(signature, statement)
+
+
 def check_signature(silo: str, public: bytes, signature: bytes, statement: bytes) -> None:
     """`SignatureInvalid` unless the silo with this public key signed just this."""
     try:
-        Ed25519PublicKey.from_public_bytes(public).verify(signature, statement)
+        _verify(public, signature, statement)
     except (InvalidSignature, ValueError) as error:
         raise SignatureInvalid(
             f"a statement came as {silo}'s, but the key that the roster has for {silo} did not sign it: it was altered "

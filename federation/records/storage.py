@@ -4,28 +4,73 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
 
 from siloseal.federation.errors import RunError
 
 
-def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
+class Survives(Enum):
+    """The worst that a file must survive."""
+
+    POWER_CUT = "power cut"
+    """The machine stops: what was written is on the disk before anything rests on it. For every real silo."""
+    KILL = "kill"
+    """The process stops at any moment, and the system writes what it has taken over. For silos that are simulated.
+
+    A flush takes milliseconds, and a round of a thousand silos has thousands of them.
+    """
+
+
+def write_atomically(path: Path, content: bytes, *, mode: int = 0o644, survives: Survives = Survives.POWER_CUT) -> None:
     """Write beside the file, flush to the disk, then rename over it. A full disk leaves the old content in place.
 
     What is beside it has one name always: what a kill leaves there, a key perhaps, is gone with the next write.
     """
-    beside = path.with_name(f".{path.name}.part")
+    beside = _beside(path)
     try:
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
             os.fchmod(file.fileno(), mode)
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
+            if survives is Survives.POWER_CUT:
+                os.fsync(file.fileno())
+        if survives is Survives.POWER_CUT:
+            beside.replace(path)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    if survives is Survives.POWER_CUT:
+        sync_folder(path.parent)
+    else:
+        _exchange(path)
+
+
+def _exchange(path: Path) -> None:
+    """Put what was written beside a file in its place, without a rename over it, which some file systems flush.
+
+    A kill in between leaves no file, but the old and the new one beside it: see `recover`.
+    """
+    old = _old(path)
+    if path.exists():
+        path.rename(old)
+    _beside(path).rename(path)
+    old.unlink(missing_ok=True)
+
+
+def recover(path: Path) -> None:
+    """End an exchange that a kill interrupted. What is beside a file is whole if the old one was put aside for it."""
+    if not path.exists() and _old(path).exists():
+        _beside(path).rename(path)
+    _old(path).unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.part")
+
+
+def _old(path: Path) -> Path:
+    return path.with_name(f".{path.name}.old")
 
 
 def read_secret(path: Path, *, remedy: str) -> bytes:
@@ -40,12 +85,13 @@ def read_secret(path: Path, *, remedy: str) -> bytes:
     return content
 
 
-def make_folder(folder: Path, *, mode: int = 0o755) -> None:
+def make_folder(folder: Path, *, mode: int = 0o755, survives: Survives = Survives.POWER_CUT) -> None:
     """The folder and its parents, each flushed, so that a power cut cannot take a new folder with all that is in it."""
     missing = [folder, *folder.parents][: next(i for i, path in enumerate([folder, *folder.parents]) if path.exists())]
     for path in reversed(missing or [folder]):
         path.mkdir(exist_ok=True, mode=mode)  # one by one: `parents=True` would give the parents another mode
-        sync_folder(path.parent)
+        if survives is Survives.POWER_CUT:
+            sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

@@ -44,9 +44,9 @@ class LocalEngine:
         try:
             answers = {silo: pool.submit(self._silos[silo], request) for silo, request in requests.items()}
             refused = list[str]()
-            for silo, answer in answers.items():
+            for silo in requests:
                 try:
-                    accept(silo, answer.result())
+                    accept(silo, answers.pop(silo).result())  # a reply that is accepted need not stay in memory
                 except SiloRefused as error:
                     refused.append(str(error))
             if refused:

@@ -10,7 +10,8 @@ from siloseal.federation.job.sections.supervised import BuiltInNetwork
 from siloseal.federation.shapes import Shape, image_shape
 from siloseal.models.classifier.scattering import on_scattering
 
-HIDDEN = 128
+HIDDEN = 200
+"""Units of each of the two hidden layers of `mlp`: as many as in the FedAvg paper's (McMahan et al. 2017)."""
 GROUPS = 4
 WIDTHS = (16, 32, 64)
 """Channels of the three stages of the residual network."""

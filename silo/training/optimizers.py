@@ -52,10 +52,12 @@ class DpSgd(PrivateOptimizer):
     """Gradient descent with momentum."""
 
     def __init__(self, parameters: Iterable[nn.Parameter], config: DpSgdConfig) -> None:
-        super().__init__(parameters, ("velocity",))
+        super().__init__(parameters, ("velocity",) if config.momentum else ())
         self._config = config
 
     def _change(self, gradient: Tensor) -> Tensor:
+        if not self._config.momentum:
+            return gradient * self._config.learning_rate
         velocity = self._moments["velocity"].mul_(self._config.momentum).add_(gradient)
         return velocity * self._config.learning_rate
 

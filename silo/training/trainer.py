@@ -11,7 +11,7 @@ from siloseal.federation.errors import BudgetExceeded, DataError, RunError, Unco
 from siloseal.federation.job.sections.optimizers import OptimizerConfig
 from siloseal.federation.privacy.events import Event, SampledGaussianSteps
 from siloseal.federation.randomness import Randomness
-from siloseal.models.checkpoints import State, part_of, under
+from siloseal.models.checkpoints import State, part_of, renamed
 from siloseal.models.learner import ExampleLearner, TaskLearner
 from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.device import CPU
@@ -156,7 +156,7 @@ class PrivateTrainer:
     def state(self) -> State:
         """The state of learner, optimizer and proximal term, for a checkpoint between chunks."""
         parts = {"learner": self._learner, "optimizer": self._optimizer, "proximal": self._proximal}
-        return {name: tensor for part, held in parts.items() for name, tensor in under(part, held.state()).items()}
+        return {name: tensor for part, held in parts.items() for name, tensor in renamed(part, held.state()).items()}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Go on from a checkpoint. The ledger has its own file and may have been charged for lost steps: so be it."""

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +20,12 @@ from siloseal.federation.job.releases import Content, Lengths, Release, Run, rel
 from siloseal.federation.job.sections.privacy import SiloLevel, UnitLevel
 from siloseal.federation.job.sections.warm_start import KernelMeanStart
 from siloseal.federation.randomness import Randomness
-from siloseal.federation.records.storage import write_atomically
+from siloseal.federation.records.storage import Survives, write_atomically
 from siloseal.federation.run_events.silo import TrainingProgressed
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
-from siloseal.models.building import build_learner, feature_map, shared_classes
+from siloseal.models.building import BuiltLearner, build_learner, feature_map, shared_classes
 from siloseal.models.kernel_mean import FeatureMap
 from siloseal.models.model_files import GLOBAL_MODEL, model_file
 from siloseal.silo.data.examples import Examples
@@ -36,6 +37,9 @@ from siloseal.silo.state import Checkpoint
 from siloseal.silo.training.device import CPU
 from siloseal.silo.training.trainer import Privacy, PrivateTrainer, TrainingProgress
 from siloseal.silo.work import Checkpoints
+
+MOST_STEPS_LOST = 50
+"""Number of steps that a crash may throw away where nobody is charged for them."""
 
 
 class SiloTraining:
@@ -56,28 +60,43 @@ class SiloTraining:
         randomness: Randomness,
         publish: Subscriber,
         device: torch.device = CPU,
+        survives: Survives,
     ) -> None:
         self.silo, self.plan, self._job, self._data, self._folder = silo, plan, job, data, folder
-        self._ledger, self._randomness, self._publish = ledger, randomness, publish
-        self._units, self._lengths = len(units), lengths
+        self._ledger, self._randomness, self._publish, self._survives = ledger, randomness, publish, survives
+        self._device = device
+        self._units, self._labels, self._lengths = units, labels, lengths
         self._classes = shared_classes(job, data.classes)
-        self._learner = build_learner(
-            job,
-            data.shape,
-            data.classes,
-            labels=labels,
-            expected_batch=plan.sampling_rate * len(units),
-            randomness=randomness,
+        self._initial = dict[str, Tensor]()
+        """State of networks that were built at once, before the first step."""
+
+    @cached_property
+    def _learner(self) -> BuiltLearner:
+        """The networks, built when they are first needed: most silos of a large simulation enrol and then wait."""
+        return build_learner(
+            self._job,
+            self._data.shape,
+            self._data.classes,
+            labels=self._labels,
+            expected_batch=self.plan.sampling_rate * len(self._units),
+            randomness=self._randomness,
         )
-        self._trainer = PrivateTrainer(
+
+    @cached_property
+    def _trainer(self) -> PrivateTrainer:
+        return PrivateTrainer(
             self._learner,
-            units,
-            sampling_rate=plan.sampling_rate,
-            optimizer=job.optimizer,
-            privacy=self._privacy(plan.step_noise),
-            randomness=randomness,
-            device=device,
+            self._units,
+            sampling_rate=self.plan.sampling_rate,
+            optimizer=self._job.optimizer,
+            privacy=self._privacy(self.plan.step_noise),
+            randomness=self._randomness,
+            device=self._device,
         )
+
+    def build(self) -> None:
+        """Build the networks now: what cannot be trained is refused before the silo takes part."""
+        self._initial = self._trainer.state()
 
     def describe(self, enrolled: pb.Enrolled) -> None:
         enrolled.shape.extend(self._data.shape)
@@ -99,7 +118,7 @@ class SiloTraining:
             return self._features().labelled_sum(self._data.inputs, self._data.labels).numpy()
         model = self._learner.vector().numpy().astype(np.float64)
         start = np.zeros_like(model) if at.start_model is None else at.start_model.numpy().astype(np.float64)
-        return model_contribution(self._job, model, start, units=self._units, clip_norm=at.clip_norm)
+        return model_contribution(self._job, model, start, units=len(self._units), clip_norm=at.clip_norm)
 
     def finish(self, request: pb.Finish) -> None:
         self._learner.load(self._received(request.model))
@@ -109,7 +128,11 @@ class SiloTraining:
         return self._trainer.state()
 
     def load_state(self, tensors: dict[str, Tensor]) -> None:
-        self._trainer.load_state(tensors)
+        if tensors or self._initial:
+            self._trainer.load_state(tensors or self._initial)
+        else:  # built anew when they are needed
+            self.__dict__.pop("_trainer", None)
+            self.__dict__.pop("_learner", None)
 
     def _prepare_kernel_mean(self, number: int, checkpoints: Checkpoints) -> pb.Prepared:
         """Prepare the kernel mean. It comes first in a job, and once: a second one would be a second release."""
@@ -120,30 +143,40 @@ class SiloTraining:
         return pb.Prepared()
 
     def _train(self, number: int, train: pb.Train, checkpoints: Checkpoints) -> pb.Prepared:
-        """Train from the common start, or from the checkpoint where a crash interrupted just this request."""
+        """Train from the common start, or from the checkpoint where a crash interrupted just this request.
+
+        Steps that the ledger is charged for have a checkpoint before the first charge. Others leave no trace until a
+        reply does: a crash before the first checkpoint repeats them.
+        """
         phase = _phase(train.phase)
-        steps = requested_steps(self._job, self.silo, self._units, phase, train.round)
+        steps = requested_steps(self._job, self.silo, len(self._units), phase, train.round)
         clip_norm = received_clip_norm(self._job, train.clip_norm)
-        at = checkpoints.at
-        if at.number != number:
-            require_later(phase, train.round, prepared=at.prepared, prepared_round=at.round)
+        charged = self._ledger is not None and isinstance(self._job.privacy, UnitLevel)
+        begun = checkpoints.at
+        if begun.number != number:
+            require_later(phase, train.round, prepared=begun.prepared, prepared_round=begun.round)
             start = self._received(train.model)
             self._learner.load(start)
             kept = start if isinstance(self._job.privacy, SiloLevel) else None
             begun = Checkpoint(number, phase, train.round, start_of(train), clip_norm=clip_norm, start_model=kept)
-            checkpoints.save(begun)
-        elif (at.prepared, at.round, at.clip_norm) != (phase, train.round, clip_norm):
+            if charged:
+                checkpoints.save(begun)
+        elif (begun.prepared, begun.round, begun.clip_norm) != (phase, train.round, clip_norm):
             raise WrongRound(f"request {number} came again, with other training than at first")
 
         def on_chunk(progress: TrainingProgress) -> None:
-            checkpoints.save(replace(checkpoints.at, steps_done=progress.steps_done))
+            done, saved = progress.steps_done, checkpoints.at.steps_done if checkpoints.at.number == number else 0
+            if charged or done == progress.steps or done - saved >= MOST_STEPS_LOST:
+                checkpoints.save(replace(begun, steps_done=done))
             self._randomness.begin(f"request {number}, step {progress.steps_done}")
             metrics = {name: float(value) for name, value in progress.metrics.items()}
             self._publish(TrainingProgressed(self.silo, phase, progress.steps_done, progress.steps, metrics))
 
-        done = checkpoints.at.steps_done
+        done = begun.steps_done
         self._randomness.begin(f"request {number}, step {done}")
         outcome = self._trainer.train(steps, phase=phase, done=done, on_chunk=on_chunk)
+        if checkpoints.at.number != number:
+            checkpoints.save(begun)  # no step was taken
         if phase is Phase.PHASE_1:
             self._keep_model("trained.safetensors")
         spent = 0.0 if self._ledger is None else self._ledger.spent_roughly()
@@ -160,7 +193,7 @@ class SiloTraining:
     def _keep_model(self, name: str) -> None:
         job, network = self._job, self._learner.shared_model
         content = model_file(job.learner, self._data.shape, self._classes, network, columns=job.data.declared)
-        write_atomically(self._folder / name, content, mode=0o600)
+        write_atomically(self._folder / name, content, mode=0o600, survives=self._survives)
 
     def _privacy(self, step_noise: float | None) -> Privacy | None:
         if self._ledger is None or not isinstance(self._job.privacy, UnitLevel):

@@ -17,7 +17,7 @@ from siloseal.federation.analytics.releases import require_feasible, stage_of
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.sections.tables import CsvTables
 from siloseal.federation.randomness import SecureRandomness
-from siloseal.federation.records.storage import locked, write_atomically
+from siloseal.federation.records.storage import Survives, locked, write_atomically
 from siloseal.federation.run_events.experimenter import AnswersFound, RunOpened
 from siloseal.federation.run_events.stream import EventStream, Subscriber, unheard
 from siloseal.run_folder.location import begin_folder, is_finished, run_folder
@@ -91,6 +91,7 @@ def answer_queries(
             identity=home.identity,
             roster=home.roster,
             randomness=randomness_of(home.name),
+            survives=Survives.KILL,
         )
 
     with open_each(job.silos.names, folder, opened) as silos:

@@ -1,7 +1,7 @@
 """One job on one machine: silos with their own folders, an aggregator with its own, the local engine between them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,13 +16,16 @@ from siloseal.aggregator.work import AggregatorWork
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.sections.gan import GanConfig
 from siloseal.federation.job.sections.partition import ByClass, DisjointClasses
 from siloseal.federation.job.sections.tables import CsvRecords
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
+from siloseal.federation.records.storage import Survives
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.engine import LocalEngine
 from siloseal.models.building import vector_lengths
+from siloseal.runs.resting_silos import MOST_AWAKE, RestingSilo, RestingSilos
 from siloseal.silo.data.examples import Examples, joined
 from siloseal.silo.data.loading import load
 from siloseal.silo.data.partition import partition
@@ -90,23 +93,24 @@ class Home:
 
 
 @contextmanager
-def open_each(names: Iterable[str], folder: Path, open_one: Callable[[Home], Silo]) -> Iterator[dict[str, Silo]]:
-    """Silos of one process, each in its own folder, where they find what an interrupted run left."""
+def open_each(
+    names: Iterable[str], folder: Path, open_one: Callable[[Home], Silo], *, most_awake: int = MOST_AWAKE
+) -> Iterator[dict[str, RestingSilo]]:
+    """Silos of one process, each in its own folder, where they find what an interrupted run left.
+
+    Each is opened when it is asked for the first time.
+    """
     homes = {name: folder / "silos" / name for name in names}
     for home in homes.values():
-        if SiloState(home).exists() and not (home / "identity.key").exists():
+        if SiloState(home, Survives.KILL).exists() and not (home / "identity.key").exists():
             raise RunError(
                 f"{home / 'identity.key'} is gone, and with it the silo's identity in this run; begin another"
             )
-    identities = {name: Identity.in_file(name, home / "identity.key") for name, home in homes.items()}
+    identities = {name: Identity.in_file(name, home / "identity.key", Survives.KILL) for name, home in homes.items()}
     roster = {name: identity.public for name, identity in identities.items()}
-    with ExitStack() as stack:
-        silos = dict[str, Silo]()
-        for name, home in homes.items():
-            silos[name] = open_one(Home(name, home, identities[name], roster))
-            stack.callback(silos[name].close)
-            silos[name].resume()
-        yield silos
+    silos = RestingSilos(lambda name: open_one(Home(name, homes[name], identities[name], roster)), most=most_awake)
+    with closing(silos):
+        yield {name: RestingSilo(name, silos) for name in homes}
 
 
 @contextmanager
@@ -118,9 +122,10 @@ def open_silos(
     publish: Subscriber,
     *,
     device: torch.device = CPU,
-) -> Iterator[dict[str, Silo]]:
+) -> Iterator[dict[str, RestingSilo]]:
     """The silos of a training job."""
-    any_part = next(iter(parts.values()))
+    first, any_part = next(iter(parts.items()))
+    at_once = isinstance(job.learner, GanConfig)  # it draws its streams of noise when it is built
     lengths = vector_lengths(job, any_part.shape, any_part.classes)
 
     def opened(home: Home) -> Silo:
@@ -135,13 +140,15 @@ def open_silos(
             randomness=randomness_of(home.name),
             publish=publish,
             device=device,
+            survives=Survives.KILL,
+            networks="now" if at_once or home.name == first else "when_asked",
         )
 
     with open_each(parts, folder, opened) as silos:
         yield silos
 
 
-def local_engine(silos: Mapping[str, Silo], *, workers: int) -> LocalEngine:
+def local_engine(silos: Mapping[str, RestingSilo], *, workers: int) -> LocalEngine:
     """The engine that carries requests to silos of this process, `workers` of which work at the same time."""
     return LocalEngine({name: silo.answer for name, silo in silos.items()}, workers=workers)
 
@@ -150,7 +157,7 @@ def local_engine(silos: Mapping[str, Silo], *, workers: int) -> LocalEngine:
 def open_journal(folder: Path, job_digest: bytes) -> Iterator[Journal]:
     """The aggregator's journal in a run's folder."""
     (folder / "aggregator").mkdir(parents=True, exist_ok=True)
-    journal = Journal(folder / "aggregator" / "journal.sqlite", job_digest)
+    journal = Journal(folder / "aggregator" / "journal.sqlite", job_digest, Survives.KILL)
     try:
         yield journal
     finally:
@@ -158,7 +165,7 @@ def open_journal(folder: Path, job_digest: bytes) -> Iterator[Journal]:
 
 
 def federate(
-    job: Job, silos: Mapping[str, Silo], folder: Path, publish: Subscriber, *, workers: int
+    job: Job, silos: Mapping[str, RestingSilo], folder: Path, publish: Subscriber, *, workers: int
 ) -> Outcome[TrainedModel]:
     """Train the model of a job among these silos."""
     training = AggregatorTraining(job, partial(public_sum, own=job.data), publish)
@@ -168,7 +175,7 @@ def federate(
 def coordinate(
     job: AnyJob,
     work: AggregatorWork[Result],
-    silos: Mapping[str, Silo],
+    silos: Mapping[str, RestingSilo],
     folder: Path,
     publish: Subscriber,
     *,

@@ -18,6 +18,7 @@ from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.run_events.stream import Subscriber, unheard
 from siloseal.federation.transport.engine import Accept, LocalEngine
 from siloseal.federation.transport.wire import messages_pb2 as pb
+from siloseal.runs.resting_silos import RestingSilo
 from siloseal.runs.simulation import Home, deal, open_each, open_journal, open_silos
 from siloseal.silo.data.loading import load
 from siloseal.silo.data.tables import read_table
@@ -71,7 +72,7 @@ class LossyEngine(LocalEngine):
 def training_silos(job: Job, folder: Path) -> Iterator[dict[str, Silo]]:
     """The silos of a job on digits."""
     with open_silos(job, deal(job, load(Digits())[0]), folder, _seeded(job.silos.names), unheard) as silos:
-        yield silos
+        yield awake(silos)
 
 
 @contextmanager
@@ -93,7 +94,16 @@ def query_silos(job: AnalyticsJob, folder: Path) -> Iterator[dict[str, Silo]]:
         )
 
     with open_each(job.silos.names, folder, opened) as silos:
-        yield silos
+        yield awake(silos)
+
+
+def awake(silos: Mapping[str, RestingSilo]) -> dict[str, Silo]:
+    """The silos themselves: so few stay in memory."""
+    found = dict[str, Silo]()
+    for name, resting in silos.items():
+        with resting.awake() as silo:
+            found[name] = silo
+    return found
 
 
 def train(job: Job, engine: LocalEngine, folder: Path, publish: Subscriber) -> Outcome[TrainedModel]:

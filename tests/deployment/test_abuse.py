@@ -141,7 +141,7 @@ def with_half_a_key(reply: bytes) -> list[consortium_pb2.Chunk]:
     return list(to_chunks(_changed(reply, enrolled=pb.Enrolled(identity=bytes(16)))))
 
 
-def with_flat_images(reply: bytes) -> list[consortium_pb2.Chunk]:
+def with_empty_images(reply: bytes) -> list[consortium_pb2.Chunk]:
     return list(to_chunks(_changed(reply, enrolled=pb.Enrolled(shape=[8, 0]))))
 
 
@@ -177,7 +177,7 @@ LIES: list[tuple[Lie, str]] = [
     (of_east, "request 1, .*east .*request 1"),
     (with_a_long_name, "request 1, .*xxxx"),
     (with_half_a_key, "16 bytes, expected 32"),
-    (with_flat_images, r"\[1, 8, 8, 8\] .*10 classes"),
+    (with_empty_images, r"\[1, 8, 8, 8, 0\] .*10 classes"),
     (of_another_number, "request 1, .*north .*request 2"),
     (of_the_wrong_kind, "finished, expected enrolled"),
 ]

@@ -100,26 +100,26 @@ def paying(request: pytest.FixtureRequest, bench_of: Callable[..., Bench], tmp_p
     bench.silo.close()
 
 
-def die_in_save(monkeypatch: pytest.MonkeyPatch, *, at: int) -> None:
-    """The silo dies when it is about to write its next checkpoint but `at`."""
-    save, calls = SiloState.save, [0]
+def die_in_note(monkeypatch: pytest.MonkeyPatch, *, at: int) -> None:
+    """The silo dies when it is about to write its next note on the checkpoint but `at`."""
+    note, calls = SiloState.note, [0]
 
     def dying(self: SiloState, checkpoint: Checkpoint) -> None:
         if calls[0] == at:
-            monkeypatch.setattr(SiloState, "save", save)
+            monkeypatch.setattr(SiloState, "note", note)
             raise Killed
         calls[0] += 1
-        save(self, checkpoint)
+        note(self, checkpoint)
 
-    monkeypatch.setattr(SiloState, "save", dying)
+    monkeypatch.setattr(SiloState, "note", dying)
 
 
-@pytest.mark.parametrize("at", [0, 1], ids=["before the charge", "between the charge and the checkpoint that says so"])
+@pytest.mark.parametrize("at", [0, 1], ids=["before the charge", "between the charge and the note that says so"])
 def test_a_silo_that_dies_when_it_joins_a_sum_pays_once(
     paying: Paying, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
     request = paying.up_to_the_second_sum()
-    die_in_save(monkeypatch, at=at)
+    die_in_note(monkeypatch, at=at)
     with pytest.raises(Killed):
         paying.bench.silo.answer(request)
     paying.bench.restart()

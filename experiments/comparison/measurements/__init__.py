@@ -11,11 +11,13 @@ from siloseal.experiments.comparison.measurements.attacks import (
 )
 from siloseal.experiments.comparison.measurements.jobs import JobMeasurement
 from siloseal.experiments.comparison.measurements.noise import NoiseMeasurement
+from siloseal.experiments.comparison.measurements.rounds import RoundsMeasurement
 from siloseal.experiments.comparison.measurements.sums import SumMeasurement
 from siloseal.experiments.comparison.measurements.traffic import TrafficMeasurement
 
 Measurement = Annotated[
     JobMeasurement
+    | RoundsMeasurement
     | SumMeasurement
     | NoiseMeasurement
     | TrafficMeasurement
@@ -25,4 +27,4 @@ Measurement = Annotated[
     Field(discriminator="kind"),
 ]
 
-__all__ = ["JobMeasurement", "Measurement"]
+__all__ = ["JobMeasurement", "Measurement", "RoundsMeasurement"]

@@ -10,6 +10,8 @@ from siloseal.experiments.report.chapter import LIMITS, ChapterKind
 from siloseal.experiments.report.chapters import (
     audit,
     cheating,
+    distributed_dp,
+    fedavg,
     inversion,
     noise,
     optimizers,
@@ -78,6 +80,10 @@ def drafted(
             return sums.draft(cells, album)
         case "noise":
             return noise.draft(cells, album)
+        case "distributed-dp":
+            return distributed_dp.draft(cells, album)
+        case "fedavg":
+            return fedavg.draft(cells, album)
         case "traffic":
             return traffic.draft(cells, album)
         case "silos":

@@ -136,16 +136,18 @@ class _PlainAggregator:
             raise DomainError(f"{sorted(strangers)} answered but are not on the roster {session.roster}")
         if len(replies) < session.quorum:
             raise QuorumLost(f"{len(replies)} of {len(session.roster)} silos answered, {session.quorum} are needed")
-        vectors = [self._contribution(reply) for _, reply in sorted(replies.items())]
         silos = tuple(sorted(replies))
+        total = self._contribution(replies[silos[0]]).copy()
+        for silo in silos[1:]:  # one after the other: of a thousand vectors few are in memory at a time
+            total += self._contribution(replies[silo])
         match domain:
             case RealDomain(bound=bound):
                 # Each entry was rounded to single precision on its way; adding them in double precision adds next to
                 # nothing: n - 1 partial sums up to n * bound, each rounded to half an ulp.
                 rounding = len(silos) * bound * (2.0**-24 + (len(silos) - 1) * 2.0**-53)
-                return Sum(np.sum(vectors, axis=0), silos, rounding)
+                return Sum(total, silos, rounding)
             case IntegerDomain(modulus=modulus):
-                return Sum(np.sum(vectors, axis=0) % modulus, silos, 0.0)
+                return Sum(total % modulus, silos, 0.0)
 
     def _require_open(self) -> None:
         if not self._open:

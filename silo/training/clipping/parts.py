@@ -38,14 +38,14 @@ class Part:
 
     name: str
     module: nn.Module
-    parameters: dict[str, nn.Parameter]
-    """Trained parameters by their names within the module."""
+    trained: frozenset[str]
+    """Names of the trained parameters within the module."""
     kind: Kind
 
     @property
-    def trained(self) -> frozenset[str]:
-        """Names of the trained parameters within the module."""
-        return frozenset(self.parameters)
+    def parameters(self) -> dict[str, nn.Parameter]:
+        """The trained parameters as they are now: a move to another device may replace them."""
+        return {name: self.module.get_parameter(name) for name in sorted(self.trained)}
 
 
 def parts_of(module: nn.Module) -> dict[str, Part]:
@@ -72,7 +72,7 @@ def parts_of(module: nn.Module) -> dict[str, Part]:
                 )
             owners[parameter] = name
         if trained:
-            parts[name] = Part(name, module_part, trained, _kind(module_part))
+            parts[name] = Part(name, module_part, frozenset(trained), _kind(module_part))
     return parts
 
 

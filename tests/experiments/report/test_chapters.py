@@ -47,6 +47,11 @@ AXES: dict[ChapterKind, list[tuple[str, ...]]] = {
     "starts": [("stage of the job", "accuracy (share of test images)", "kernel_mean", "average")],
     "inversion": [("image (number)", "original", "PSNR 27.4 dB")],
     "audit": [("epsilon of the ledger", "lower bound on epsilon from the audit", "above the ledger")],
+    "distributed-dp": [
+        ("epsilon (privacy loss; smaller protects more)", "bits of an entry (count)", "accuracy (share of test images)",
+         "DDG, epsilon\u00a03", "no privacy, no clip"),
+    ],
+    "fedavg": [("rounds (count)", "accuracy (share of test images)", "by class", "C\u00a00.1, E\u00a05, B all")],
     "cheating": [("secure sum", "learnt", "refused", "harmless", "reads uploads", "the aggregator and one silo")],
 }  # fmt: skip
 
@@ -112,6 +117,8 @@ def test_every_picture_has_its_message_and_labelled_axes(
         ("inversion", "images", "psnr", lambda value: value + 20, {"protection": "secure sum"}),
         ("audit", "bounds", "lower_bound", lambda value: value + 9, {"flaw": "none"}),
         ("cheating", "matrix", "learnt", lambda value: 1.0, {"sum": "SecAgg"}),
+        ("distributed-dp", "accuracy", "accuracy", lambda value: value / 2, {"noise": "DDG"}),
+        ("fedavg", "rounds", "rounds_to_target", lambda value: 10 * value, {"data": "IID"}),
     ],
 )  # fmt: skip
 def test_a_message_follows_the_data(

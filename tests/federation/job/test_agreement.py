@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from siloseal.federation.errors import SignatureInvalid, WrongContributors
-from siloseal.federation.job.agreement import Agreement
+from siloseal.federation.job.agreement import Agreement, statement
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.transport.wire import sums_pb2 as pb
 
@@ -33,6 +33,25 @@ def test_everyones_signature_of_the_same_is_an_agreement_in_any_order() -> None:
 def test_the_order_of_the_roster_does_not_matter() -> None:
     turned = replace(AGREED, roster=dict(reversed(AGREED.roster.items())))
     turned.check(pieces(), commitments())
+
+
+def test_what_is_signed_is_a_hash_over_run_job_commitment_and_roster() -> None:
+    keyed = [part for name in sorted(NAMES) for part in (name.encode(), SILOS[name].public)]
+    expected = statement("a silo agrees to a job", b"east", b"r" * 32, b"j" * 32, COMMITTED["east"], *keyed)
+    assert AGREED._statement("east", COMMITTED["east"]) == expected
+
+
+def test_a_check_that_passed_once_lets_nothing_else_pass() -> None:
+    """Checks are remembered within one process, by all that they depend on."""
+    AGREED.check(pieces(), commitments())
+    with pytest.raises(SignatureInvalid):
+        AGREED.check(pieces(east=bytes(64)), commitments())
+    with pytest.raises(SignatureInvalid):
+        replace(AGREED, run_id=b"R" * 32).check(pieces(), commitments())
+    with pytest.raises(SignatureInvalid):
+        replace(AGREED, roster={**AGREED.roster, "east": Identity.create("east").public}).check(pieces(), commitments())
+    AGREED.check(pieces(), commitments())["east"] = b"altered"
+    assert AGREED.check(pieces(), commitments()) == COMMITTED, "whoever asks has a copy of his own"
 
 
 @pytest.mark.parametrize(

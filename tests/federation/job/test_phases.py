@@ -6,9 +6,9 @@ import pytest
 
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.job.job import Job
-from siloseal.federation.job.phases import participants, training_steps
-from siloseal.federation.job.planning import epsilon_by_phase, plan_silo
-from siloseal.federation.job.releases import Lengths
+from siloseal.federation.job.phases import participants, rounds_that_ask, training_steps
+from siloseal.federation.job.planning import costs_of, epsilon_by_phase, plan_silo
+from siloseal.federation.job.releases import Lengths, releases
 from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.privacy.events import SampledGaussianSteps
 
@@ -101,3 +101,25 @@ def test_fedavg_asks_the_same_public_part_of_the_silos_everywhere(small_job: Cal
 
 def test_everyone_takes_part_in_the_two_phases(small_job: Callable[..., Job]) -> None:
     assert participants(small_job(), 1) == ("north", "east", "south")
+
+
+def test_rounds_that_ask_a_silo_are_counted_as_they_are_drawn(small_job: Callable[..., Job]) -> None:
+    schedule = {"kind": "fedavg", "rounds": 7, "fraction": 0.5, "batch": 16}
+    job = small_job(schedule=schedule)
+    for silo in job.silos.names:
+        assert rounds_that_ask(job, silo) == sum(silo in participants(job, number) for number in range(1, 8))
+    assert {rounds_that_ask(small_job(), silo) for silo in job.silos.names} == {small_job().schedule.tuning_rounds}
+
+
+@pytest.mark.parametrize("fraction", [0.5, 1.0])
+def test_a_silo_pays_for_the_releases_that_ask_it(small_job: Callable[..., Job], fraction: float) -> None:
+    job = small_job(
+        schedule={"kind": "fedavg", "rounds": 5, "fraction": fraction, "batch": 16},
+        privacy={"kind": "silo_level", "epsilon": 8, "delta": 1e-4},
+        mechanism={"kind": "gaussian_central"},
+        warm_start={"kind": "none"},
+    )
+    lengths = Lengths(0, 100)
+    for silo in job.silos.names:
+        events = [release.event for release in releases(job, lengths) if silo in release.roster]
+        assert costs_of(job, silo, lengths) == ({"fedavg": events} if events else {})
