@@ -84,7 +84,8 @@ def measure_is_a_share(trial: Trial) -> str:
     if not isinstance(learner, SelfMeasuring):
         return ""
     before = everything_of(learner)
-    found = [float(learner.measure(trial.data)) for _ in range(2)]
+    with torch.no_grad():
+        found = [float(learner.measure(trial.data)) for _ in range(2)]
     if not all(0 <= value <= 1 for value in found):
         return f"measure() is {found[0]:g}, expected a number from 0 to 1, larger being better"
     changed = differing(before, everything_of(learner))

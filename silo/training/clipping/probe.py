@@ -98,7 +98,7 @@ class Probe:
         return bool(found[~_only(row, rows)].any())
 
     def _losses(self, rows: LabelledRows) -> Tensor:
-        torch.manual_seed(0)  # the same dropout in every run; the process's generator is put back later
+        torch.default_generator.manual_seed(0)  # the same dropout in every run; what was before is put back later
         return self._row_losses(rows)
 
     def _same(self, way: ClippingWay, rows: LabelledRows) -> bool:

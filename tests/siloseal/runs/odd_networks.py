@@ -1,4 +1,6 @@
-"""Networks of a user's own that cannot be exported, each for a reason of its own."""
+"""Networks of a user's own that cannot be exported, or not be trained, each for a reason of its own."""
+
+import math
 
 import torch
 from torch import nn
@@ -43,3 +45,9 @@ class Drawing(InParts):
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         return functional.linear(rows + torch.rand_like(rows), self.weight, self.bias)
+
+
+def mixing(shape: tuple[int, ...], classes: int) -> nn.Module:
+    """A network that mixes the examples of a batch."""
+    inputs = math.prod(shape)
+    return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(inputs, track_running_stats=False), nn.Linear(inputs, classes))
