@@ -142,7 +142,6 @@ COVERED: dict[str, tuple[str, ...]] = {
     "tests/silo/test_runtime.py": (
         "silo/enrolment.py", "silo/opening.py", "silo/work.py",
     ),
-    "tests/silo/test_silo_level.py": ("silo/state.py",),
     "tests/silo/training/clipping/test_books.py": (
         "silo/training/clipping/layers/*.py", "silo/training/clipping/parts.py", "silo/training/clipping/recording.py",
     ),

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge
 
 from siloseal.federation.errors import UnclippableModule
-from siloseal.silo.training.clipping.layers.any_module import Call, ModuleRows, require_rows_first
+from siloseal.silo.training.clipping.layers.any_module import Call, module_rows, require_rows_first
 from siloseal.silo.training.clipping.layers.attention import LinearCall, attention_rows, require_rows_in_attention
 from siloseal.silo.training.clipping.layers.convolution import Convolution, Order, convolution_rows
 from siloseal.silo.training.clipping.layers.embedding import EmbeddingRows
@@ -89,7 +89,7 @@ def _rows(
                 f"layer '{part.name}' drew random numbers, so it cannot run again to tell its rows apart; move its own "
                 "parameters into a part that draws none"
             )
-        return ModuleRows(part.module, parameters, call, rows, vectorised)
+        return module_rows(part.module, parameters, call, rows=rows, vectorised=vectorised)
     (edge,) = record.outputs.values()
     (inputs,) = record.tensors
     _require_rows_first(part, inputs, rows)

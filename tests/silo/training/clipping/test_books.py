@@ -7,7 +7,6 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from siloseal.silo.training.clipping.books import books_of
 from siloseal.silo.training.clipping.chunks import CHUNK_ROWS
-from siloseal.silo.training.clipping.layers.any_module import ModuleRows
 from siloseal.silo.training.clipping.layers.attention import AttentionRows
 from siloseal.silo.training.clipping.layers.convolution import GramRows, Order, PatchRows
 from siloseal.silo.training.clipping.layers.embedding import EmbeddingRows
@@ -31,8 +30,8 @@ BOOKS: dict[str, list[type[LayerRows]]] = {
     "group norm": [PatchRows, WrittenRows, LinearRows],
     "embedding": [EmbeddingRows, WrittenRows, LinearRows],
     "attention to itself": [AttentionRows, LinearRows],
-    "attention to another": [ModuleRows, LinearRows],
-    "another forward pass": [ModuleRows, LinearRows],
+    "attention to another": [WrittenRows, LinearRows],
+    "another forward pass": [WrittenRows, LinearRows],
     "frozen parts": [WrittenRows, AttentionRows, LinearRows],
 }
 
