@@ -21,7 +21,6 @@ from siloseal.models.mixing import refuse_mixing
 from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.books import books_of
 from siloseal.silo.training.clipping.chunks import fitting_rows
-from siloseal.silo.training.clipping.layers.convolution import Order
 from siloseal.silo.training.clipping.layers.rows import LayerRows
 from siloseal.silo.training.clipping.parts import parts_of
 from siloseal.silo.training.clipping.recording import recording
@@ -34,8 +33,8 @@ class BookKeeping:
     A part that no formula knows runs again, alone: `vectorised` by `vmap`, or one row after the other.
     """
 
-    def __init__(self, module: nn.Module, *, vectorised: bool = True, order: Order = "groups") -> None:
-        self._module, self._parts, self._vectorised, self._order = module, parts_of(module), vectorised, order
+    def __init__(self, module: nn.Module, *, vectorised: bool = True) -> None:
+        self._module, self._parts, self._vectorised = module, parts_of(module), vectorised
 
     @property
     def pass_rows(self) -> int:
@@ -48,11 +47,7 @@ class BookKeeping:
         with recording(self._parts) as recorded:
             losses = row_losses(rows)  # (rows,)
         recorded.require_untouched_inputs()
-        books = (
-            books_of(self._parts, recorded, losses, vectorised=self._vectorised, order=self._order)
-            if len(losses)
-            else {}
-        )
+        books = books_of(self._parts, recorded, losses, vectorised=self._vectorised) if len(losses) else {}
         parameters = trainable_parameters(self._module)
         gradients: dict[Tensor, Tensor] = {parameter: torch.zeros_like(parameter) for parameter in parameters}
         if not books:

@@ -62,7 +62,7 @@ class Batch:
 
 def clipped_gradient_sum(module: nn.Module, losses: Callable[[], Tensor], *, clip_norm: float) -> list[Tensor]:
     """The sum for losses that hold their own rows."""
-    return BookKeeping(module, order="patches").gradient_sum(lambda _rows: losses(), NOBODY, clip_norm=clip_norm)
+    return BookKeeping(module).gradient_sum(lambda _rows: losses(), NOBODY, clip_norm=clip_norm)
 
 
 def flat(gradients: list[Tensor] | tuple[Tensor, ...]) -> Tensor:
