@@ -18,7 +18,7 @@ from siloseal.models.meta.model import FewShotModel
 from siloseal.models.own_learner import OWN_MEASURE, own_measure
 from siloseal.run_folder.images import quantise, write_npz
 from siloseal.run_folder.metrics import QualityMetric
-from siloseal.run_folder.summary import sample_path
+from siloseal.run_folder.run import sample_path
 from siloseal.runs.record_scoring import ACCURACY, RecordScorer
 from siloseal.silo.data.examples import Examples
 
