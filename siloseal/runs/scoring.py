@@ -118,8 +118,8 @@ class OwnScorer:
     def score(
         self, stage: str, silo: str | None, model: nn.Module, labels: Sequence[int], run_dir: Path
     ) -> QualityMetric | None:
-        rows = self._held_out
-        measured = own_measure(self._job, model, rows, shape=rows.shape, classes=rows.classes)
+        held_out = self._held_out
+        measured = own_measure(self._job, model, held_out, shape=held_out.shape, classes=held_out.classes)
         return None if measured is None else QualityMetric(stage=stage, silo=silo, accuracy={OWN_MEASURE: measured})
 
     def reference(self) -> None:
