@@ -77,7 +77,7 @@ def same_draws(seed: int = 0, *, numpy_seed: int | None = None, python_seed: int
     """
     of_numpy, of_python = np.random.get_state(), random.getstate()  # noqa: NPY002 (whatever a user's code draws from)
     with kept_randomness():
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)
         np.random.seed(seed if numpy_seed is None else numpy_seed)  # noqa: NPY002
         random.seed(seed if python_seed is None else python_seed)
         try:

@@ -252,8 +252,6 @@ class ChecksTooLate(Plain):
 
 
 class NeverShares(Plain):
-    """What is shared is an average that never follows the network."""
-
     def __init__(self, shape: tuple[int, ...], classes: int, options: Mapping[str, Any]) -> None:
         network = nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), classes))
         siloseal.ModuleLearner.__init__(self, network, average_decay=0.9)
