@@ -10,7 +10,8 @@ from siloseal.federation.averages.releases import STAGE, average_release, mean_i
 from siloseal.federation.averages.structure import Structure, difference
 from siloseal.federation.errors import DomainError
 from siloseal.federation.job.releases import Run
-from siloseal.federation.run_events.aggregator import AverageOpened, RoundBegan
+from siloseal.federation.run_events.aggregator import AverageOpened
+from siloseal.federation.run_events.coordination import RoundBegan
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.wire import messages_pb2 as pb
 

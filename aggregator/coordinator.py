@@ -13,7 +13,7 @@ from siloseal.aggregator.enrolment import agree, enrol
 from siloseal.aggregator.journal import Journal
 from siloseal.aggregator.work import AggregatorWork
 from siloseal.federation.analytics.any_job import AnyJob
-from siloseal.federation.run_events.aggregator import RunBegan
+from siloseal.federation.run_events.coordination import RunBegan
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.engine import Engine
 from siloseal.federation.transport.wire import messages_pb2 as pb

@@ -14,17 +14,14 @@ from siloseal.federation.errors import MessageError, ProtocolError, SiloRefused,
 from siloseal.federation.job.releases import Release, Run
 from siloseal.federation.printable import printable
 from siloseal.federation.run_events.aggregator import (
-    BytesCounted,
-    NoteTaken,
-    ReplayEnded,
     ReplyAccepted,
     ReplyKept,
     RequestRefused,
-    RequestReplayed,
     RequestSent,
     SilosSilent,
     StageBegan,
 )
+from siloseal.federation.run_events.coordination import BytesCounted, NoteTaken, ReplayEnded, RequestReplayed
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.sums.driving import drive
 from siloseal.federation.sums.secure_sum import Sum

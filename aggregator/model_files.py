@@ -4,7 +4,8 @@ from pathlib import Path
 
 from siloseal.federation.job.job import Job
 from siloseal.federation.records.storage import make_folder, write_atomically
-from siloseal.federation.run_events.aggregator import Model, ModelKept, ModelReleased, SilosEnrolled
+from siloseal.federation.run_events.aggregator import ModelKept
+from siloseal.federation.run_events.coordination import Model, ModelReleased, SilosEnrolled
 from siloseal.federation.run_events.stream import RunEvent, Subscriber
 from siloseal.federation.shapes import Shape
 from siloseal.models.building import load_model

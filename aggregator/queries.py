@@ -10,7 +10,8 @@ from siloseal.federation.analytics.query import Answer, Progress
 from siloseal.federation.analytics.releases import progress_of, query_release, read_total, stage_of, start_of
 from siloseal.federation.analytics.wire import query_message
 from siloseal.federation.job.releases import Run
-from siloseal.federation.run_events.aggregator import QueryProgressed, RoundBegan
+from siloseal.federation.run_events.aggregator import QueryProgressed
+from siloseal.federation.run_events.coordination import RoundBegan
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.wire import messages_pb2 as pb
 

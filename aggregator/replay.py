@@ -1,13 +1,7 @@
 """A filter between the coordinator and a deployed aggregator's events: what a restart replays is not recorded again."""
 
-from siloseal.federation.run_events.aggregator import (
-    BudgetSpent,
-    ModelKept,
-    ReplayEnded,
-    RequestReplayed,
-    RunBegan,
-    StageBegan,
-)
+from siloseal.federation.run_events.aggregator import BudgetSpent, ModelKept, StageBegan
+from siloseal.federation.run_events.coordination import ReplayEnded, RequestReplayed, RunBegan
 from siloseal.federation.run_events.stream import PublishedBefore, RunEvent, Subscriber
 
 

@@ -21,7 +21,7 @@ from siloseal.federation.job.sections.server_optimizers import (
     ServerOptimizerConfig,
     ServerYogi,
 )
-from siloseal.federation.run_events.aggregator import Model
+from siloseal.federation.run_events.coordination import Model
 
 Moment = NDArray[np.float64]
 

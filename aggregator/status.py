@@ -10,17 +10,8 @@ from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.averages.config import AverageJob
 from siloseal.federation.job.phases import Phase, rounds_of
-from siloseal.federation.run_events.aggregator import (
-    BudgetSpent,
-    NoteTaken,
-    ReplayEnded,
-    RequestReplayed,
-    RequestSent,
-    RoundBegan,
-    RunBegan,
-    StageBegan,
-    WritingFailed,
-)
+from siloseal.federation.run_events.aggregator import BudgetSpent, RequestSent, StageBegan, WritingFailed
+from siloseal.federation.run_events.coordination import NoteTaken, ReplayEnded, RequestReplayed, RoundBegan, RunBegan
 from siloseal.federation.run_events.stream import PublishedBefore, RunEvent
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.federation.transport.wire.version import PROTOCOL_VERSION

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from siloseal.federation.run_events.aggregator import BytesCounted, RunBegan
+from siloseal.federation.run_events.coordination import BytesCounted, RunBegan
 from siloseal.federation.run_events.stream import RunEvent
 
 

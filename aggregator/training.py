@@ -23,13 +23,8 @@ from siloseal.federation.job.releases import Release, Run, release_of
 from siloseal.federation.job.sections.data import MOST_CLASSES
 from siloseal.federation.job.sections.server_optimizers import ServerAverage
 from siloseal.federation.job.sections.warm_start import ColdStart, KernelMeanStart, LeaderStart, PublicStart
-from siloseal.federation.run_events.aggregator import (
-    FittingProgressed,
-    Model,
-    ModelReleased,
-    RoundBegan,
-    SilosEnrolled,
-)
+from siloseal.federation.run_events.aggregator import FittingProgressed
+from siloseal.federation.run_events.coordination import Model, ModelReleased, RoundBegan, SilosEnrolled
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.shapes import LARGEST_EXAMPLE, MOST_DIMENSIONS, Shape
 from siloseal.federation.sums.secure_sum import Sum

@@ -148,7 +148,7 @@ class Step:
         """The way that training takes: in one pass where some rows are fakes."""
         if self.classifies:
             return ClippingPlan(self.network, BookKeeping(self.network))
-        return BookKeeping(self.network, order="patches")
+        return BookKeeping(self.network)
 
     def row_losses(self, rows: LabelledRows) -> Tensor:
         """Cross entropy of the label, or of a discriminator's "real" for the first half of the rows."""

@@ -37,7 +37,7 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import participants, steps_in_a_round
 from siloseal.federation.job.sections.schedule import FedAvg
 from siloseal.federation.randomness import SecureRandomness
-from siloseal.federation.run_events.aggregator import Model, ModelReleased, RoundBegan
+from siloseal.federation.run_events.coordination import Model, ModelReleased, RoundBegan
 from siloseal.federation.run_events.stream import RunEvent
 from siloseal.models.building import load_model
 from siloseal.runs.simulation import federate, open_silos

@@ -82,10 +82,10 @@ class ExampleLearner(Learner, Protocol):
     False
     """
 
-    def row_losses(self, units: LabelledRows) -> Tensor:
+    def row_losses(self, rows: LabelledRows) -> Tensor:
         """The losses (rows,), one a row. A unit influences its own row and no other.
 
-        Only the built-in GAN has rows beyond the units, its fakes, which depend neither on them nor on their number.
+        Only the built-in GAN has rows beyond the units', its fakes, which depend neither on them nor on their number.
         """
 
 

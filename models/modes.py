@@ -8,13 +8,19 @@ from torch import nn
 
 
 @contextmanager
-def evaluating(network: nn.Module) -> Iterator[None]:
-    """Switch dropout off and take no gradients; every part gets its own mode back, which parts may differ in."""
+def kept_modes(network: nn.Module) -> Iterator[None]:
+    """Give every part its own mode back afterwards; parts may differ in it."""
     modes = {part: part.training for part in network.modules()}
-    network.eval()
     try:
-        with torch.no_grad():
-            yield
+        yield
     finally:
         for part, training in modes.items():
             part.training = training
+
+
+@contextmanager
+def evaluating(network: nn.Module) -> Iterator[None]:
+    """Switch dropout off and take no gradients; modes are put back."""
+    with kept_modes(network), torch.no_grad():
+        network.eval()
+        yield

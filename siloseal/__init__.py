@@ -45,20 +45,9 @@ import os
 import typing
 
 if typing.TYPE_CHECKING:
-    from siloseal._api import (
-        adapt,
-        check_learner,
-        export,
-        load_job,
-        load_model,
-        plan,
-        predict,
-        read_ledger,
-        read_run,
-        sample,
-        simulate,
-    )
+    from siloseal._api import check_learner, load_job, plan, read_ledger, read_run, simulate
     from siloseal._averages import open_session, sealed_average, simulate_silos
+    from siloseal._models import adapt, export, load_model, predict, sample
     from siloseal._sums import secure_sum, sum_in_process
     from siloseal.federation.analytics.query import Answer, Estimate
     from siloseal.federation.errors import ConfigError, DataError, PrivacyError, ProtocolError, RunError, SiloSealError
@@ -79,7 +68,8 @@ if typing.TYPE_CHECKING:
         TimingMetric,
         TrafficMetric,
     )
-    from siloseal.run_folder.summary import ModelSummary, Run, RunSummary, SiloSummary
+    from siloseal.run_folder.run import Run
+    from siloseal.run_folder.summary import ModelSummary, RunSummary, SiloSummary
     from siloseal.runs.adapting import Prediction
     from siloseal.runs.averaging_session import AveragingSession, SealedAverage
     from siloseal.runs.drawing import Samples
@@ -153,20 +143,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "siloseal._api": (
-        "adapt",
-        "check_learner",
-        "export",
-        "load_job",
-        "load_model",
-        "plan",
-        "predict",
-        "read_ledger",
-        "read_run",
-        "sample",
-        "simulate",
-    ),
+    "siloseal._api": ("check_learner", "load_job", "plan", "read_ledger", "read_run", "simulate"),
     "siloseal._averages": ("open_session", "sealed_average", "simulate_silos"),
+    "siloseal._models": ("adapt", "export", "load_model", "predict", "sample"),
     "siloseal._sums": ("secure_sum", "sum_in_process"),
     "siloseal.federation.analytics.query": ("Answer", "Estimate"),
     "siloseal.federation.errors": (
@@ -199,7 +178,8 @@ _HOMES = {
     ),
     "siloseal.runs.plan": ("Plan", "SiloCost"),
     "siloseal.runs.predicting": ("Predicted",),
-    "siloseal.run_folder.summary": ("ModelSummary", "Run", "RunSummary", "SiloSummary"),
+    "siloseal.run_folder.run": ("Run",),
+    "siloseal.run_folder.summary": ("ModelSummary", "RunSummary", "SiloSummary"),
     "siloseal.silo.ledger": ("Budget", "Charge"),
     "siloseal.silo.ledger_reading": ("LedgerReading",),
     "siloseal.silo.promises.checking": ("LearnerFinding",),

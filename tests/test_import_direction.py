@@ -28,8 +28,19 @@ ALLOWED = {
     "siloseal/_sums.py": {"federation", "_arguments"},
     "siloseal/_averages.py": {"federation", "runs", "_arguments"},
     "siloseal/_api.py": {"federation", "models", "silo", "run_folder", "runs", "_arguments"},
-    "siloseal/__init__.py": {"federation", "models", "silo", "run_folder", "runs", "_api", "_averages", "_sums"},
-    "siloseal/cli": {*FOLDERS, "run_folder", "runs", "report", "provisioning", "_api"},
+    "siloseal/_models.py": {"models", "runs", "_arguments"},
+    "siloseal/__init__.py": {
+        "federation",
+        "models",
+        "silo",
+        "run_folder",
+        "runs",
+        "_api",
+        "_averages",
+        "_models",
+        "_sums",
+    },
+    "siloseal/cli": {*FOLDERS, "run_folder", "runs", "report", "provisioning", "_api", "_models"},
     "siloseal/reference": {"report", "federation", "silo", "aggregator", "experiments", "provisioning", "cli"},
 }
 

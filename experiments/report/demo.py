@@ -18,7 +18,7 @@ from siloseal.report.document import Chapter, Command, Figure, Notes, Table
 from siloseal.report.markdown import write_markdown
 from siloseal.run_folder.images import Images, Labels, gap_of, paste, read_npz
 from siloseal.run_folder.metrics import stage_title
-from siloseal.run_folder.summary import Run, read_run
+from siloseal.run_folder.run import Run, read_run
 
 OWN = "silo_alone"
 COLUMNS = 4  # images of a class

@@ -38,8 +38,8 @@ class Mean:
         """The average in a message of the aggregator, if the job can have such a one."""
         length = wire.values.shape[0] if wire.values.shape else 0
         values = from_array(wire.values, dtype="<f4", length=length)
-        # Single precision may round a value up that stands at the bound.
-        if np.abs(values).max(initial=0.0) > job.largest_weight * (1 + 2.0**-23):
+        # Single precision may round a value up that stands at the bound. In double precision, that much is let through.
+        if float(np.abs(values).max(initial=0.0)) > job.largest_weight * (1 + 2.0**-23):
             raise MessageError(
                 f"an average came with values above {job.largest_weight:g}, the job's largest_weight, which no average "
                 "of smaller ones has"

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from siloseal.federation.run_events.aggregator import AggregatorEvent
+from siloseal.federation.run_events.coordination import CoordinationEvent
 from siloseal.federation.run_events.experimenter import ExperimenterEvent
 from siloseal.federation.run_events.kinds import Internal
 from siloseal.federation.run_events.silo import SiloEvent
@@ -16,7 +17,7 @@ class PublishedBefore(Internal):
     It is shown once more, for whoever looks on only now, and is not in the audit log a second time.
     """
 
-    event: AggregatorEvent
+    event: AggregatorEvent | CoordinationEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +25,10 @@ class PartySaid(Internal):
     """What one process of several on this machine has published."""
 
     party: str
-    event: AggregatorEvent | SiloEvent | ExperimenterEvent
+    event: AggregatorEvent | CoordinationEvent | SiloEvent | ExperimenterEvent
 
 
-RunEvent = AggregatorEvent | SiloEvent | ExperimenterEvent | PublishedBefore | PartySaid
+RunEvent = AggregatorEvent | CoordinationEvent | SiloEvent | ExperimenterEvent | PublishedBefore | PartySaid
 Subscriber = Callable[[RunEvent], None]
 
 

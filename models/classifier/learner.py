@@ -10,6 +10,6 @@ from siloseal.models.module_learner import ModuleLearner
 class ClassifierLearner(ModuleLearner[nn.Module]):
     """A learner that names each example's class."""
 
-    def row_losses(self, units: LabelledRows) -> Tensor:
+    def row_losses(self, rows: LabelledRows) -> Tensor:
         """Cross entropy of each example's class."""
-        return functional.cross_entropy(self.private_module(units.inputs), units.labels, reduction="none")
+        return functional.cross_entropy(self.private_module(rows.inputs), rows.labels, reduction="none")

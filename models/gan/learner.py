@@ -75,13 +75,13 @@ class GanLearner:
         """The discriminator."""
         return self._discriminator
 
-    def row_losses(self, units: LabelledRows) -> Tensor:
+    def row_losses(self, rows: LabelledRows) -> Tensor:
         """Cross entropy of "real" for the units' rows, then of "fake" for the fakes' rows."""
         with torch.no_grad():
             fakes, fake_labels = self._make_fakes()
-        images = torch.cat([self._blur_real(units.inputs), self._blur_fakes(fakes)])
-        logits: Tensor = self._discriminator(images, torch.cat([units.labels, fake_labels]))  # (rows,)
-        real, fake = logits[: len(units.labels)], logits[len(units.labels) :]
+        images = torch.cat([self._blur_real(rows.inputs), self._blur_fakes(fakes)])
+        logits: Tensor = self._discriminator(images, torch.cat([rows.labels, fake_labels]))  # (rows + fakes,)
+        real, fake = logits[: len(rows.labels)], logits[len(rows.labels) :]
         self._controller.saw_fakes(recognised=float((fake.detach() < 0).float().mean()))
         return torch.cat([functional.softplus(-real), functional.softplus(fake)])
 

@@ -68,7 +68,7 @@ class EmbeddingLearner(ModuleLearner[EmbeddingModel]):
         """The embedding and the layer for the silo's classes, which starts at zeros."""
         return self._classifier
 
-    def row_losses(self, units: LabelledRows) -> Tensor:
+    def row_losses(self, rows: LabelledRows) -> Tensor:
         """Cross entropy of each example's class among those that the silo declares."""
-        targets = torch.searchsorted(self._labels.to(units.labels.device), units.labels)
-        return functional.cross_entropy(self._classifier(units.inputs), targets, reduction="none")
+        targets = torch.searchsorted(self._labels.to(rows.labels.device), rows.labels)
+        return functional.cross_entropy(self._classifier(rows.inputs), targets, reduction="none")

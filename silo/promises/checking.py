@@ -61,14 +61,9 @@ PROMISES: Mapping[str, Check] = {
 class LearnerFinding:
     """One promise of a learner, and whether it is kept, as far as a trial can tell.
 
-    >>> import torch
-    >>> class Halves(siloseal.ModuleLearner):
-    ...     def __init__(self, shape, classes, options):
-    ...         super().__init__(torch.nn.Linear(shape[0], classes))
-    ...     def row_losses(self, rows):
-    ...         return (self.private_module(rows.inputs) - 0.5).square().mean(1) / len(rows.inputs)
-    >>> [found.promise for found in siloseal.check_learner(Halves, shape=(3,), classes=2) if found.outcome == "broken"]
-    ['a unit influences its own loss and gradient alone']
+    >>> first, *others = siloseal.check_learner("mylearner:Halves", shape=(3,), classes=2)
+    >>> first.promise, first.outcome
+    ('one seed builds one learner', 'kept')
     """
 
     promise: str

@@ -14,6 +14,7 @@ from siloseal.federation.privacy.events import Event
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.shapes import Shape
 from siloseal.models.learner import ExampleLearner
+from siloseal.models.process_randomness import kept_randomness
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.training.gradients import unit_gradients
 from siloseal.silo.training.trainer import Privacy, PrivateTrainer
@@ -75,7 +76,7 @@ def same_draws(seed: int = 0, *, numpy_seed: int | None = None, python_seed: int
     All three begin with `seed`, but for those that get a seed of their own.
     """
     of_numpy, of_python = np.random.get_state(), random.getstate()  # noqa: NPY002 (whatever a user's code draws from)
-    with torch.random.fork_rng(devices=[]):
+    with kept_randomness():
         torch.default_generator.manual_seed(seed)
         np.random.seed(seed if numpy_seed is None else numpy_seed)  # noqa: NPY002
         random.seed(seed if python_seed is None else python_seed)

@@ -75,7 +75,7 @@ class ExampleGradients:
     def _way(self) -> ClippingWay:
         learner = self._learner
         if self._is_ours:
-            return BookKeeping(learner.private_module, order="patches")  # as their seeded results were published
+            return BookKeeping(learner.private_module)
         # Code of a user's own sees one row at a time: in its network, and in its losses.
         known_losses = getattr(type(learner), "row_losses", None) is ClassifierLearner.row_losses
         return clipping_plan(

@@ -28,10 +28,10 @@ def adapt(
     as_json: Json = False,
 ) -> None:
     """Adapt a few-shot model to a task of your own, and name new images. Nothing leaves this machine."""
-    from siloseal import _api
+    from siloseal import _models
     from siloseal.runs.adapting import accuracy, write_predictions
 
-    predictions = _api.adapt(model, support, query, invert=invert)
+    predictions = _models.adapt(model, support, query, invert=invert)
     if out is not None:
         write_predictions(out, predictions)
     share = accuracy(predictions)

@@ -157,11 +157,11 @@ def sample(
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Equal seeds give equal images.")] = 0,
 ) -> None:
     """Draw images from a generative model. That costs no privacy: the model is already released."""
-    from siloseal import _api
+    from siloseal import _models
     from siloseal.runs.drawing import require_picture, write_samples
 
     require_picture(out, count)
-    write_samples(out, _api.sample(model, label=label, count=count, seed=seed), one_class=label is not None)
+    write_samples(out, _models.sample(model, label=label, count=count, seed=seed), one_class=label is not None)
     print(out)
 
 

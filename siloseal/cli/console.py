@@ -12,7 +12,7 @@ from rich.console import Console as Terminal
 from siloseal.federation.errors import SiloSealError
 from siloseal.report.result_table import print_result
 from siloseal.report.terminal import print_line
-from siloseal.run_folder.summary import Run
+from siloseal.run_folder.run import Run
 from siloseal.runs.progress import ProgressView
 
 

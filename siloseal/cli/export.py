@@ -20,7 +20,7 @@ def export(
     code: Code = None,
 ) -> None:
     """Write a classifier or a generator for use elsewhere, for batches of any size. It costs no privacy."""
-    from siloseal import _api
+    from siloseal import _models
 
-    _api.export(model, out, to=to, code=code)
+    _models.export(model, out, to=to, code=code)
     print(out)

@@ -3,7 +3,7 @@
 from siloseal.report.cost_charts import timing_chart, traffic_charts
 from siloseal.report.document import Block, Cell, Chapter, Paragraph, Table
 from siloseal.run_folder.metrics import phase_title
-from siloseal.run_folder.summary import Run
+from siloseal.run_folder.run import Run
 
 
 def uploads(run: Run) -> Chapter:

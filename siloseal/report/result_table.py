@@ -11,7 +11,8 @@ from siloseal.report.sentences import uploads_line
 from siloseal.report.silo_table import silo_table
 from siloseal.report.terminal import print_line, print_table
 from siloseal.run_folder.metrics import stage_title
-from siloseal.run_folder.summary import Run, RunSummary
+from siloseal.run_folder.run import Run
+from siloseal.run_folder.summary import RunSummary
 
 MOST_ROUNDS = 12  # rows of the table of models; the report has all
 

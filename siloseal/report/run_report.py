@@ -9,7 +9,8 @@ from siloseal.report.document import Chapter, Document, Headline
 from siloseal.report.page import write_page
 from siloseal.report.score_table import headline
 from siloseal.report.sentences import guide, upload_alerts
-from siloseal.run_folder.summary import Run, RunSummary, read_run
+from siloseal.run_folder.run import Run, read_run
+from siloseal.run_folder.summary import RunSummary
 
 
 def write_report(run_dir: Path) -> Path:

@@ -14,7 +14,8 @@ from siloseal.report.score_table import score_table
 from siloseal.report.silo_table import silo_table
 from siloseal.run_folder.images import class_rows, png_bytes, read_npz
 from siloseal.run_folder.metrics import PrivacyMetric, phase_title, stage_title
-from siloseal.run_folder.summary import Run, RunSummary
+from siloseal.run_folder.run import Run
+from siloseal.run_folder.summary import RunSummary
 
 TILE = 32
 """Number of pixels, about, that one generated image takes on the page."""

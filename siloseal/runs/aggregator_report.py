@@ -27,14 +27,16 @@ from siloseal.federation.job.phases import Phase, rounds_of
 from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.federation.privacy.guarantee import NO_GUARANTEE
 from siloseal.federation.records.storage import make_folder, write_atomically
-from siloseal.federation.run_events.aggregator import BudgetSpent, ReplayEnded, RequestReplayed
+from siloseal.federation.run_events.aggregator import BudgetSpent
+from siloseal.federation.run_events.coordination import ReplayEnded, RequestReplayed
 from siloseal.federation.run_events.stream import PublishedBefore, RunEvent
 from siloseal.models.gan.generators import Generator
 from siloseal.models.gan.sampling import generate
 from siloseal.models.model_files import read_model
 from siloseal.run_folder.images import quantise, write_npz
 from siloseal.run_folder.metrics import PrivacyMetric
-from siloseal.run_folder.summary import RunSummary, SiloSummary, find_samples, read_run, sample_path
+from siloseal.run_folder.run import find_samples, read_run, sample_path
+from siloseal.run_folder.summary import RunSummary, SiloSummary
 from siloseal.runs.closing import Known, close_run, finish_folder, write_page_of
 from siloseal.runs.closing_queries import close_queries
 from siloseal.runs.guarantees import baseline_warnings, parameters, query_parameters

@@ -23,7 +23,8 @@ from siloseal.run_folder.metrics import (
     TimingMetric,
     TrafficMetric,
 )
-from siloseal.run_folder.summary import ModelSummary, RunSummary, SiloSummary, read_run, write_metrics, write_summary
+from siloseal.run_folder.run import read_run, write_metrics, write_summary
+from siloseal.run_folder.summary import ModelSummary, RunSummary, SiloSummary
 from siloseal.runs.class_names import class_names
 from siloseal.runs.guarantees import Ledgers, Parts, baseline_warnings, parameters, protection, training_releases
 from siloseal.runs.notes import run_notes

@@ -22,7 +22,7 @@ from siloseal.models.evaluation.outputs import outputs_of
 from siloseal.models.gan.generators import Generator
 from siloseal.models.meta.model import FewShotModel
 from siloseal.models.model_files import GLOBAL_MODEL, StoredModel, job_of, read_classifier, run_folder_of
-from siloseal.run_folder.summary import read_summary
+from siloseal.run_folder.run import read_summary
 from siloseal.runs.class_names import target_names
 from siloseal.runs.prediction_inputs import Asked, Expected, framing_of, read_asked, require_finite, require_shape
 

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 from siloseal.report.result_table import print_result
 from siloseal.report.terminal import as_text
-from siloseal.run_folder.summary import Run
+from siloseal.run_folder.run import Run
 
 
 class PrintableRun(Run):

@@ -12,14 +12,14 @@ from torch import nn
 from siloseal.aggregator.traffic import Traffic
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
-from siloseal.federation.run_events.aggregator import ModelReleased
+from siloseal.federation.run_events.coordination import ModelReleased
 from siloseal.federation.run_events.experimenter import ModelScored
 from siloseal.federation.run_events.stream import RunEvent, Subscriber
 from siloseal.federation.shapes import Shape
 from siloseal.models.building import load_model
 from siloseal.run_folder.images import read_npz, write_npz
 from siloseal.run_folder.metrics import QualityMetric
-from siloseal.run_folder.summary import read_metrics, sample_path, write_metrics
+from siloseal.run_folder.run import read_metrics, sample_path, write_metrics
 from siloseal.runs.record_scoring import mean_metric
 from siloseal.runs.scoring import Scorer
 from siloseal.runs.stages import phase_of, round_of

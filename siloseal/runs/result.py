@@ -12,7 +12,7 @@ from siloseal.federation.errors import RunError
 from siloseal.federation.shapes import Shape
 from siloseal.models.model_files import GLOBAL_MODEL, read_model
 from siloseal.run_folder.metrics import TrafficMetric
-from siloseal.run_folder.summary import read_run
+from siloseal.run_folder.run import read_run
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from siloseal.models.meta.model import FewShotModel
 from siloseal.models.own_learner import OWN_MEASURE, own_measure
 from siloseal.run_folder.images import quantise, write_npz
 from siloseal.run_folder.metrics import QualityMetric
-from siloseal.run_folder.summary import sample_path
+from siloseal.run_folder.run import sample_path
 from siloseal.runs.record_scoring import ACCURACY, RecordScorer
 from siloseal.silo.data.examples import Examples
 
@@ -118,8 +118,8 @@ class OwnScorer:
     def score(
         self, stage: str, silo: str | None, model: nn.Module, labels: Sequence[int], run_dir: Path
     ) -> QualityMetric | None:
-        rows = self._held_out
-        measured = own_measure(self._job, model, rows, shape=rows.shape, classes=rows.classes)
+        held_out = self._held_out
+        measured = own_measure(self._job, model, held_out, shape=held_out.shape, classes=held_out.classes)
         return None if measured is None else QualityMetric(stage=stage, silo=silo, accuracy={OWN_MEASURE: measured})
 
     def reference(self) -> None:

@@ -10,7 +10,8 @@ from siloseal.aggregator.dispatcher import Dispatcher
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.errors import MessageError, RunError
 from siloseal.federation.job.releases import Run
-from siloseal.federation.run_events.aggregator import ReplayEnded, RequestReplayed, RequestSent, RunBegan
+from siloseal.federation.run_events.aggregator import RequestSent
+from siloseal.federation.run_events.coordination import ReplayEnded, RequestReplayed, RunBegan
 from siloseal.federation.run_events.stream import RunEvent, unheard
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.runs.simulation import open_journal

@@ -17,7 +17,8 @@ from siloseal.aggregator.traffic import Traffic
 from siloseal.federation.errors import DomainError, MessageError, RunError, SiloRefused
 from siloseal.federation.job.job import Job
 from siloseal.federation.records.audit import AuditLog, entries
-from siloseal.federation.run_events.aggregator import BytesCounted, ReplyAccepted, ReplyKept
+from siloseal.federation.run_events.aggregator import ReplyAccepted, ReplyKept
+from siloseal.federation.run_events.coordination import BytesCounted
 from siloseal.federation.run_events.lines import record_in
 from siloseal.federation.run_events.stream import EventStream, RunEvent, unheard
 from siloseal.federation.transport.engine import Accept, Engine

@@ -7,7 +7,8 @@ import pytest
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.errors import SiloRefused
 from siloseal.federation.privacy.events import GaussianRelease
-from siloseal.federation.run_events.aggregator import QueryProgressed, RoundBegan, StageBegan
+from siloseal.federation.run_events.aggregator import QueryProgressed, StageBegan
+from siloseal.federation.run_events.coordination import RoundBegan
 from siloseal.federation.run_events.stream import RunEvent, unheard
 from siloseal.federation.transport.wire import messages_pb2 as pb
 

@@ -3,15 +3,8 @@
 import pytest
 
 from siloseal.aggregator.replay import ReplayFilter
-from siloseal.federation.run_events.aggregator import (
-    BudgetSpent,
-    ReplayEnded,
-    ReplyAccepted,
-    RequestReplayed,
-    RunBegan,
-    StageBegan,
-    WritingFailed,
-)
+from siloseal.federation.run_events.aggregator import BudgetSpent, ReplyAccepted, StageBegan, WritingFailed
+from siloseal.federation.run_events.coordination import ReplayEnded, RequestReplayed, RunBegan
 from siloseal.federation.run_events.stream import PublishedBefore, RunEvent
 
 WARM, FIRST, SPENT = StageBegan("warm_start"), StageBegan("phase_1"), BudgetSpent("north", 1.0)

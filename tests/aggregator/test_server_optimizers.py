@@ -12,7 +12,7 @@ from siloseal.aggregator.server_optimizers import build_server_optimizer
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.sections.server_optimizers import ServerOptimizerConfig
-from siloseal.federation.run_events.aggregator import Model, ModelReleased
+from siloseal.federation.run_events.coordination import Model, ModelReleased
 from siloseal.federation.run_events.stream import RunEvent, unheard
 from siloseal.federation.transport.engine import Accept
 from siloseal.federation.transport.wire import messages_pb2 as pb

@@ -14,7 +14,8 @@ from siloseal.federation.errors import MessageError
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.releases import Lengths, release_of
-from siloseal.federation.run_events.aggregator import BudgetSpent, ModelReleased, QueryProgressed
+from siloseal.federation.run_events.aggregator import BudgetSpent, QueryProgressed
+from siloseal.federation.run_events.coordination import ModelReleased
 from siloseal.federation.run_events.stream import RunEvent
 from siloseal.federation.transport.engine import Accept
 from siloseal.federation.transport.wire import messages_pb2 as pb

@@ -10,17 +10,14 @@ from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.errors import MessageError
 from siloseal.federation.job.job import Job
-from siloseal.federation.run_events.aggregator import (
-    BudgetSpent,
+from siloseal.federation.run_events.aggregator import BudgetSpent, RequestSent, StageBegan, WritingFailed
+from siloseal.federation.run_events.coordination import (
     BytesCounted,
     NoteTaken,
     ReplayEnded,
     RequestReplayed,
-    RequestSent,
     RoundBegan,
     RunBegan,
-    StageBegan,
-    WritingFailed,
 )
 from siloseal.federation.run_events.stream import PublishedBefore, RunEvent, unheard
 from siloseal.federation.transport.wire import consortium_pb2 as pb

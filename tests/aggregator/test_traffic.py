@@ -1,7 +1,8 @@
 """Bytes are added up by stage and silo, and begin at nothing when a run is played again."""
 
 from siloseal.aggregator.traffic import Counted, Traffic
-from siloseal.federation.run_events.aggregator import BytesCounted, RunBegan, StageBegan
+from siloseal.federation.run_events.aggregator import StageBegan
+from siloseal.federation.run_events.coordination import BytesCounted, RunBegan
 
 
 def test_the_bytes_of_a_silo_add_up_within_a_stage() -> None:

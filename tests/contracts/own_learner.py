@@ -15,8 +15,8 @@ class Halves(ModuleLearner[nn.Module]):
         super().__init__(nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), classes)))
         self._target = options["target"]
 
-    def row_losses(self, units: LabelledRows) -> Tensor:
-        return (self.private_module(units.inputs) - self._target).square().sum(1)
+    def row_losses(self, rows: LabelledRows) -> Tensor:
+        return (self.private_module(rows.inputs) - self._target).square().sum(1)
 
     def measure(self, rows: LabelledRows) -> float:
         return float((self.shared_model(rows.inputs) - self._target).abs().mean().clamp(0, 1))

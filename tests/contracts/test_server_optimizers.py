@@ -13,7 +13,7 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.planning import plan_silo
 from siloseal.federation.job.releases import Lengths, releases
 from siloseal.federation.job.sections.server_optimizers import ServerOptimizerConfig
-from siloseal.federation.run_events.aggregator import Model
+from siloseal.federation.run_events.coordination import Model
 
 SERVERS: dict[str, dict[str, Any]] = {
     "average": {"kind": "average"},

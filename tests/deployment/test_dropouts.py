@@ -15,7 +15,7 @@ from siloseal.federation.records.roster import read_roster
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
 from siloseal.federation.transport.wire.codec import decode, from_array
-from siloseal.run_folder.summary import read_run
+from siloseal.run_folder.run import read_run
 from siloseal.runs.aggregator_report import RESTARTED
 from siloseal.runs.status import ask_status
 

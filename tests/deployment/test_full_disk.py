@@ -4,7 +4,7 @@ import resource
 from collections.abc import Callable
 
 from siloseal.federation.records.audit import verify_audit
-from siloseal.run_folder.summary import read_run
+from siloseal.run_folder.run import read_run
 from siloseal.runs.status import ask_status
 
 from .conftest import NAMES, ONE_STEP, Consortium

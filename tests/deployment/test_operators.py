@@ -20,7 +20,7 @@ from siloseal.federation.records.roster import read_roster
 from siloseal.federation.transport.pki.authority import Authority
 from siloseal.federation.transport.pki.certificates import bearer_of
 from siloseal.provisioning.addresses import free_port
-from siloseal.run_folder.summary import read_run
+from siloseal.run_folder.run import read_run
 from siloseal.runs.status import ask_status
 
 from .client import Caller, Pair, broken

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from siloseal.cli.app import app
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.releases import planned_epsilon
-from siloseal.run_folder.summary import read_run
+from siloseal.run_folder.run import read_run
 
 from .conftest import NAMES, POLICY, Consortium
 from .evidence import audit_lines

@@ -9,7 +9,7 @@ import pytest
 from siloseal.provisioning.addresses import free_port
 from siloseal.provisioning.kits import provision
 from siloseal.provisioning.request import make_request
-from siloseal.run_folder.summary import read_run
+from siloseal.run_folder.run import read_run
 
 from .parties import Party
 

@@ -7,8 +7,8 @@ from siloseal.models.module_learner import ModuleLearner
 
 
 class Squares(ModuleLearner[nn.Module]):
-    def row_losses(self, units: LabelledRows) -> Tensor:
-        return self.private_module(units.inputs).square().sum(1)
+    def row_losses(self, rows: LabelledRows) -> Tensor:
+        return self.private_module(rows.inputs).square().sum(1)
 
 
 def learner(average_decay: float = 0.0) -> Squares:

@@ -11,8 +11,8 @@ from siloseal.models.own_learner import checked_learner
 
 
 class Own(ModuleLearner[nn.Module]):
-    def row_losses(self, units: LabelledRows) -> Tensor:
-        return self.private_module(units.inputs).square().sum(1)
+    def row_losses(self, rows: LabelledRows) -> Tensor:
+        return self.private_module(rows.inputs).square().sum(1)
 
 
 class OfTasks(Own):

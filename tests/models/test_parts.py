@@ -13,6 +13,8 @@ def network() -> nn.Module:
 
 def test_patterns_name_parameters() -> None:
     assert named(network(), ["body.0.*", "head.bias"], "local") == {"body.0.weight", "body.0.bias", "head.bias"}
+    assert named(network(), ["*.weight"], "local") == {"body.0.weight", "body.1.weight", "head.weight"}
+    assert named(network(), ["body.[01].bias"], "local") == {"body.0.bias", "body.1.bias"}
     assert named(network(), [], "local") == set()
 
 
@@ -58,3 +60,21 @@ def test_a_weight_with_two_names_stays_or_leaves_under_both() -> None:
             freeze(Tied(), patterns)
     shared = shared_parameters(Tied(), frozen=[], local=["head.*", "body.weight"])
     assert len(shared) == 3
+
+
+class Views(nn.Module):
+    """Two parameters that are different objects on one and the same memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.head = nn.Linear(3, 3), nn.Linear(3, 3)
+        self.head.weight = nn.Parameter(self.body.weight.detach())
+
+
+def test_two_parameters_on_one_memory_stay_or_leave_together() -> None:
+    made = Views()
+    assert made.head.weight is not made.body.weight
+    with pytest.raises(ConfigError):
+        shared_parameters(made, frozen=[], local=["head.*"])
+    with pytest.raises(ConfigError):
+        freeze(made, ["body.*"])

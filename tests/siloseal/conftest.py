@@ -16,7 +16,8 @@ from siloseal.run_folder.metrics import (
     TimingMetric,
     TrafficMetric,
 )
-from siloseal.run_folder.summary import Run, RunSummary, SiloSummary, sample_path, write_metrics, write_summary
+from siloseal.run_folder.run import Run, sample_path, write_metrics, write_summary
+from siloseal.run_folder.summary import RunSummary, SiloSummary
 
 NAMES = ("north", "east", "south", "west")
 ALONE = (0.412, 0.463, 0.447, 0.389)

@@ -14,7 +14,7 @@ from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.sections.privacy import SiloLevel
 from siloseal.federation.job.sections.schedule import FedAvg, TwoPhase
 from siloseal.federation.privacy.events import SampledGaussianSteps
-from siloseal.run_folder.summary import Run, read_run
+from siloseal.run_folder.run import Run, read_run
 
 RUN = "run"
 MOST_SILOS = 200

@@ -16,7 +16,7 @@ from siloseal.federation.job.agreement import RUN_ID_BYTES
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.sections.schedule import FedAvg
-from siloseal.federation.run_events.aggregator import ModelReleased
+from siloseal.federation.run_events.coordination import ModelReleased
 from siloseal.federation.run_events.stream import RunEvent
 
 

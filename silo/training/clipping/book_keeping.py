@@ -11,6 +11,7 @@ norm.
 """
 
 from collections.abc import Mapping
+from itertools import chain
 
 import torch
 from torch import Tensor, nn
@@ -19,11 +20,11 @@ from siloseal.models.learner import LabelledRows
 from siloseal.models.mixing import refuse_mixing
 from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.books import books_of
-from siloseal.silo.training.clipping.layers.convolution import Order
+from siloseal.silo.training.clipping.chunks import fitting_rows
 from siloseal.silo.training.clipping.layers.rows import LayerRows
 from siloseal.silo.training.clipping.parts import parts_of
 from siloseal.silo.training.clipping.recording import recording
-from siloseal.silo.training.clipping.way import RowLosses
+from siloseal.silo.training.clipping.way import PASS_ROWS, RowLosses
 
 
 class BookKeeping:
@@ -32,19 +33,21 @@ class BookKeeping:
     A part that no formula knows runs again, alone: `vectorised` by `vmap`, or one row after the other.
     """
 
-    def __init__(self, module: nn.Module, *, vectorised: bool = True, order: Order = "groups") -> None:
-        self._module, self._parts, self._vectorised, self._order = module, parts_of(module), vectorised, order
+    def __init__(self, module: nn.Module, *, vectorised: bool = True) -> None:
+        self._module, self._parts, self._vectorised = module, parts_of(module), vectorised
+
+    @property
+    def pass_rows(self) -> int:
+        """Most rows of one pass: gradients of parts that run again are kept until the norms of all parts are known."""
+        again = [part for part in self._parts.values() if part.kind == "any"]
+        return min(PASS_ROWS, fitting_rows(chain.from_iterable(part.parameters.values() for part in again)))
 
     def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
         refuse_mixing(self._module)
         with recording(self._parts) as recorded:
             losses = row_losses(rows)  # (rows,)
         recorded.require_untouched_inputs()
-        books = (
-            books_of(self._parts, recorded, losses, vectorised=self._vectorised, order=self._order)
-            if len(losses)
-            else {}
-        )
+        books = books_of(self._parts, recorded, losses, vectorised=self._vectorised) if len(losses) else {}
         parameters = trainable_parameters(self._module)
         gradients: dict[Tensor, Tensor] = {parameter: torch.zeros_like(parameter) for parameter in parameters}
         if not books:

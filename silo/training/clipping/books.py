@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge
 
 from siloseal.federation.errors import UnclippableModule
-from siloseal.silo.training.clipping.layers.any_module import Call, ModuleRows, require_rows_first
+from siloseal.silo.training.clipping.layers.any_module import Call, module_rows, require_rows_first
 from siloseal.silo.training.clipping.layers.attention import LinearCall, attention_rows, require_rows_in_attention
-from siloseal.silo.training.clipping.layers.convolution import Convolution, Order, convolution_rows
+from siloseal.silo.training.clipping.layers.convolution import Convolution, convolution_rows
 from siloseal.silo.training.clipping.layers.embedding import EmbeddingRows
 from siloseal.silo.training.clipping.layers.linear import linear_rows
 from siloseal.silo.training.clipping.layers.normalisation import Norm, norm_rows
@@ -22,11 +22,11 @@ Derivatives = dict[GradientEdge, Tensor]
 
 
 def books_of(
-    parts: Mapping[str, Part], recorded: Recording, losses: Tensor, *, vectorised: bool, order: Order
+    parts: Mapping[str, Part], recorded: Recording, losses: Tensor, *, vectorised: bool
 ) -> dict[str, LayerRows]:
     """The rows of all parts that reached the loss.
 
-    `vectorised` is for parts that run again: all rows at once, or one after the other. `order` is for convolutions.
+    `vectorised` is for parts that run again: all rows at once, or one after the other.
     """
     derivatives = _derivatives(parts, recorded, losses.sum())
     books: dict[str, LayerRows] = {}
@@ -38,9 +38,7 @@ def books_of(
                 outward = {weight: _of(derivatives, call) for weight, call in calls.items()}
                 books[name] = attention_rows(calls, outward, parts[name].trained, rows=len(losses))
             elif any(edge in derivatives for edge in record.outputs.values()):
-                books[name] = _rows(
-                    parts[name], record, derivatives, rows=len(losses), vectorised=vectorised, order=order
-                )
+                books[name] = _rows(parts[name], record, derivatives, rows=len(losses), vectorised=vectorised)
     return books
 
 
@@ -76,9 +74,7 @@ def _of(derivatives: Derivatives, call: LinearCall) -> Tensor:
     return derivatives[call.output] if call.output in derivatives else call.inputs.new_zeros(call.shape)
 
 
-def _rows(
-    part: Part, record: Pass, derivatives: Derivatives, *, rows: int, vectorised: bool, order: Order
-) -> LayerRows:
+def _rows(part: Part, record: Pass, derivatives: Derivatives, *, rows: int, vectorised: bool) -> LayerRows:
     if part.kind == "any" or part.kind == "attention":
         reached = {n: derivatives[edge] for n, edge in record.outputs.items() if edge in derivatives}
         parameters = {name: parameter.detach() for name, parameter in part.parameters.items()}
@@ -89,7 +85,7 @@ def _rows(
                 f"layer '{part.name}' drew random numbers, so it cannot run again to tell its rows apart; move its own "
                 "parameters into a part that draws none"
             )
-        return ModuleRows(part.module, parameters, call, rows, vectorised)
+        return module_rows(part.module, parameters, call, rows=rows, vectorised=vectorised)
     (edge,) = record.outputs.values()
     (inputs,) = record.tensors
     _require_rows_first(part, inputs, rows)
@@ -98,7 +94,7 @@ def _rows(
         case "linear":
             return linear_rows(inputs, outward, part.trained)
         case "convolution":
-            return convolution_rows(cast(Convolution, part.module), inputs, outward, part.trained, order=order)
+            return convolution_rows(cast(Convolution, part.module), inputs, outward, part.trained)
         case "norm":
             return norm_rows(cast(Norm, part.module), inputs, outward, part.trained)
         case "embedding":

@@ -14,9 +14,14 @@ CHUNK_ROWS = 32
 
 
 def chunk_rows(parameters: Iterable[Tensor]) -> int:
-    """The number of rows whose gradients of these parameters fit the budget: at least 1."""
+    """The number of rows whose gradients of these parameters are computed together: at least 1."""
+    return min(CHUNK_ROWS, fitting_rows(parameters))
+
+
+def fitting_rows(parameters: Iterable[Tensor]) -> int:
+    """The number of rows whose gradients of these parameters can be kept in memory: at least 1."""
     row = sum(parameter.numel() * parameter.element_size() for parameter in parameters)
-    return max(1, min(CHUNK_ROWS, CHUNK_BYTES // max(1, row)))
+    return max(1, CHUNK_BYTES // max(1, row))
 
 
 @contextmanager

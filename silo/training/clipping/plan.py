@@ -21,11 +21,14 @@ class ClippingPlan:
 
     module: nn.Module
     way: ClippingWay
+    pass_rows: int = PASS_ROWS
+    """Most rows of one pass."""
 
     def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
         totals = [torch.zeros_like(parameter) for parameter in trainable_parameters(self.module)]
-        for start in range(0, len(rows.labels), PASS_ROWS):  # none at all without rows, on which some layers cannot run
-            part = Rows(rows.inputs[start : start + PASS_ROWS], rows.labels[start : start + PASS_ROWS])
+        size = self.pass_rows
+        for start in range(0, len(rows.labels), size):  # none at all without rows, on which some layers cannot run
+            part = Rows(rows.inputs[start : start + size], rows.labels[start : start + size])
             for total, found in zip(totals, self.way.gradient_sum(row_losses, part, clip_norm=clip_norm), strict=True):
                 total.add_(found)
         return totals
@@ -46,7 +49,8 @@ def clipping_plan(
     probe.require_separate_rows()
     for vectorised in (True, False) if rows_may_share else ():
         if _agrees(probe, BookKeeping, module, vectorised=vectorised):
-            return ClippingPlan(module, BookKeeping(module, vectorised=vectorised))
+            books = BookKeeping(module, vectorised=vectorised)
+            return ClippingPlan(module, books, books.pass_rows)
     vectorised = _agrees(probe, RowByRow, module, vectorised=True)
     return ClippingPlan(module, RowByRow(module, vectorised=vectorised))
 

@@ -6,13 +6,15 @@ a loss that depends on another row, and statistics that a forward pass leaves be
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
 
 from siloseal.federation.errors import UnclippableModule
 from siloseal.models.learner import LabelledRows, Rows
+from siloseal.models.modes import kept_modes
+from siloseal.models.process_randomness import kept_randomness
 from siloseal.silo.training.clipping.row_by_row import RowByRow
 from siloseal.silo.training.clipping.way import PASS_ROWS, ClippingWay, RowLosses
 
@@ -35,7 +37,7 @@ class Probe:
 
     def __init__(self, module: nn.Module, row_losses: RowLosses, public_rows: PublicRows) -> None:
         self._module, self._row_losses = module, row_losses
-        with _forked_randomness(module):
+        with kept_randomness():
             self._batches = [(public_rows(count), public_rows(count)) for count in COUNTS]
             self._full = public_rows(PASS_ROWS), public_rows(PASS_ROWS)  # some networks mix large batches only
 
@@ -137,28 +139,19 @@ def _tried(rows: int) -> Sequence[int]:
 @contextmanager
 def _leaving_no_trace(module: nn.Module) -> Iterator[Callable[[], list[str]]]:
     """Put modes, parameters, buffers and the process's randomness back; inside, name what has changed so far."""
-    modes = {part: part.training for part in module.modules()}
     before = {name: tensor.detach().clone() for name, tensor in _tensors(module).items()}
 
     def changed() -> list[str]:
         now = _tensors(module)
         return [name for name, tensor in before.items() if not torch.equal(now[name], tensor)]
 
-    with _forked_randomness(module):
+    with kept_randomness(), kept_modes(module):
         try:
             yield changed
         finally:
-            for part, training in modes.items():
-                part.training = training
             with torch.no_grad():
                 for name in changed():
                     _tensors(module)[name].copy_(before[name])
-
-
-def _forked_randomness(module: nn.Module) -> AbstractContextManager[None]:
-    """Whatever is drawn inside, the generators of the process and of the module's devices go on as if it were not."""
-    devices = {parameter.device for parameter in module.parameters() if parameter.device.type == "cuda"}
-    return torch.random.fork_rng(devices=sorted(device.index or 0 for device in devices))
 
 
 def _tensors(module: nn.Module) -> dict[str, Tensor]:

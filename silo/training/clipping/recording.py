@@ -5,11 +5,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 
 from siloseal.federation.errors import UnclippableModule
+from siloseal.models.process_randomness import RandomStates
 from siloseal.silo.training.clipping.layers.any_module import tensors_in
 from siloseal.silo.training.clipping.layers.attention import LinearCall, LinearCalls, trained_projections
 from siloseal.silo.training.clipping.parts import Part
@@ -78,10 +78,10 @@ def recording(parts: Mapping[str, Part]) -> Iterator[Recording]:
 
 
 def _hook(part: Part, recorded: Recording, stack: ExitStack) -> None:
-    random_before: list[Tensor] = []
+    random_before: list[RandomStates] = []
 
     def before(_module: nn.Module, _arguments: object) -> None:
-        random_before[:] = _random_states()
+        random_before[:] = [RandomStates.now()]
 
     def after(_module: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any], output: object) -> None:
         if part.name in recorded.passes:
@@ -89,21 +89,12 @@ def _hook(part: Part, recorded: Recording, stack: ExitStack) -> None:
                 f"layer '{part.name}' ran twice in one pass, so a row's gradient is no longer one outer product; "
                 "use it once, on all rows together"
             )
-        random = bool(random_before) and not all(map(torch.equal, random_before, _random_states()))
+        random = any(not states.equals(RandomStates.now()) for states in random_before)
         recorded.passes[part.name] = _pass(arguments, keywords, output, random=random)
 
     if part.kind in ("any", "attention"):
         stack.callback(part.module.register_forward_pre_hook(before).remove)
     stack.callback(part.module.register_forward_hook(after, with_kwargs=True).remove)
-
-
-def _random_states() -> list[Tensor]:
-    states = [torch.get_rng_state()]
-    if torch.cuda.is_available():
-        states += torch.cuda.get_rng_state_all()
-    if torch.backends.mps.is_available():
-        states.append(torch.mps.get_rng_state())
-    return states
 
 
 def _pass(arguments: Sequence[object], keywords: Mapping[str, object], output: object, *, random: bool) -> Pass:

@@ -20,7 +20,7 @@ from siloseal.federation.sums.config import SecureSumConfig
 from siloseal.federation.sums.in_process import sum_in_process
 from siloseal.federation.sums.ring.config import RingSumConfig
 from siloseal.federation.sums.session import RealDomain
-from siloseal.run_folder.summary import read_run
+from siloseal.run_folder.run import read_run
 
 SUM: TypeAdapter[SecureSumConfig] = TypeAdapter(SecureSumConfig)
 

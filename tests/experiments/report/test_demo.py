@@ -11,7 +11,7 @@ from siloseal.experiments.report import demo
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
 from siloseal.run_folder.images import read_npz
-from siloseal.run_folder.summary import read_run
+from siloseal.run_folder.run import read_run
 from siloseal.runs.run import run_job
 
 

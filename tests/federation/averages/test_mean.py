@@ -31,6 +31,15 @@ def test_an_average_comes_back_as_it_was() -> None:
     assert found.error_bound == 1e-5
 
 
+def test_a_value_at_the_bound_that_single_precision_rounds_up_is_taken() -> None:
+    job = JOB.model_copy(update={"largest_weight": 1.1})
+    wire = Mean(0, np.array([1.1], dtype=np.float32), ("w", "x", "z"), 0.0).to_wire()
+    assert float(Mean.from_wire(job, wire).values[0]) > 1.1
+    wire.values.CopyFrom(to_array(np.nextafter(np.array([1.1], dtype=np.float32), np.float32(2.0))))
+    with pytest.raises(ProtocolError):
+        Mean.from_wire(job, wire)
+
+
 @pytest.mark.parametrize(
     "change",
     [

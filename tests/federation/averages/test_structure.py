@@ -17,6 +17,13 @@ def test_the_first_entry_that_differs_is_named_with_both_silos() -> None:
     assert difference("north", one, "east", Structure.of(LINES, 8)) == ""
 
 
+def test_modules_of_the_same_entries_with_other_numbers_of_values_differ() -> None:
+    """No honest silo sends them: the number follows from the shapes."""
+    words = difference("north", Structure.of(LINES, 8), "east", Structure.of(LINES, 9))
+    assert "8" in words
+    assert "9" in words
+
+
 def test_an_entry_that_only_one_has_is_named() -> None:
     words = difference("north", Structure.of(LINES, 8), "east", Structure.of(LINES[:1], 6))
     assert "'head' of float32 (2,)" in words
@@ -36,3 +43,8 @@ def test_a_structure_travels_and_one_that_cannot_be_is_refused() -> None:
     for wrong in (pb.Structure(digest=bytes(31), length=8), pb.Structure(digest=bytes(32), length=0), pb.Structure()):
         with pytest.raises(MessageError):
             Structure.from_wire(wrong, "north")
+
+
+def test_words_that_a_silo_sends_are_cut_short() -> None:
+    wire = pb.Structure(digest=bytes(32), length=8, words="w" * (LONGEST_WORDS + 1))
+    assert len(Structure.from_wire(wire, "north").words) == LONGEST_WORDS

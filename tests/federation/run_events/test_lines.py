@@ -11,7 +11,7 @@ import pytest
 
 from siloseal.federation.errors import DataError
 from siloseal.federation.records.audit import LONGEST_LIST, AuditLog, entries, verify_audit
-from siloseal.federation.run_events import aggregator, experimenter, silo
+from siloseal.federation.run_events import aggregator, coordination, experimenter, silo
 from siloseal.federation.run_events.aggregator import CallerTurnedAway, ReplyAccepted, RequestSent, Serving, StageBegan
 from siloseal.federation.run_events.kinds import Audited, Internal, Shown
 from siloseal.federation.run_events.lines import decode, encode, kinds_of_lines, record_in
@@ -58,7 +58,7 @@ def test_the_audit_log_keeps_its_names_and_fields() -> None:
 def test_every_event_of_the_package_is_in_the_union() -> None:
     defined = {
         value
-        for module in (aggregator, silo, experimenter)
+        for module in (aggregator, coordination, silo, experimenter)
         for value in vars(module).values()
         if isinstance(value, type)
         and issubclass(value, Audited | Shown | Internal)

@@ -35,6 +35,13 @@ class TestTheDigestOfAFile:
         assert source_of("own_net:build").digest == before
 
 
+def test_a_module_inside_of_a_package_that_bears_the_name_of_a_file_beside_it_is_the_packages_own(write: Write) -> None:
+    write(
+        own_lab__in____init__="", own_lab__in__net="from .layers import x\n", own_lab__in__layers="x = 1\n", layers=""
+    )
+    assert "own_lab/layers.py" in source_of("own_lab.net:build").files
+
+
 FILES = {"own_lab/__init__.py": b"", "own_lab/net.py": b"x = 1\n", "own_lab/deep/layers.py": b"y = 2\n"}
 
 

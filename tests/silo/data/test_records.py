@@ -11,7 +11,7 @@ from siloseal.federation.job.sections.columns import Columns
 from siloseal.federation.job.sections.tables import CsvRecords, EmbeddedTable
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.loading import load, place
-from siloseal.silo.data.records import encode
+from siloseal.silo.data.records import encode, encode_known_targets
 from siloseal.silo.data.tables import read_table
 from tests.federation.job.sections.test_columns import AGE, DIAGNOSIS, SEX, SIZE
 
@@ -127,7 +127,7 @@ def test_a_table_without_records_is_refused(tmp_path: Path) -> None:
 
 def test_a_record_without_a_target_is_left_out_where_that_is_declared(tmp_path: Path) -> None:
     target = {**DIAGNOSIS, "missing": "leave_out"}
-    found = examples(tmp_path, "30,f,,,1", "40,m,,benign,1", ",,,,", target=target)
+    found = examples(tmp_path, "30,f,,,1", "40,m,,benign,1", ",,,,", "30,f,,  ,1", target=target)
     assert found.inputs.tolist() == [[pytest.approx(0.4), 0, 1]]
     with pytest.raises(DataError):
         examples(tmp_path, "30,f,,,1", target=target)
@@ -137,9 +137,34 @@ def test_a_measured_target_is_scaled_by_its_declared_range(tmp_path: Path) -> No
     found = examples(tmp_path, "30,f,,,1", "30,f,,,9", "30,f,,,-2", target=SIZE)
     assert found.labels.tolist() == [pytest.approx(0.2), 1.0, 0.0]
     assert (found.classes, found.labels.dtype) == (0, torch.float32)
+    log = {**SIZE, "range": [0.1, 10], "scale": "log"}
+    assert examples(tmp_path, "30,f,,,1", "30,f,,,10", target=log).labels.tolist() == [pytest.approx(0.5), 1.0]
     with pytest.raises(DataError) as refused:
         examples(tmp_path, "30,f,,,1", "30,f,,,", target=SIZE)
     assert "line 3: the column 'size'" in str(refused.value)
+
+
+def test_the_first_of_several_records_without_a_declared_class_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as refused:
+        examples(tmp_path, "30,f,,benign,1", "30,f,,SECRET,1", "30,f,,benign,1", "30,f,,ANOTHER,1")
+    assert "line 3: the column 'diagnosis'" in str(refused.value)
+
+
+def test_targets_of_records_to_predict_are_known_of_all_or_of_none(tmp_path: Path) -> None:
+    """Whatever the job leaves out in training: no record that is asked about is passed over."""
+    target = Columns.model_validate({"columns": [AGE], "target": {**DIAGNOSIS, "missing": "leave_out"}}).target
+
+    def known(*fields: str, name: str = "diagnosis") -> list[int] | None:
+        (tmp_path / "asked.csv").write_text("\n".join([f"age,{name}", *(f"30,{field}" for field in fields)]) + "\n")
+        found = encode_known_targets(read_table(tmp_path / "asked.csv", ","), target)
+        return None if found is None else found.tolist()
+
+    assert known("malignant", "benign") == [1, 0]
+    assert known("", "  ") is None
+    assert known("malignant", "benign", name="outcome") is None
+    with pytest.raises(DataError) as refused:
+        known("malignant", " ", "benign")
+    assert "line 3: the column 'diagnosis'" in str(refused.value)
 
 
 class TestATableToTrainOn:

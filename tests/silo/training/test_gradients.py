@@ -35,8 +35,8 @@ class Classifier:
     def shared_model(self) -> nn.Module:
         return self.private_module
 
-    def row_losses(self, units: LabelledRows) -> Tensor:
-        return functional.cross_entropy(self.private_module(units.inputs), units.labels, reduction="none")
+    def row_losses(self, rows: LabelledRows) -> Tensor:
+        return functional.cross_entropy(self.private_module(rows.inputs), rows.labels, reduction="none")
 
     def to(self, device: torch.device) -> None: ...
 
@@ -156,8 +156,8 @@ class Writer(Classifier):
     def shared_model(self) -> nn.Module:
         return self.average
 
-    def row_losses(self, units: LabelledRows) -> Tensor:
-        seen, first = units.inputs.detach().mean(), next(self.private_module.parameters())
+    def row_losses(self, rows: LabelledRows) -> Tensor:
+        seen, first = rows.inputs.detach().mean(), next(self.private_module.parameters())
         with torch.no_grad():
             match self.where:
                 case "private_module.seen":
@@ -172,7 +172,7 @@ class Writer(Classifier):
                     self.average.load_state_dict({"weight": torch.eye(4), "bias": seen.expand(4)})
                 case "private_module.1.weight":
                     first.mul_(1 + 1e-6 * seen)
-        return super().row_losses(units)
+        return super().row_losses(rows)
 
 
 WRITTEN = [
@@ -228,8 +228,8 @@ def test_a_subclass_of_a_built_in_learner_is_tried_like_any_other() -> None:
     """Its network may be anything: this one mixes the rows of a batch."""
 
     class Centred(EmbeddingLearner):
-        def row_losses(self, units: LabelledRows) -> Tensor:
-            losses = super().row_losses(units)
+        def row_losses(self, rows: LabelledRows) -> Tensor:
+            losses = super().row_losses(rows)
             return losses - losses.mean()
 
     model = EmbeddingModel(EmbeddingConfig(kind="embedding", network="wavelets"), (1, 12, 12))

@@ -58,8 +58,8 @@ class LinearLearner:
     def weights(self) -> Tensor:
         return next(self.private_module.parameters()).detach().flatten()
 
-    def row_losses(self, units: Points) -> Tensor:
-        losses: Tensor = self.private_module(units.inputs).squeeze(1)
+    def row_losses(self, rows: Points) -> Tensor:
+        losses: Tensor = self.private_module(rows.inputs).squeeze(1)
         return losses
 
     def public_step(self) -> None:

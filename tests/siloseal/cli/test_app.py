@@ -20,7 +20,7 @@ from siloseal.federation.config.loading import parse_config, to_yaml
 from siloseal.federation.job.job import Job
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.run_folder.metrics import METRIC
-from siloseal.run_folder.summary import read_run
+from siloseal.run_folder.run import read_run
 from siloseal.runs.run import run_job
 
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 3, "tuning_rounds": 1, "tuning_steps": 2}

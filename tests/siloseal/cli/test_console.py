@@ -23,7 +23,8 @@ from siloseal.federation.run_events.silo import TrainingProgressed
 from siloseal.federation.run_events.stream import PartySaid, RunEvent
 from siloseal.report import wording
 from siloseal.report.sentences import upload_alerts
-from siloseal.run_folder.summary import Run, RunSummary
+from siloseal.run_folder.run import Run
+from siloseal.run_folder.summary import RunSummary
 from siloseal.runs.printable_run import printable_run
 
 

@@ -9,12 +9,12 @@ from siloseal.cli.event_lines import EventLines
 from siloseal.federation.run_events.aggregator import (
     ReplyAccepted,
     RequestRefused,
-    RunBegan,
     Serving,
     SilosSilent,
     StageBegan,
     WritingFailed,
 )
+from siloseal.federation.run_events.coordination import RunBegan
 from siloseal.federation.run_events.silo import DialDelayed, JobAccepted, RunLeft, TrainingProgressed
 from siloseal.federation.run_events.stream import PublishedBefore, RunEvent
 

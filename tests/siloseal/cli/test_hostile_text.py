@@ -13,7 +13,7 @@ from siloseal.federation.run_events.experimenter import ProcessStarted, RunOpene
 from siloseal.federation.run_events.silo import DialDelayed, TrainingProgressed
 from siloseal.federation.run_events.stream import PartySaid, unheard
 from siloseal.federation.transport.wire import consortium_pb2 as pb
-from siloseal.run_folder.summary import Run
+from siloseal.run_folder.run import Run
 from siloseal.runs.progress import ProgressView
 from siloseal.runs.status import as_document
 

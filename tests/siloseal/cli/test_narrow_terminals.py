@@ -12,7 +12,7 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.planning import SiloPlan
 from siloseal.federation.transport.wire import consortium_pb2 as pb
 from siloseal.run_folder.metrics import ProtectionMetric
-from siloseal.run_folder.summary import Run
+from siloseal.run_folder.run import Run
 from siloseal.runs.plan import Plan, SiloCost
 from siloseal.runs.plan_table import print_plan
 

@@ -27,15 +27,8 @@ from siloseal.report.score_table import score_table
 from siloseal.report.terminal import as_text
 from siloseal.run_folder.classification import ClassificationMetric, ReliabilityBin
 from siloseal.run_folder.metrics import QualityMetric, TimingMetric
-from siloseal.run_folder.summary import (
-    ModelSummary,
-    Run,
-    RunSummary,
-    SiloSummary,
-    read_run,
-    write_metrics,
-    write_summary,
-)
+from siloseal.run_folder.run import Run, read_run, write_metrics, write_summary
+from siloseal.run_folder.summary import ModelSummary, RunSummary, SiloSummary
 from tests.siloseal.report.test_run_report import EVIL, Reader
 
 NAMES = ("north", "east", "south")

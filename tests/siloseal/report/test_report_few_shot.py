@@ -17,7 +17,8 @@ from siloseal.report.run_report import write_report
 from siloseal.report.score_table import TITLE, chance, headline, score_table
 from siloseal.report.silo_table import silo_table
 from siloseal.run_folder.metrics import Metric, NoteMetric, PrivacyMetric, QualityMetric, TimingMetric
-from siloseal.run_folder.summary import Run, RunSummary, SiloSummary, write_metrics, write_summary
+from siloseal.run_folder.run import Run, write_metrics, write_summary
+from siloseal.run_folder.summary import RunSummary, SiloSummary
 from tests.siloseal.report.test_run_report import EVIL, MakeRun, Reader, chart
 
 Show = Callable[[RunSummary], str]

@@ -19,7 +19,7 @@ from siloseal.report.accuracy_chart import abscissae, spread
 from siloseal.report.cost_charts import traffic_charts
 from siloseal.report.run_report import run_report, write_report
 from siloseal.run_folder.metrics import QualityMetric, TrafficMetric
-from siloseal.run_folder.summary import read_run, write_metrics, write_summary
+from siloseal.run_folder.run import read_run, write_metrics, write_summary
 
 MakeRun = Callable[..., Path]
 EVIL = '<script>alert("x")</script>'

@@ -10,9 +10,11 @@ from siloseal.aggregator.coordinator import Outcome
 from siloseal.aggregator.training import TrainedModel
 from siloseal.federation.job.job import Job
 from siloseal.federation.randomness import SecureRandomness
-from siloseal.federation.run_events.aggregator import BudgetSpent, ReplayEnded, RequestReplayed
+from siloseal.federation.run_events.aggregator import BudgetSpent
+from siloseal.federation.run_events.coordination import ReplayEnded, RequestReplayed
 from siloseal.federation.run_events.stream import EventStream, PublishedBefore, unheard
-from siloseal.run_folder.summary import Run, RunSummary, read_run
+from siloseal.run_folder.run import Run, read_run
+from siloseal.run_folder.summary import RunSummary
 from siloseal.runs.aggregator_report import RESTARTED, AggregatorRecorder
 from siloseal.runs.simulation import deal, federate, open_silos
 from siloseal.silo.data.loading import load

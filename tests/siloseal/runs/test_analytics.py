@@ -16,7 +16,7 @@ from siloseal.federation.run_events.stream import unheard
 from siloseal.federation.transport.engine import LocalEngine
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.report.run_report import write_report
-from siloseal.run_folder.summary import read_run
+from siloseal.run_folder.run import read_run
 from siloseal.runs.analytics import answer_queries, read_tables, run_analytics
 from siloseal.runs.closing import check_ledgers
 

@@ -18,7 +18,7 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.records.audit import verify_audit
 from siloseal.federation.run_events.experimenter import ProcessEnded
 from siloseal.federation.run_events.stream import PartySaid
-from siloseal.run_folder.summary import read_run
+from siloseal.run_folder.run import read_run
 from siloseal.runs import demo
 from siloseal.runs.closing import check_ledgers
 from siloseal.runs.demo import run_demo

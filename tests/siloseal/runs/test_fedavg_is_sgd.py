@@ -20,7 +20,7 @@ from siloseal.federation.job.planning import plan_silo
 from siloseal.federation.job.releases import Lengths, release_of
 from siloseal.federation.job.sections.data import Digits
 from siloseal.federation.randomness import SeededRandomness
-from siloseal.federation.run_events.aggregator import Model
+from siloseal.federation.run_events.coordination import Model
 from siloseal.federation.sums.in_process import sum_in_process
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.loading import load

@@ -17,7 +17,8 @@ from siloseal.federation.privacy.events import SampledGaussianSteps
 from siloseal.federation.privacy.guarantee import Guarantee
 from siloseal.models.meta.building import build_few_shot_model
 from siloseal.models.model_files import read_few_shot_model
-from siloseal.run_folder.summary import RunSummary, read_run
+from siloseal.run_folder.run import read_run
+from siloseal.run_folder.summary import RunSummary
 from siloseal.runs.closing import check_ledgers
 from siloseal.runs.run import run_job
 from siloseal.runs.scoring import build_scorer

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from siloseal.federation.analytics.query import Answer, Estimate
-from siloseal.run_folder.summary import read_run
+from siloseal.run_folder.run import read_run
 from siloseal.runs.printable_run import printable_run
 
 

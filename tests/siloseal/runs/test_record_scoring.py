@@ -15,7 +15,7 @@ from siloseal.federation.errors import DataError
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.data import ClassFolders, Digits
 from siloseal.models.model_files import read_model
-from siloseal.run_folder.summary import read_run
+from siloseal.run_folder.run import read_run
 from siloseal.runs.class_names import class_names
 from siloseal.runs.record_notes import notes_of_classes, notes_of_gains
 from siloseal.runs.record_scoring import RecordScorer, mean_metric, mix_of

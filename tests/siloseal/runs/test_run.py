@@ -18,7 +18,8 @@ from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.storage import locked
 from siloseal.models.model_files import read_generator
 from siloseal.run_folder.location import open_run_folder
-from siloseal.run_folder.summary import RunSummary, read_run
+from siloseal.run_folder.run import read_run
+from siloseal.run_folder.summary import RunSummary
 from siloseal.runs.run import federation_of_one, run_job
 from siloseal.silo.ledger import Budget, Ledger
 from siloseal.silo.opening import open_training_silo

@@ -13,7 +13,8 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.models.model_files import read_model
 from siloseal.models.user_code.places import look_in
-from siloseal.run_folder.summary import RunSummary, read_run
+from siloseal.run_folder.run import read_run
+from siloseal.run_folder.summary import RunSummary
 from siloseal.runs.plan import make_plan
 from siloseal.runs.run import run_job
 from siloseal.runs.simulation import declared_labels, simulated_data

@@ -1,7 +1,7 @@
 """Rows of any other module: it runs again on what it saw, and its rows' gradients come out one by one."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,7 @@ from torch.func import functional_call, vjp, vmap
 
 from siloseal.federation.errors import UnclippableModule
 from siloseal.silo.training.clipping.chunks import chunk_rows, vectorising
-from siloseal.silo.training.clipping.layers.rows import Gradients, WrittenRows, zeroed
+from siloseal.silo.training.clipping.layers.rows import WrittenRows
 
 
 @dataclass(frozen=True)
@@ -22,45 +22,32 @@ class Call:
     """Derivatives (B, ...) by the place of the output among all tensors that the module returned."""
 
 
-@dataclass(frozen=True)
-class ModuleRows:
-    """Rows of a module that is the function of its inputs: nothing random, and no row meets another.
+def module_rows(
+    module: nn.Module, parameters: Mapping[str, Tensor], call: Call, *, rows: int, vectorised: bool
+) -> WrittenRows:
+    """The rows of a module that is the function of its inputs: nothing random, and no row meets another.
 
-    The derivative is pulled back through the module alone, so all of the network but this module still runs once.
+    The derivative is pulled back through the module alone, so all of the network but this module still runs once. Each
+    row runs again once, and its gradient is kept: a second run that differs could not be held to the norm of the first.
     """
+    again = _Again(module, parameters, call)
+    size = chunk_rows(parameters.values()) if vectorised else 1
+    chunks = [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
+    found = [again.at_once(chunk) if vectorised else again.alone(chunk) for chunk in chunks]
+    return WrittenRows({name: torch.cat([chunk[name] for chunk in found]) for name in parameters})
+
+
+@dataclass(frozen=True)
+class _Again:
+    """A module that runs again on some rows of what it was called with."""
 
     module: nn.Module
     parameters: Mapping[str, Tensor]
     """Trained parameters by their names within the module."""
     call: Call
-    rows: int
-    vectorised: bool
-    """Whether rows are pulled back together by `vmap`, which knows most operations, but not all."""
-    left_out: Tensor | None = None
 
-    def squared_norms(self) -> Tensor:
-        return torch.cat([written.squared_norms() for _, written in self._chunks()])
-
-    def weighted_sum(self, weights: Tensor) -> Gradients:
-        total = {name: torch.zeros_like(parameter) for name, parameter in self.parameters.items()}
-        for chunk, written in self._chunks():
-            for name, part in written.weighted_sum(weights[chunk]).items():
-                total[name] += part
-        return total
-
-    def without(self, rows: Tensor) -> "ModuleRows":
-        return replace(self, left_out=rows)
-
-    def _chunks(self) -> Iterator[tuple[slice, WrittenRows]]:
-        size = chunk_rows(self.parameters.values())
-        for start in range(0, self.rows, size):
-            chunk = slice(start, min(start + size, self.rows))
-            rows = self._at_once(chunk) if self.vectorised else self._one_after_the_other(chunk)
-            if self.left_out is not None:
-                rows = {name: zeroed(self.left_out[chunk], part) for name, part in rows.items()}
-            yield chunk, WrittenRows(rows)
-
-    def _at_once(self, chunk: slice) -> dict[str, Tensor]:
+    def at_once(self, chunk: slice) -> dict[str, Tensor]:
+        """Gradients of all rows of the chunk together, by `vmap`, which knows most operations, but not all."""
         tensors = [part[chunk] for part in self._tensors()]
         outward = [part[chunk] for part in self.call.derivatives.values()]
 
@@ -74,17 +61,14 @@ class ModuleRows:
             rows: dict[str, Tensor] = vmap(gradient)(tensors, outward)
         return rows
 
-    def _one_after_the_other(self, chunk: slice) -> dict[str, Tensor]:
-        rows: dict[str, list[Tensor]] = {name: [] for name in self.parameters}
+    def alone(self, row: slice) -> dict[str, Tensor]:
+        """The gradient of a single row."""
         with torch.enable_grad():
-            for row in range(self.rows)[chunk]:
-                parameters = {name: part.clone().requires_grad_() for name, part in self.parameters.items()}
-                outputs = self._outputs(parameters, [part[row : row + 1] for part in self._tensors()])
-                outward = [part[row : row + 1] for part in self.call.derivatives.values()]
-                found = torch.autograd.grad(outputs, list(parameters.values()), outward, materialize_grads=True)
-                for name, part in zip(parameters, found, strict=True):
-                    rows[name].append(part)
-        return {name: torch.stack(parts) for name, parts in rows.items()}
+            parameters = {name: part.clone().requires_grad_() for name, part in self.parameters.items()}
+            outputs = self._outputs(parameters, [part[row] for part in self._tensors()])
+            outward = [part[row] for part in self.call.derivatives.values()]
+            found = torch.autograd.grad(outputs, list(parameters.values()), outward, materialize_grads=True)
+        return {name: part[None] for name, part in zip(parameters, found, strict=True)}
 
     def _tensors(self) -> list[Tensor]:
         return [part for part in (*self.call.arguments, *self.call.keywords.values()) if isinstance(part, Tensor)]

@@ -3,8 +3,6 @@
 A convolution is a linear layer on patches: L output positions, K inputs to each of them, G groups of channels.
 """
 
-from typing import Literal, assert_never
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -24,32 +22,6 @@ FEW_POSITIONS = 128
 """Most positions whose products single precision adds up well enough: the bound on its error is their square."""
 
 Convolution = nn.Conv1d | nn.Conv2d | nn.Conv3d
-
-
-Order = Literal["patches", "groups"]
-"""Whether written gradients are computed from patches, or by one convolution in which every row is a group of its own.
-
-The second takes a fraction of the time, but adds in another order: seeded results of learners that were published with
-the first keep it.
-"""
-
-
-class PatchRows:
-    """A convolution whose rows' gradients are small enough to be written down: many positions, few parameters."""
-
-    def __init__(self, layer: Convolution, written: WrittenRows) -> None:
-        self._layer, self._written = layer, written
-
-    def squared_norms(self) -> Tensor:
-        return self._written.squared_norms()
-
-    def weighted_sum(self, weights: Tensor) -> Gradients:
-        outputs, channels, *kernel = self._layer.weight.shape
-        total = self._written.weighted_sum(weights)
-        return total | {"weight": total["weight"].view(outputs, *kernel, channels).movedim(-1, 1)}
-
-    def without(self, rows: Tensor) -> "PatchRows":
-        return PatchRows(self._layer, self._written.without(rows))
 
 
 class GramRows:
@@ -83,9 +55,7 @@ class GramRows:
         return GramRows(self._layer, zeroed(rows, self._inputs), zeroed(rows, self._derivatives), bias=self._bias)
 
 
-def convolution_rows(
-    layer: Convolution, inputs: Tensor, derivatives: Tensor, trained: frozenset[str], *, order: Order
-) -> LayerRows:
+def convolution_rows(layer: Convolution, inputs: Tensor, derivatives: Tensor, trained: frozenset[str]) -> LayerRows:
     """The rows by Gram matrices or written down, whichever needs fewer multiplications."""
     bias_rows = derivatives.sum(tuple(range(2, derivatives.ndim)))  # (B, O)
     if "weight" not in trained:
@@ -95,25 +65,14 @@ def convolution_rows(
         return GramRows(layer, inputs, derivatives, bias="bias" in trained)
     blocks = zip(torch.split(inputs, BLOCK_ROWS), torch.split(derivatives, BLOCK_ROWS), strict=True)
     bias = {"bias": bias_rows} if "bias" in trained else {}
-    match order:
-        case "patches":
-            rows = torch.cat([_from_patches(layer, *block) for block in blocks])
-            return PatchRows(layer, WrittenRows({"weight": rows} | bias))
-        case "groups":
-            rows = torch.cat([_from_groups(layer, *block) for block in blocks])
-            return WrittenRows({"weight": rows} | bias)
-        case _:
-            assert_never(order)
+    return WrittenRows({"weight": torch.cat([_written(layer, *block) for block in blocks])} | bias)
 
 
-def _from_patches(layer: Convolution, inputs: Tensor, derivatives: Tensor) -> Tensor:
-    """Gradients (B, O * K) of these rows, K in the order of `_patches`."""
-    rows = torch.bmm(_positions(derivatives, layer.groups).mT, _patches(layer, inputs))  # (B G, O / G, K)
-    return rows.view(len(inputs), -1)
+def _written(layer: Convolution, inputs: Tensor, derivatives: Tensor) -> Tensor:
+    """Gradients (B, *shape of the weight) of these rows, by one convolution in which every row is a group of its own.
 
-
-def _from_groups(layer: Convolution, inputs: Tensor, derivatives: Tensor) -> Tensor:
-    """Gradients (B, *shape of the weight) of these rows: one image whose channels are those of all rows."""
+    It takes a fraction of the time of products of patches.
+    """
     rows, (outputs, *rest) = len(inputs), layer.weight.shape
     aside = (part.reshape(1, -1, *part.shape[2:]) for part in (inputs, derivatives))  # (1, B C, *size)
     return _weight_gradient(layer, *aside, shape=[rows * outputs, *rest], groups=rows * layer.groups).view(

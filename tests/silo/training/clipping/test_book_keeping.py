@@ -13,6 +13,8 @@ from siloseal.federation.errors import UnclippableModule
 from siloseal.models.gan.discriminators import ConvDiscriminator, MlpDiscriminator
 from siloseal.models.learner import Rows
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
+from siloseal.silo.training.clipping.chunks import CHUNK_BYTES
+from siloseal.silo.training.clipping.way import PASS_ROWS
 from tests.silo.training.clipping.networks import Tied
 
 ROWS = 6
@@ -60,7 +62,7 @@ class Batch:
 
 def clipped_gradient_sum(module: nn.Module, losses: Callable[[], Tensor], *, clip_norm: float) -> list[Tensor]:
     """The sum for losses that hold their own rows."""
-    return BookKeeping(module, order="patches").gradient_sum(lambda _rows: losses(), NOBODY, clip_norm=clip_norm)
+    return BookKeeping(module).gradient_sum(lambda _rows: losses(), NOBODY, clip_norm=clip_norm)
 
 
 def flat(gradients: list[Tensor] | tuple[Tensor, ...]) -> Tensor:
@@ -162,6 +164,37 @@ def test_a_norm_that_rounding_takes_away_does_not_let_a_row_through(level: float
         pull = functional.pad(inside - inside.mean((2, 3), keepdim=True), [1, 1, 1, 1])
         found = clipped_gradient_sum(module, lambda: (module(images) * pull).sum((1, 2, 3)), clip_norm=1.0)  # noqa: B023
         assert flat(found).norm() <= 1.001
+
+
+class Restless(nn.Module):
+    """Code that no formula knows, and that gives ten times as much at every further call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.factor, self.calls = nn.Parameter(torch.ones(4)), 0
+
+    def forward(self, rows: Tensor) -> Tensor:
+        self.calls += 1
+        return rows * self.factor * 10.0**self.calls
+
+
+@pytest.mark.parametrize("vectorised", [True, False], ids=["at once", "one after the other"])
+def test_a_part_that_behaves_differently_when_it_runs_again_is_clipped_all_the_same(vectorised: bool) -> None:
+    """Norms and sums come from one and the same run, whatever the run does."""
+    module, rows = Restless(), torch.rand(1, 4)
+    for _ in range(3):
+        found = BookKeeping(module, vectorised=vectorised).gradient_sum(
+            lambda batch: module(batch.inputs).sum(1), Rows(rows, torch.zeros(1)), clip_norm=1.0
+        )
+        assert 0.999 <= flat(found).norm() <= 1.001
+
+
+def test_a_large_part_that_runs_again_is_given_fewer_rows() -> None:
+    """Its rows' gradients are kept until all norms are known."""
+    large, small = nn.ConvTranspose2d(256, 128, 4), nn.PReLU()
+    parameters = sum(parameter.numel() for parameter in large.parameters())
+    assert BookKeeping(nn.Sequential(large, small)).pass_rows == CHUNK_BYTES // (4 * (parameters + 1))
+    assert BookKeeping(nn.Sequential(nn.Linear(4096, 4096), small)).pass_rows == PASS_ROWS
 
 
 def test_layers_that_share_a_parameter_are_refused_by_name() -> None:

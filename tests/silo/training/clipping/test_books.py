@@ -7,9 +7,8 @@ from torch.nn.utils.parametrizations import weight_norm
 
 from siloseal.silo.training.clipping.books import books_of
 from siloseal.silo.training.clipping.chunks import CHUNK_ROWS
-from siloseal.silo.training.clipping.layers.any_module import ModuleRows
 from siloseal.silo.training.clipping.layers.attention import AttentionRows
-from siloseal.silo.training.clipping.layers.convolution import GramRows, Order, PatchRows
+from siloseal.silo.training.clipping.layers.convolution import GramRows
 from siloseal.silo.training.clipping.layers.embedding import EmbeddingRows
 from siloseal.silo.training.clipping.layers.linear import LinearRows, SequenceRows
 from siloseal.silo.training.clipping.layers.rows import LayerRows, WrittenRows
@@ -22,43 +21,39 @@ BOOKS: dict[str, list[type[LayerRows]]] = {
     "linear": [LinearRows],
     "linear on a sequence, written": [WrittenRows, LinearRows],
     "linear on a sequence, by Gram": [SequenceRows, SequenceRows, LinearRows],
-    "convolution": [PatchRows, GramRows, LinearRows],
-    "grouped convolution": [PatchRows, GramRows, LinearRows],
-    "dilated convolution": [PatchRows, GramRows, LinearRows],
-    "convolution of volumes": [PatchRows, LinearRows],
+    "convolution": [WrittenRows, GramRows, LinearRows],
+    "grouped convolution": [WrittenRows, GramRows, LinearRows],
+    "dilated convolution": [WrittenRows, GramRows, LinearRows],
+    "convolution of volumes": [WrittenRows, LinearRows],
     "convolution by Gram, padded to the same": [GramRows, GramRows, LinearRows],
-    "convolution by Gram, reflected": [PatchRows, GramRows, LinearRows],
-    "group norm": [PatchRows, WrittenRows, LinearRows],
+    "convolution by Gram, reflected": [WrittenRows, GramRows, LinearRows],
+    "group norm": [WrittenRows, WrittenRows, LinearRows],
     "embedding": [EmbeddingRows, WrittenRows, LinearRows],
     "attention to itself": [AttentionRows, LinearRows],
-    "attention to another": [ModuleRows, LinearRows],
-    "another forward pass": [ModuleRows, LinearRows],
+    "attention to another": [WrittenRows, LinearRows],
+    "another forward pass": [WrittenRows, LinearRows],
     "frozen parts": [WrittenRows, AttentionRows, LinearRows],
 }
 
 
-def books(case: Case, count: int, order: Order = "groups") -> tuple[dict[str, LayerRows], list[torch.Tensor]]:
+def books(case: Case, count: int) -> tuple[dict[str, LayerRows], list[torch.Tensor]]:
     rows, parts = case.public_rows(count), parts_of(case.module)
     with recording(parts) as recorded:
         losses = case.row_losses(rows)
-    found = books_of(parts, recorded, losses, vectorised="lstm" not in repr(case.module).lower(), order=order)
+    found = books_of(parts, recorded, losses, vectorised="lstm" not in repr(case.module).lower())
     return found, case.row_gradients(rows)
 
 
 @pytest.mark.parametrize("name", BOOKS)
 def test_each_layer_has_the_book_with_its_formula(name: str) -> None:
-    found, _ = books(case_of(name), 3, "patches")
+    found, _ = books(case_of(name), 3)
     assert [type(book) for book in found.values()] == BOOKS[name]
-    without_patches, _ = books(case_of(name), 3, "groups")
-    expected = [WrittenRows if kind is PatchRows else kind for kind in BOOKS[name]]
-    assert [type(book) for book in without_patches.values()] == expected
 
 
 @pytest.mark.parametrize("name", sorted(set(BOOK_KEPT) - {"gru", "bilinear, with keywords"}))
-@pytest.mark.parametrize("order", ["patches", "groups"])
-def test_each_parts_norms_are_those_of_micro_batches(name: str, order: Order) -> None:
+def test_each_parts_norms_are_those_of_micro_batches(name: str) -> None:
     case = case_of(name).without_dropout()
-    found, gradients = books(case, 4, order)
+    found, gradients = books(case, 4)
     sizes = [parameter.numel() for parameter in case.parameters()]
     pieces = [dict(zip(case.parameters(), torch.split(row, sizes), strict=True)) for row in gradients]
     for part_name, part in parts_of(case.module).items():

@@ -71,8 +71,8 @@ def test_rows_of_plain_networks_share_a_pass() -> None:
 
 def test_losses_of_a_users_own_make_rows_run_alone() -> None:
     class Own(ClassifierLearner):
-        def row_losses(self, units: Any) -> Tensor:
-            return super().row_losses(units)
+        def row_losses(self, rows: Any) -> Tensor:
+            return super().row_losses(rows)
 
     gradients = unit_gradients(Own(nn.Sequential(*layers())), data())
     assert isinstance(gradients._way.way, RowByRow)  # type: ignore[attr-defined]

@@ -90,6 +90,22 @@ def test_a_large_batch_is_taken_in_parts(name: str) -> None:
     assert max(sizes) <= PASS_ROWS
 
 
+def test_a_network_with_a_large_part_that_runs_again_is_taken_in_smaller_passes() -> None:
+    sizes: list[int] = []
+    network = nn.Sequential(nn.ConvTranspose2d(64, 512, 3), nn.Flatten(), nn.Linear(512 * 9, 3))
+    case = Case(network.double(), (64, 1, 1), words=False)
+    plan, rows = plan_of(case), case.public_rows(PASS_ROWS)
+
+    def row_losses(batch: LabelledRows) -> Tensor:
+        sizes.append(len(batch.labels))
+        return case.row_losses(batch)
+
+    found = flat(plan.gradient_sum(row_losses, rows, clip_norm=0.1))
+    assert isinstance(plan.way, BookKeeping)
+    assert max(sizes) == plan.pass_rows < PASS_ROWS
+    torch.testing.assert_close(found, clipped(case.row_gradients(rows), 0.1), rtol=1e-6, atol=1e-9)
+
+
 def test_dropout_differs_from_row_to_row_and_from_step_to_step() -> None:
     case = case_of("dropout")
     plan, row = plan_of(case), case.public_rows(1)

@@ -9,7 +9,7 @@ import pytest
 
 from siloseal.federation.errors import RunError
 from siloseal.run_folder.metrics import METRIC, phase_title, stage_title
-from siloseal.run_folder.summary import read_run, sample_path
+from siloseal.run_folder.run import read_run, sample_path
 
 
 def test_a_run_comes_back_as_written(make_run: Callable[..., Path]) -> None:
