@@ -23,8 +23,7 @@ COVERED: dict[str, tuple[str, ...]] = {
     "tests/aggregator/test_entering.py": ("aggregator/enrolment.py", "aggregator/training.py", "aggregator/work.py"),
     "tests/contracts/test_kinds.py": ("federation/job/sections/learners.py", "federation/job/sections/mechanisms.py"),
     "tests/contracts/test_learners.py": (
-        "federation/job/sections/learner_kind.py", "federation/job/sections/supervised.py", "models/building.py",
-        "models/learner.py", "models/meta/building.py",
+        "federation/job/sections/learner_kind.py", "models/building.py", "models/learner.py", "models/meta/building.py",
         "models/meta/tasks.py", "silo/data/units.py",
     ),
     "tests/contracts/test_mechanisms.py": (
@@ -142,7 +141,6 @@ COVERED: dict[str, tuple[str, ...]] = {
     "tests/silo/test_runtime.py": (
         "silo/enrolment.py", "silo/opening.py", "silo/work.py",
     ),
-    "tests/silo/test_silo_level.py": ("silo/state.py",),
     "tests/silo/training/clipping/test_books.py": (
         "silo/training/clipping/layers/*.py", "silo/training/clipping/parts.py", "silo/training/clipping/recording.py",
     ),

@@ -26,11 +26,13 @@ Options = Annotated[
 
 def digest(what: What, code: Folder = Path(), as_json: Json = False) -> None:
     """Print the digest of code or weights of your own, and the lines for a job and for a silo's policy."""
+    from siloseal.models.user_code.names import require_name
     from siloseal.models.user_code.source import file_digest, source_of
 
     look_in(code)
     if re.fullmatch(TARGET, what):
         source = source_of(what)
+        require_name(source, what)
         found, covers = source.digest, sorted(str(source.folder / name) for name in source.files)
         entries = {f"policy, {kind}": f'- "{UserCode(kind, what, found)}"' for kind in KINDS}
         lines = {"job": f"source: {found}", **entries}
