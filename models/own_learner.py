@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Protocol, runtime_checkable
 
+import torch
 from torch import Tensor, nn
 
 from siloseal.federation.errors import ConfigError
@@ -66,13 +67,19 @@ def own_measure(job: Job, network: nn.Module, rows: LabelledRows, *, shape: Shap
     if not isinstance(learner, SelfMeasuring):
         return None
     learner.shared_model.load_state_dict(network.state_dict())
-    found = run_own(config.code, lambda: float(learner.measure(rows)))
+    found = run_own(config.code, lambda: measured(learner, rows))
     if not 0 <= found <= 1:  # NaN is neither
         raise ConfigError(
             f"{config.target}: measure() is {found:g}, expected a number from 0 to 1, larger being better; "
             "`siloseal check-learner` tries it"
         )
     return found
+
+
+def measured(learner: SelfMeasuring, rows: LabelledRows) -> float:
+    """What the learner says of itself. Nothing is trained by it, so that no graph of gradients is kept."""
+    with torch.no_grad():
+        return float(learner.measure(rows))
 
 
 def _shared_part(learner: ExampleLearner) -> dict[str, Tensor]:

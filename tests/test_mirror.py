@@ -125,7 +125,7 @@ COVERED: dict[str, tuple[str, ...]] = {
     "tests/models/meta/test_prototypes.py": ("models/meta/network.py", "models/meta/wavelets.py"),
     "tests/silo/promises/test_checking.py": ("silo/promises/*.py",),
     "tests/silo/data/test_cache.py": ("silo/data/named_images.py",),
-    "tests/silo/data/test_class_folders.py": ("silo/data/paths.py", "silo/data/pictures.py"),
+    "tests/silo/data/test_class_folders.py": ("silo/data/pictures.py",),
     "tests/silo/data/test_loading.py": ("silo/data/embedded.py",),
     "tests/silo/data/test_mini_imagenet.py": ("silo/data/pixels.py",),
     "tests/silo/data/test_omniglot.py": ("silo/data/zip_pictures.py",),

@@ -83,7 +83,7 @@ class TestDigest:
     def test_looks_in_the_folder_that_is_given(self, run: Callable[..., Ran], tmp_path: Path) -> None:
         (tmp_path / "code").mkdir()
         (tmp_path / "code" / "kept_apart.py").write_text("x = 1\n")
-        assert run("digest", "kept_apart:x", "--code", "code")[0] == 0
+        assert run("digest", "kept_apart:x", "--folder", "code")[0] == 0
 
     @pytest.mark.parametrize("what", ["os:system", "nowhere.safetensors", "nowhere_to_be_found:x"])
     def test_of_nothing_is_an_error(self, run: Callable[..., Ran], what: str) -> None:
