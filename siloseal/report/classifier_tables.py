@@ -53,8 +53,10 @@ def served_note(summary: RunSummary, details: ClassificationMetric) -> str:
     if (worst := details.worst_silo) is not None:
         words += f" Worst: {worst}, {details.by_silo[worst]:.3f}. Spread, best minus worst: {details.spread:.3f}."
     elif len(details.by_silo) > 1:
-        words += f" Silos are {details.spread:.3f} apart at most, no more than chance: other held-out records would do "
-        words += f"{details.chance:.3f}."
+        words += (
+            f" Silos are {details.spread:.3f} apart at most, which is within chance ({details.chance:.3f}, two "
+            "standard errors of an accuracy), so that none is called the worst."
+        )
     hidden = len(details.by_silo) - MOST_SILOS
     return words + (f" Shown are the {MOST_SILOS} silos that are served worst; {hidden} more are not." * (hidden > 0))
 
