@@ -1,16 +1,18 @@
 """A learner of the user's own, made as its job says."""
 
+from functools import partial
 from typing import Protocol, runtime_checkable
 
-import torch
-from torch import nn
+from torch import Tensor, nn
 
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.supervised import PythonConfig
 from siloseal.federation.shapes import Shape
-from siloseal.models.initial_weights import seeded
+from siloseal.models.initial_weights import require_same_start, seeded
 from siloseal.models.learner import ExampleLearner, LabelledRows, TaskLearner
+from siloseal.models.modes import evaluating
+from siloseal.models.user_code.calling import at, call_own
 from siloseal.models.user_code.loading import load_code, run_own
 
 OWN_MEASURE = "own measure"
@@ -21,6 +23,10 @@ OWN_MEASURE = "own measure"
 class SelfMeasuring(Protocol):
     """A learner that can tell how good its shared model is."""
 
+    @property
+    def shared_model(self) -> nn.Module:
+        """The network that leaves the silo."""
+
     def measure(self, rows: LabelledRows) -> float:
         """How good the shared model is on held-out rows, from 0 to 1, larger being better."""
 
@@ -28,8 +34,16 @@ class SelfMeasuring(Protocol):
 def build_own_learner(config: PythonConfig, shape: Shape, classes: int, *, seed: int) -> ExampleLearner:
     """The learner at its initial weights. What it draws while it is made follows from the job's public seed."""
     make = load_code(config.code)
-    learner = run_own(config.code, lambda: seeded(seed, lambda: make(shape, classes, dict(config.options))))
-    return checked_learner(learner, config.target)
+    name = f"{config.target}{at(make)}"
+
+    def build() -> ExampleLearner:
+        arguments = {"shape": shape, "classes": classes, "options": dict(config.options)}
+        return checked_learner(seeded(seed, lambda: call_own(config.code, make, arguments)), name)
+
+    learner, again = build(), build()
+    one, other = (run_own(config.code, partial(_shared_part, each)) for each in (learner, again))
+    require_same_start(one, other, name=name)
+    return learner
 
 
 def checked_learner(learner: object, name: str) -> ExampleLearner:
@@ -57,14 +71,23 @@ def own_measure(job: Job, network: nn.Module, rows: LabelledRows, *, shape: Shap
     if not isinstance(learner, SelfMeasuring):
         return None
     learner.shared_model.load_state_dict(network.state_dict())
-    with torch.no_grad():
-        found = run_own(config.code, lambda: float(learner.measure(rows)))
+    found = run_own(config.code, lambda: measured(learner, rows))
     if not 0 <= found <= 1:  # NaN is neither
         raise ConfigError(
             f"{config.target}: measure() is {found:g}, expected a number from 0 to 1, larger being better; "
             "`siloseal check-learner` tries it"
         )
     return found
+
+
+def measured(learner: SelfMeasuring, rows: LabelledRows) -> float:
+    """What the learner says of itself: nothing is trained by it, so without gradients and without dropout."""
+    with evaluating(learner.shared_model):
+        return float(learner.measure(rows))
+
+
+def _shared_part(learner: ExampleLearner) -> dict[str, Tensor]:
+    return {"vector()": learner.vector(), **learner.shared_model.state_dict()}
 
 
 def _members() -> set[str]:

@@ -23,8 +23,7 @@ COVERED: dict[str, tuple[str, ...]] = {
     "tests/aggregator/test_entering.py": ("aggregator/enrolment.py", "aggregator/training.py", "aggregator/work.py"),
     "tests/contracts/test_kinds.py": ("federation/job/sections/learners.py", "federation/job/sections/mechanisms.py"),
     "tests/contracts/test_learners.py": (
-        "federation/job/sections/learner_kind.py", "federation/job/sections/supervised.py", "models/building.py",
-        "models/learner.py", "models/meta/building.py",
+        "federation/job/sections/learner_kind.py", "models/building.py", "models/learner.py", "models/meta/building.py",
         "models/meta/tasks.py", "silo/data/units.py",
     ),
     "tests/contracts/test_mechanisms.py": (
@@ -126,7 +125,7 @@ COVERED: dict[str, tuple[str, ...]] = {
     "tests/models/meta/test_prototypes.py": ("models/meta/network.py", "models/meta/wavelets.py"),
     "tests/silo/promises/test_checking.py": ("silo/promises/*.py",),
     "tests/silo/data/test_cache.py": ("silo/data/named_images.py",),
-    "tests/silo/data/test_class_folders.py": ("silo/data/paths.py", "silo/data/pictures.py"),
+    "tests/silo/data/test_class_folders.py": ("silo/data/pictures.py",),
     "tests/silo/data/test_loading.py": ("silo/data/embedded.py",),
     "tests/silo/data/test_mini_imagenet.py": ("silo/data/pixels.py",),
     "tests/silo/data/test_omniglot.py": ("silo/data/zip_pictures.py",),

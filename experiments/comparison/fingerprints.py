@@ -7,7 +7,7 @@ from pathlib import Path
 
 from siloseal.federation.errors import DataError
 from siloseal.federation.job.sections.data import DataSource
-from siloseal.silo.data.paths import expand
+from siloseal.silo.data.paths import likely_place
 
 PACKAGES = (
     "aggregator", "federation", "models", "silo", "runs",
@@ -23,7 +23,7 @@ def fingerprint(source: DataSource) -> str:
     """Digest of the files that a job reads; empty for data that come with a package or are not there."""
     path = next((found for key in ("folder", "path", "file") if (found := getattr(source, key, None))), None)
     try:
-        return "" if path is None else _of_files(expand(path).resolve())
+        return "" if path is None else _of_files(likely_place(path).resolve())
     except DataError:
         return ""
 

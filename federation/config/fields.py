@@ -1,9 +1,12 @@
 """Kinds of fields that several sections have."""
 
 import math
+import re
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
+
+from siloseal.federation.config.quoting import quoted
 
 
 def _require_printable(text: str) -> str:
@@ -19,10 +22,31 @@ def _require_rising(bounds: tuple[float, float]) -> tuple[float, float]:
     return bounds
 
 
+def _value_text(value: object) -> object:
+    """A whole number as text; a word that YAML reads as a boolean is refused, because its spelling is lost."""
+    if isinstance(value, bool):
+        raise ValueError(  # noqa: TRY004 (pydantic explains values)
+            f"found {str(value).lower()}, as YAML reads yes, no, on, off, true and false; put the word in quotes, as "
+            'it stands in the table: "yes"'
+        )
+    return str(value) if isinstance(value, int) else value
+
+
+def spelled(pattern: str, expected: str) -> AfterValidator:
+    """A check that a whole text matches the pattern; its error says what is expected in words, and no pattern."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(f"found {quoted(text, 120)}, expected {expected}")
+        return text
+
+    return AfterValidator(check)
+
+
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 Printable = Annotated[str, AfterValidator(_require_printable)]
 """Text without line breaks and other characters that a terminal or a page would obey."""
-Value = Annotated[Printable, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
+Value = Annotated[Printable, BeforeValidator(_value_text)]
 """Value of a field of a table. YAML reads 1 as a number; columns hold texts."""
 Range = Annotated[tuple[float, float], AfterValidator(_require_rising)]
 """Lower and upper bound of a number, declared and not taken from data."""

@@ -12,10 +12,11 @@ from siloseal.models.classifier.learner import ClassifierLearner
 from siloseal.models.classifier.networks import built_in
 from siloseal.models.classifier.weights import load_weights
 from siloseal.models.group_norm import with_group_norm
-from siloseal.models.initial_weights import seeded
+from siloseal.models.initial_weights import require_same_start, seeded
 from siloseal.models.mixing import refuse_mixing
 from siloseal.models.modes import evaluating
-from siloseal.models.user_code.loading import load_code, run_own
+from siloseal.models.user_code.calling import at, call_own
+from siloseal.models.user_code.loading import load_code
 
 
 def build_classifier(config: ClassifierConfig, shape: Shape, classes: int, *, seed: int) -> ClassifierLearner:
@@ -38,14 +39,21 @@ def _built(config: ClassifierConfig, shape: Shape, classes: int, *, seed: int) -
     if (code := config.code) is None:
         return seeded(seed, lambda: built_in(cast(BuiltInNetwork, config.model), shape, classes))
     build = load_code(code)
-    network = run_own(code, lambda: seeded(seed, lambda: build(shape, classes)))
-    return _checked(network, shape, classes, config.model)
+    arguments = {"shape": shape, "classes": classes}
+    name = f"{config.model}{at(build)}"
+    network, again = (_module(seeded(seed, lambda: call_own(code, build, arguments)), name) for _ in range(2))
+    require_same_start(network.state_dict(), again.state_dict(), name=name)
+    return _checked(network, shape, classes, name)
 
 
-def _checked(network: object, shape: Shape, classes: int, name: str) -> nn.Module:
+def _module(found: object, name: str) -> nn.Module:
+    if not isinstance(found, nn.Module):
+        raise ConfigError(f"{name} returned a {type(found).__name__}, expected a torch.nn.Module; return the network")
+    return found
+
+
+def _checked(network: nn.Module, shape: Shape, classes: int, name: str) -> nn.Module:
     """The network; `ConfigError` unless it is one of float32 that gives each example one number a class."""
-    if not isinstance(network, nn.Module):
-        raise ConfigError(f"{name} returned a {type(network).__name__}, expected a torch.nn.Module; return the network")
     if odd := {str(tensor.dtype) for tensor in network.parameters()} - {"torch.float32"}:
         raise ConfigError(
             f"the network of {name} has parameters of {', '.join(sorted(odd))}; only torch.float32 is summed"

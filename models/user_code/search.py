@@ -36,10 +36,14 @@ def find_top(name: str, target: str) -> Found:
     places = [_found(spec, target) for spec in specs if spec.origin is not None]
     places = places or [_bare(spec, target) for spec in specs]
     if not places:
-        looked = ", ".join(map(str, folders())) or "no folder of this party's"
+        looked = " nor in ".join(map(str, folders()))
+        if not looked:
+            raise ConfigError(
+                f"{target} names {name}, which is not installed; install it, or name the folder that {name}.py lies in "
+                "as code in this party's own file, silo.yaml or aggregator.yaml"
+            )
         raise ConfigError(
-            f"{target} names {name}, which is not installed, nor in {looked}; install it, or put {name}.py there (a "
-            "deployed party names its folder as code in its own file)"
+            f"{target} names {name}, which is neither installed, nor in {looked}; install it, or put {name}.py there"
         )
     if len({place.path.resolve() for place in places}) > 1:
         where = " and in ".join(dict.fromkeys(str(place.path) for place in places))

@@ -21,7 +21,7 @@ from siloseal.federation.errors import DataError
 from siloseal.federation.job.sections.data import DicomFolders, Window
 from siloseal.silo.data.class_folders import labelled_pictures
 from siloseal.silo.data.examples import Examples
-from siloseal.silo.data.paths import expand
+from siloseal.silo.data.paths import located
 from siloseal.silo.data.pictures import Picture
 from siloseal.silo.data.pixels import resize
 from siloseal.silo.data.scaling import scaled
@@ -45,7 +45,7 @@ def read_dicom_folders(source: DicomFolders) -> Examples:
     """Every DICOM file of the class folders, as one grey channel in [0, 1]."""
     _require_pydicom()
     decoded = partial(decode, side=source.side, window=source.window)
-    return labelled_pictures(expand(source.path), source.class_names, SUFFIXES, decoded)
+    return labelled_pictures(located(source.path), source.class_names, SUFFIXES, decoded)
 
 
 def decode(picture: Picture, *, side: int, window: Window) -> Tensor:

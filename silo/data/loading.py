@@ -28,7 +28,7 @@ from siloseal.silo.data.mini_imagenet import read_mini_imagenet
 from siloseal.silo.data.named_images import numbered
 from siloseal.silo.data.npz import read_npz
 from siloseal.silo.data.omniglot import read_omniglot
-from siloseal.silo.data.paths import expand
+from siloseal.silo.data.paths import expand, likely_place, located
 from siloseal.silo.data.records import encode
 from siloseal.silo.data.splitting import Parts, finished, inner_side, split_classes, split_examples
 from siloseal.silo.data.strokes import draw_strokes
@@ -59,11 +59,11 @@ def place(source: DataSource) -> Path | None:
     """The place of the files on this machine, links followed; None for data that come with a package."""
     match source:
         case IdxFiles(folder=path) | MiniImagenet(folder=path) | Omniglot(folder=path):
-            return expand(path).resolve()
+            return likely_place(path).resolve()
         case ClassFolders(path=path) | DicomFolders(path=path) | NpzFile(path=path):
-            return expand(path).resolve()
+            return likely_place(path).resolve()
         case CsvRecords(file=path, folder=folder):
-            return expand(path or folder or Path()).resolve()
+            return likely_place(path or folder or Path()).resolve()
         case EmbeddedMnist() | Digits() | EmbeddedTable() | Strokes() | AtSilos():
             return None
         case _:
@@ -80,7 +80,7 @@ def _read(source: DataSource) -> Parts:
             return _read_idx(source)
         case ClassFolders():
             pictures = read_class_folders(
-                expand(source.path), side=source.side, colour=source.colour, class_names=source.class_names
+                located(source.path), side=source.side, colour=source.colour, class_names=source.class_names
             )
             return _split(pictures, source)
         case DicomFolders():
@@ -103,7 +103,7 @@ def _read(source: DataSource) -> Parts:
 
 
 def _read_idx(source: IdxFiles) -> Parts:
-    folder = expand(source.folder)
+    folder = likely_place(source.folder) if source.download else located(source.folder)
     if source.download and missing_from(folder):
         from siloseal.silo.data.torchvision_mnist import (
             download_idx,  # here, because importing torchvision takes seconds
@@ -114,7 +114,7 @@ def _read_idx(source: IdxFiles) -> Parts:
 
 
 def _read_npz(source: NpzFile) -> Parts:
-    train, test = read_npz(expand(source.path), source)
+    train, test = read_npz(located(source.path), source)
     if test is None:
         return _split(train, source)
     if source.hold_out == "classes":
@@ -128,7 +128,7 @@ def _read_npz(source: NpzFile) -> Parts:
 def _read_csv(source: CsvRecords) -> Table:
     if source.file is None:
         raise DataError("data.folder has a table for each silo, and none for all of them; name one table as data.file")
-    return read_table(expand(source.file), source.delimiter)
+    return read_table(located(source.file), source.delimiter)
 
 
 def _read_few_shot(source: MiniImagenet | Omniglot | Strokes) -> Parts:
@@ -144,11 +144,11 @@ def _read_few_shot(source: MiniImagenet | Omniglot | Strokes) -> Parts:
             )
             return numbered(*drawn)
         case Omniglot():
-            return numbered(*read_omniglot(expand(source.folder), source, side=side, cache=_expanded(source.cache)))
+            return numbered(*read_omniglot(located(source.folder), source, side=side, cache=_expanded(source.cache)))
         case MiniImagenet():
             splits = ("train", source.held_out)
             train, held_out = read_mini_imagenet(
-                expand(source.folder), splits=splits, side=side, cache=_expanded(source.cache)
+                located(source.folder), splits=splits, side=side, cache=_expanded(source.cache)
             )
             return numbered(train, held_out)
         case _:

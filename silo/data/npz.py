@@ -41,9 +41,9 @@ def read_npz(path: Path, source: NpzFile) -> tuple[Examples, Examples | None]:
         return Examples(*train, 0), Examples(*test, 0) if test else None
     labels = [train[1]] + ([test[1]] if test else [])
     top = max((int(part.max()) for part in labels if part.numel()), default=0)
-    if source.classes is None and top >= MOST_CLASSES:
+    if source.known_classes is None and top >= MOST_CLASSES:
         raise DataError(f"{path} holds labels up to {top}, expected classes numbered from 0; renumber them")
-    known = source.classes or top + 1
+    known = source.known_classes or top + 1
     return Examples(*train, known), Examples(*test, known) if test else None
 
 

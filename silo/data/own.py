@@ -7,7 +7,7 @@ from siloseal.federation.job.sections.tables import CsvTables
 from siloseal.silo.config import OwnScript, SiloConfig
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.loading import load
-from siloseal.silo.data.paths import expand
+from siloseal.silo.data.paths import located
 from siloseal.silo.data.tables import Table, read_table
 
 Records = Examples | Table
@@ -29,5 +29,5 @@ def load_own(config: SiloConfig) -> Records:
 
 def read_own_table(source: CsvTables, silo: str) -> Table:
     """The table of one silo: the file, or NAME.csv in the folder."""
-    path = expand(source.file or Path()) if source.folder is None else expand(source.folder) / f"{silo}.csv"
-    return read_table(path, source.delimiter)
+    path = (source.file or Path()) if source.folder is None else source.folder / f"{silo}.csv"
+    return read_table(located(path), source.delimiter)

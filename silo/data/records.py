@@ -25,6 +25,18 @@ UNKNOWN = -1
 """Place of a value that is not declared."""
 
 
+_WORDS = 'declare a column of words as `kind: category` with its values in quotes, `values: ["yes", "no"]`'
+_NO_NUMBER = (
+    "leave the field empty where nothing is known, without NA, NULL or -, and declare `missing: middle` or `missing: "
+    f"indicator` for the column; {_WORDS}"
+)
+_NO_TARGET = (
+    "leave the field empty where nothing is known, without NA, NULL or -, and declare `missing: leave_out` for the "
+    f"target; {_WORDS}"
+)
+"""The advice is the same whatever stands in the field: another one for each would tell what does."""
+
+
 def encode(table: Table, declared: Columns) -> Examples:
     """The records as examples (N, inputs), with their classes, or with measured targets in [0, 1]."""
     table.require([declared.target.name, *(column.name for column in declared.columns)])
@@ -54,7 +66,8 @@ def encode_known_targets(table: Table, target: Target) -> Tensor | None:
 def _inputs(table: Table, column: Column) -> Floats:
     match column:
         case NumberColumn():
-            numbers = scaled(table.numbers_or_missing(column.name), column.range, log=column.scale == "log")
+            found = table.numbers_or_missing(column.name, advice=_NO_NUMBER)
+            numbers = scaled(found, column.range, log=column.scale == "log")
             missing = np.isnan(numbers)
             block = np.where(missing, MIDDLE, numbers)[:, np.newaxis]
         case CategoryColumn():
@@ -71,7 +84,7 @@ def _inputs(table: Table, column: Column) -> Floats:
 
 def _labels(table: Table, target: Target) -> Tensor:
     if isinstance(target, NumberTarget):
-        measured = scaled(table.numbers(target.name), target.range, log=target.scale == "log")
+        measured = scaled(table.numbers(target.name, advice=_NO_TARGET), target.range, log=target.scale == "log")
         return torch.from_numpy(measured.astype(np.float32))
     places, _ = _places(table, target.name, target.values)
     if len(strangers := np.flatnonzero(places == UNKNOWN)):

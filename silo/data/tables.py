@@ -17,6 +17,9 @@ from siloseal.silo.data.examples import Examples
 Texts = NDArray[np.object_]
 Numbers = NDArray[np.float64]
 
+LEAVE_OUT = "leave out records without one"
+"""Advice for a field that should hold a number, where nothing can be declared about it."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
@@ -57,20 +60,20 @@ class Table:
             )
         return column.astype(object)
 
-    def numbers(self, name: str) -> Numbers:
-        """A column of finite numbers, or `DataError` with the first line where there is none."""
+    def numbers(self, name: str, *, advice: str = LEAVE_OUT) -> Numbers:
+        """A column of finite numbers, or `DataError` with the first line where there is none and with the advice."""
         column = self._column(name)
         if column.dtype == np.float64:
             if not np.isfinite(column.astype(np.float64)).all():
                 raise DataError(f"{self.source}: the column {name!r} holds NaN or infinity; leave those records out")
             return column.astype(np.float64)
-        return np.array([self._number(name, line, text) for line, text in zip(self.lines, column, strict=True)])
+        return np.array([self._number(name, line, text, advice) for line, text in zip(self.lines, column, strict=True)])
 
-    def numbers_or_missing(self, name: str) -> Numbers:
+    def numbers_or_missing(self, name: str, *, advice: str = LEAVE_OUT) -> Numbers:
         """A column of finite numbers, and NaN where a field is empty."""
         return np.array(
             [
-                self._number(name, line, text) if text.strip() else math.nan
+                self._number(name, line, text, advice) if text.strip() else math.nan
                 for line, text in zip(self.lines, self.texts(name), strict=True)
             ],
             dtype=np.float64,
@@ -94,15 +97,15 @@ class Table:
         self.require([name])
         return self.columns[name]
 
-    def _number(self, name: str, line: int, text: str) -> float:
+    def _number(self, name: str, line: int, text: str, advice: str) -> float:
         try:
             number = math.nan if "_" in text else float(text)  # Python takes 1_000 for a number; nobody else does
         except ValueError:
             number = math.nan
         if not math.isfinite(number):
             raise DataError(
-                f"{self.source}, line {line}: the column {name!r} does not hold a number there; write numbers as 12.5, "
-                "and leave out records without one"
+                f"{self.source}, line {line}: the column {name!r} does not hold a number there; write numbers as 12.5; "
+                f"{advice}"
             )
         return number
 

@@ -37,11 +37,11 @@ Check = Callable[[Trial], str | NotTried]
 
 PROMISES: Mapping[str, Check] = {
     "one seed builds one learner": one_seed_builds_one_learner,
+    "row_losses() is one loss a row": one_loss_a_row,
+    "the network can be clipped": network_is_clippable,
     "vector() is one flat, finite vector, and a copy": vector_is_flat,
     "load() takes over what vector() gives": vector_is_taken_over,
     "load() refuses wrong vectors, and changes nothing then": wrong_vectors_are_refused,
-    "row_losses() is one loss a row": one_loss_a_row,
-    "the network can be clipped": network_is_clippable,
     "a unit influences its own loss and gradient alone": units_are_separate,
     "one unit moves the clipped sum by the clip norm at most": clipped_sum_is_bounded,
     "an empty batch is a batch": empty_batches_work,
@@ -78,28 +78,51 @@ class LearnerFinding:
         return self.outcome == "kept"
 
 
+@dataclass(frozen=True)
+class _Breach:
+    """What is wrong, in words; and its cause, by which another promise that ends the same way is told."""
+
+    words: str
+    cause: str
+
+
 def check_promises(trial: Trial) -> list[LearnerFinding]:
-    """Try every promise. What a learner raises is what was found of it."""
-    return [_finding(promise, _tried(check, trial)) for promise, check in PROMISES.items()]
+    """Try every promise. What a learner raises is what was found of it, and it is said once.
+
+    A promise that ends as an earlier one did was not tried: nothing is known of it until the cause is mended.
+    """
+    found, first = list[LearnerFinding](), dict[str, str]()
+    for promise, check in PROMISES.items():
+        match _tried(check, trial):
+            case NotTried(why=why):
+                found.append(LearnerFinding(promise, "not tried", why))
+            case None:
+                found.append(LearnerFinding(promise, "kept", ""))
+            case _Breach(cause=cause) if cause in first:
+                found.append(LearnerFinding(promise, "not tried", f"because of what stands at: {first[cause]}"))
+            case _Breach(words=words, cause=cause):
+                first[cause] = promise
+                found.append(LearnerFinding(promise, "broken", words))
+    return found
 
 
-def _finding(promise: str, found: str | NotTried) -> LearnerFinding:
-    if isinstance(found, NotTried):
-        return LearnerFinding(promise, "not tried", found.why)
-    return LearnerFinding(promise, "broken" if found else "kept", found)
-
-
-def _tried(check: Check, trial: Trial) -> str | NotTried:
+def _tried(check: Check, trial: Trial) -> _Breach | NotTried | None:
     try:
-        return check(trial)
+        found = check(trial)
     except UnclippableModule as error:  # foreign draws look as if the network mixed examples
-        return _tried(foreign_draws, trial) or f"{type(error).__name__}: {error}"
+        return _tried(foreign_draws, trial) or _breach(f"{type(error).__name__}: {error}")
     except SiloSealError as error:
-        return f"{type(error).__name__}: {error}"
+        return _breach(f"{type(error).__name__}: {error}")
     except Exception as error:  # noqa: BLE001 (it is a user's class)
-        frames = traceback.extract_tb(error.__traceback__)
+        frames, raised = traceback.extract_tb(error.__traceback__), type(error).__name__
         at = next((frame for frame in reversed(frames) if _is_the_users(frame.filename)), frames[-1])
-        return f"raises {type(error).__name__}: {error} (at {at.filename}:{at.lineno})"
+        place = f"{at.filename}:{at.lineno}"
+        return _Breach(f"raises {raised}: {error} (at {place})", f"{raised} at {place}")  # words may name the batch
+    return found if isinstance(found, NotTried) else _breach(found)
+
+
+def _breach(words: str) -> _Breach | None:
+    return _Breach(words, words) if words else None
 
 
 def _is_the_users(file: str) -> bool:

@@ -7,12 +7,16 @@ import safetensors.torch
 from torch import Tensor
 
 from siloseal.models.learner import ExampleLearner
-from siloseal.silo.promises.trial import Trial, differing, everything_of
+from siloseal.silo.promises.trial import Trial, differing, everything_of, same_draws
 
 
 def one_seed_builds_one_learner(trial: Trial) -> str:
-    """Every party builds the learner for itself, so that two of one seed are the same."""
-    changed = differing(everything_of(trial.learner()), everything_of(trial.learner()))
+    """Every party builds the learner for itself, and seeds torch's generator alone, so that two are the same."""
+    built = list[dict[str, Tensor]]()
+    for seed in (0, 1):
+        with same_draws(numpy_seed=seed, python_seed=seed):
+            built.append(everything_of(trial.make()))
+    changed = differing(*built)
     return f"two learners of one seed differ in {changed}; draw first weights from torch alone" if changed else ""
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from siloseal.models.learner import ExampleLearner
-from siloseal.models.own_learner import SelfMeasuring
+from siloseal.models.own_learner import SelfMeasuring, measured
 from siloseal.silo.promises.trial import Trial, differing, everything_of
 
 
@@ -84,8 +84,7 @@ def measure_is_a_share(trial: Trial) -> str:
     if not isinstance(learner, SelfMeasuring):
         return ""
     before = everything_of(learner)
-    with torch.no_grad():
-        found = [float(learner.measure(trial.data)) for _ in range(2)]
+    found = [measured(learner, trial.data) for _ in range(2)]
     if not all(0 <= value <= 1 for value in found):
         return f"measure() is {found[0]:g}, expected a number from 0 to 1, larger being better"
     changed = differing(before, everything_of(learner))

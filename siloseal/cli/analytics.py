@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siloseal.cli.options import Json, Quiet, RunFolder
+from siloseal.models.user_code.places import look_in
 
 if TYPE_CHECKING:
     from rich.console import Console as Terminal
@@ -25,6 +26,7 @@ def analytics(config: Config, out: RunFolder = None, as_json: Json = False, quie
     from siloseal.federation.config.loading import load_config
 
     job = load_config(AnalyticsJob, config)  # before anything heavy is imported: a mistake in the file is said at once
+    look_in(config.parent)
 
     from rich.console import Console as Terminal
 

@@ -16,7 +16,7 @@ from siloseal.federation.job.sections.supervised import TARGET
 from siloseal.models.user_code.places import look_in
 
 What = Annotated[str, typer.Argument(help="Code as MODULE:NAME, or the path of a file of weights.", metavar="WHAT")]
-Folder = Annotated[Path, typer.Option("--code", help="A folder to look for the module in. By default the current one.")]
+Folder = Annotated[Path, typer.Option(help="A folder to look for the module in. By default the current one.")]
 Sizes = Annotated[str, typer.Option(help="Shape of one example, as sizes with commas between them.")]
 LabelSizes = Annotated[str, typer.Option(help="Shape of one label; empty for one number an example.")]
 Options = Annotated[
@@ -24,13 +24,15 @@ Options = Annotated[
 ]
 
 
-def digest(what: What, code: Folder = Path(), as_json: Json = False) -> None:
+def digest(what: What, folder: Folder = Path(), as_json: Json = False) -> None:
     """Print the digest of code or weights of your own, and the lines for a job and for a silo's policy."""
+    from siloseal.models.user_code.names import require_name
     from siloseal.models.user_code.source import file_digest, source_of
 
-    look_in(code)
+    look_in(folder)
     if re.fullmatch(TARGET, what):
         source = source_of(what)
+        require_name(source, what)
         found, covers = source.digest, sorted(str(source.folder / name) for name in source.files)
         entries = {f"policy, {kind}": f'- "{UserCode(kind, what, found)}"' for kind in KINDS}
         lines = {"job": f"source: {found}", **entries}
@@ -63,7 +65,7 @@ def check_learner(
     classes: Annotated[int, typer.Option(min=0, help="Number of classes; 0 for measured targets.")],
     label_shape: LabelSizes = "",
     options: Options = [],  # noqa: B006 (Typer takes no tuple)
-    code: Folder = Path(),
+    folder: Folder = Path(),
     as_json: Json = False,
 ) -> None:
     """Try everything that a learner promises on a class of your own, with random data.
@@ -75,7 +77,7 @@ def check_learner(
     sizes, label_sizes, settings = _sizes(shape), _sizes(label_shape), _settings(options)  # before torch is imported
     from siloseal import _api
 
-    look_in(code)
+    look_in(folder)
     found = _api.check_learner(target, shape=sizes, classes=classes, label_shape=label_sizes, options=settings)
     counts = Counter(finding.outcome for finding in found)
     if as_json:

@@ -50,9 +50,13 @@ def served_note(summary: RunSummary, details: ClassificationMetric) -> str:
         "silo's share of it. That is exact where silos differ in their mix of classes alone, as where records are "
         "dealt at random or by class."
     )
-    worst, spread = details.worst_silo, details.spread
-    if worst is not None and spread is not None and len(details.by_silo) > 1:
-        words += f" Worst: {worst}, {details.by_silo[worst]:.3f}. Spread, best minus worst: {spread:.3f}."
+    if (worst := details.worst_silo) is not None:
+        words += f" Worst: {worst}, {details.by_silo[worst]:.3f}. Spread, best minus worst: {details.spread:.3f}."
+    elif len(details.by_silo) > 1:
+        words += (
+            f" Silos are {details.spread:.3f} apart at most, which is within chance ({details.chance:.3f}, two "
+            "standard errors of an accuracy), so that none is called the worst."
+        )
     hidden = len(details.by_silo) - MOST_SILOS
     return words + (f" Shown are the {MOST_SILOS} silos that are served worst; {hidden} more are not." * (hidden > 0))
 
@@ -124,7 +128,7 @@ def missed_classes(summary: RunSummary) -> list[str]:
 
 def _served(details: ClassificationMetric, name: str) -> Cell:
     value = details.by_silo[name]
-    mark = ", worst" if name == details.worst_silo and len(details.by_silo) > 1 else ""
+    mark = ", worst" if name == details.worst_silo else ""
     return Cell(f"{value:.3f}{mark}", filled=value)
 
 

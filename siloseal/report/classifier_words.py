@@ -53,7 +53,7 @@ def own_headlines(summary: RunSummary) -> tuple[Headline, ...]:
 
 def _worst(summary: RunSummary) -> tuple[Headline, ...]:
     details = summary.details
-    if details is None or details.worst_silo is None or len(details.by_silo) < 2:
+    if details is None or details.worst_silo is None:
         return ()
     worst = details.worst_silo
     note = f"{worst}; best minus worst {details.spread:.3f}"
@@ -102,7 +102,7 @@ def _compared(summary: RunSummary) -> str:
 
 def _served(summary: RunSummary) -> list[str]:
     details = summary.details
-    if details is None or details.worst_silo is None or len(details.by_silo) < 2:
+    if details is None or details.worst_silo is None:
         return []
     worst, best = details.worst_silo, max(details.by_silo, key=details.by_silo.__getitem__)
     return [

@@ -1,5 +1,8 @@
 """What a run's folder says of a classifier beyond its accuracy: by class, by confidence and by silo."""
 
+import math
+import statistics
+
 from pydantic import Field, NonNegativeInt
 
 from siloseal.run_folder.record import Record, Share
@@ -53,8 +56,19 @@ class ClassificationMetric(Record):
 
     @property
     def worst_silo(self) -> str | None:
-        """The silo that is served worst."""
-        return min(self.by_silo, key=self.by_silo.__getitem__, default=None)
+        """The silo that is served worst; None where silos differ by no more than other held-out records would do."""
+        if self.spread is None or self.spread <= self.chance:
+            return None
+        return min(self.by_silo, key=self.by_silo.__getitem__)
+
+    @property
+    def chance(self) -> float:
+        """Two standard errors of a silo's accuracy: how far silos that are served alike may seem to be apart."""
+        held_out = sum(self.records) / (len(self.by_silo) if self.own_records and self.by_silo else 1)
+        if not self.by_silo or not held_out:
+            return 0.0
+        mean = statistics.fmean(self.by_silo.values())
+        return 2 * math.sqrt(mean * (1 - mean) / held_out)
 
     @property
     def measured_on(self) -> str:

@@ -29,7 +29,7 @@ from siloseal.runs.stopwatch import Stopwatch
 from siloseal.silo.data.loading import load
 from siloseal.silo.data.own import read_own_table
 from siloseal.silo.data.partition import partition
-from siloseal.silo.data.paths import expand
+from siloseal.silo.data.paths import located
 from siloseal.silo.data.tables import Table, example_table, read_table
 from siloseal.silo.opening import open_query_silo
 from siloseal.silo.runtime import Silo
@@ -103,7 +103,7 @@ def read_tables(job: AnalyticsJob) -> dict[str, Table]:
     if isinstance(job.data, CsvTables):
         if job.data.folder is not None:
             return {name: read_own_table(job.data, name) for name in job.silos.names}
-        whole = read_table(expand(job.data.file or Path()), job.data.delimiter)
+        whole = read_table(located(job.data.file or Path()), job.data.delimiter)
         labels = torch.zeros(len(whole), dtype=torch.int64)
     else:
         examples, _ = load(job.data)

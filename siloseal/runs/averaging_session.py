@@ -8,7 +8,8 @@ from torch import nn
 
 from siloseal.federation.averages.mean import Mean
 from siloseal.federation.averages.releases import require_precision
-from siloseal.federation.errors import ConfigError
+from siloseal.federation.config.quoting import quoted
+from siloseal.federation.errors import ConfigError, DomainError
 from siloseal.federation.job.weighting import weigh
 from siloseal.federation.whole_numbers import is_whole
 from siloseal.models.module_state import ModuleState, load_vector, state_of, to_vector
@@ -75,14 +76,26 @@ class AveragingSession:
     def average(self, module: nn.Module, *, weight: int, exclude: Sequence[str] | str) -> SealedAverage:
         """What `siloseal.sealed_average` does. What is wrong with the module is an error before anything is given."""
         state, job = state_of(module, patterns(exclude)), self._handover.job()
-        if not is_whole(weight):
-            raise ConfigError(f"weight is {weight!r}, expected a whole number from 1, such as the number of examples")
+        _require_weight(weight, job.largest_silo)
         require_precision(job, weight)
         vector = to_vector(module, state, largest=job.largest_weight)
         given = Contribution(state.structure, weigh(vector, weight=weight, largest=job.largest_silo))
         mean = self._handover.average(given)
         load_vector(module, state, mean.values)
         return _known(mean, state)
+
+
+def _require_weight(weight: int, largest: int) -> None:
+    if not is_whole(weight) or weight < 1:
+        raise ConfigError(
+            f"weight is {quoted(weight)}, expected a whole number from 1, such as the number of examples; a silo that "
+            "has nothing to give leaves the session, if the run's `fewest` can do without it"
+        )
+    if weight > largest:
+        raise DomainError(
+            f"weight is {quoted(weight)}, but no silo's weight may be above largest_silo, {largest}; raise that for "
+            "all silos, or divide all weights by one number"
+        )
 
 
 def _known(mean: Mean, state: ModuleState) -> SealedAverage:

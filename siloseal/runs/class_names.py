@@ -1,8 +1,8 @@
 """Names of classes, where the data have any."""
 
 from siloseal.federation.job.sections.columns import CategoryTarget, Columns
-from siloseal.federation.job.sections.data import ClassFolders, DataSource, DicomFolders
-from siloseal.silo.data.paths import expand
+from siloseal.federation.job.sections.data import ClassFolders, DataSource, DicomFolders, NpzFile
+from siloseal.silo.data.paths import located
 from siloseal.silo.data.pictures import subfolders
 
 
@@ -11,8 +11,10 @@ def class_names(source: DataSource) -> tuple[str, ...]:
     match source:
         case ClassFolders(class_names=tuple(names)) | DicomFolders(class_names=tuple(names)):
             return names
+        case NpzFile(class_names=tuple(names)):
+            return names
         case ClassFolders(path=path) | DicomFolders(path=path):
-            return tuple(folder.name for folder in subfolders(expand(path)))
+            return tuple(folder.name for folder in subfolders(located(path)))
         case _:
             return () if source.declared is None else target_names(source.declared)
 

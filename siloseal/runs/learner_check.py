@@ -11,6 +11,7 @@ from siloseal.federation.shapes import LARGEST_EXAMPLE, MOST_DIMENSIONS, Shape
 from siloseal.models.initial_weights import seeded
 from siloseal.models.learner import ExampleLearner
 from siloseal.models.own_learner import build_own_learner, checked_learner
+from siloseal.models.user_code.calling import require_parameters
 from siloseal.silo.promises.checking import LearnerFinding, check_promises
 from siloseal.silo.promises.trial import Trial, trial_data
 
@@ -36,13 +37,13 @@ def _builder(
             config = PythonConfig.model_validate({"kind": "python", "target": learner, "options": options})
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]
-            raise ConfigError(
-                f"{problem['loc'][0]}: {problem['msg']}; give a target as MODULE:NAME, and options as a job could"
-            ) from error
+            words = problem["msg"].removeprefix("Value error, ")
+            raise ConfigError(f"{problem['loc'][0]}: {words}; give options as a job could") from error
         return lambda: build_own_learner(config, shape, classes, seed=SEED)
     if not callable(learner):
         raise ConfigError(f"found a {type(learner).__name__}, expected a class or a target, MODULE:NAME")
     name = getattr(learner, "__name__", type(learner).__name__)
+    require_parameters(learner, ("shape", "classes", "options"), name=name)
     return lambda: checked_learner(seeded(SEED, lambda: learner(shape, classes, dict(options))), name)
 
 

@@ -132,6 +132,8 @@ def _arrays(path: Path) -> Arrays:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return dict(archive)
+    except FileNotFoundError:
+        raise DataError(f"{path.absolute()} does not exist; correct the path of the records") from None
     except (OSError, EOFError, ValueError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(
             f"{path} cannot be read as an .npz of plain arrays ({error}); write it with numpy.savez from numeric arrays"

@@ -40,7 +40,7 @@ def notes_of_classes(scores: Scores) -> list[str]:
     if details is None:
         return []
     notes = list[str]()
-    if (worst := details.worst_silo) is not None and len(details.by_silo) > 1:
+    if (worst := details.worst_silo) is not None:
         notes.append(
             f"The model serves {worst} worst: {details.by_silo[worst]:.3f} on its {details.measured_on}, "
             f"{details.spread:.3f} below the silo that it serves best."

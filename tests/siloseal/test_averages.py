@@ -203,16 +203,19 @@ def test_a_value_at_the_bound_is_averaged() -> None:
     ("weight", "error"),
     [
         (100_001, DomainError),
-        (0, DomainError),
-        (-5, DomainError),
+        (10**30, DomainError),
         (1, DomainError),  # far below largest_silo: rounding would spoil it
+        (0, siloseal.ConfigError),
+        (-5, siloseal.ConfigError),
         (1.5, siloseal.ConfigError),
         (True, siloseal.ConfigError),
+        (float("nan"), siloseal.ConfigError),
+        ("3", siloseal.ConfigError),
     ],
 )
 def test_a_weight_that_cannot_be_carried_is_refused(weight: object, error: type[Exception]) -> None:
     script = _Kept(lambda module, silo: None, weight)
-    with pytest.raises(error):
+    with pytest.raises(error, match="weight"):
         siloseal.simulate_silos(script, NAMES, secure_sum="ckks")
     assert script.changed() == []
 

@@ -7,7 +7,7 @@ told apart by `kind`, so that a config file names its choice and a typing error 
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from siloseal.federation.config.fields import Range
 from siloseal.federation.config.section import Section
@@ -34,6 +34,15 @@ Cache = Annotated[
 ]
 
 
+def _require_different(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    if names is not None and len(set(names)) != len(names):
+        raise ValueError("found a name twice, expected each once; remove the copy")
+    return names
+
+
+ClassNames = Annotated[tuple[str, ...] | None, AfterValidator(_require_different)]
+
+
 class EmbeddedMnist(WholeSource):
     """5,000 real MNIST images that come with an installed package: nothing to download."""
 
@@ -58,19 +67,12 @@ class IdxFiles(ImageSource):
 class _ClassFolders(WholeSource):
     path: Path = Field(description="the folder of class folders; may hold environment variables, ${NAME}")
     side: int = Field(ge=1, le=LARGEST_SIDE, description="resize every image to side x side, by bilinear interpolation")
-    class_names: tuple[str, ...] | None = Field(
+    class_names: ClassNames = Field(
         default=None,
         min_length=1,
         description="the classes in the order of their labels, the same at every silo, so that a silo which lacks a "
         "class numbers the others as its peers do; by default the folders found, in alphabetical order",
     )
-
-    @model_validator(mode="after")
-    def _names_differ(self) -> Self:
-        names = self.class_names or ()
-        if len(set(names)) != len(names):
-            raise ValueError("class_names lists a name twice, expected each once; remove the copy")
-        return self
 
 
 class ClassFolders(_ClassFolders):
@@ -102,12 +104,21 @@ class NpzFile(WholeSource):
     """A silo's own arrays: images and labels, x and y of any shape, or a MedMNIST file."""
 
     kind: Literal["npz"] = Field(default="npz", description="a NumPy archive")
-    path: Path = Field(description="the .npz file; may hold environment variables, ${NAME}")
+    path: Path = Field(
+        description="the .npz file; may hold environment variables, ${NAME}; of a MedMNIST file, the validation split "
+        "(val_images) joins the training images, and the test split is held out"
+    )
     classes: int | None = Field(
         default=None,
         ge=1,
         le=MOST_CLASSES,
         description="the number of classes over all silos; by default one more than the top label",
+    )
+    class_names: ClassNames = Field(
+        default=None,
+        min_length=1,
+        description="the names of the classes in the order of their numbers, for reports and predictions; they count "
+        "the classes, too",
     )
     range: Range | None = Field(
         default=None,
@@ -127,9 +138,20 @@ class NpzFile(WholeSource):
 
     @model_validator(mode="after")
     def _classes_or_measured(self) -> Self:
-        if self.classes is not None and self.target_range is not None:
-            raise ValueError("target_range is for measured targets, but classes counts classes; keep one of both")
+        given = "classes" if self.classes is not None else "class_names"
+        if self.known_classes is not None and self.target_range is not None:
+            raise ValueError(f"target_range is for measured targets, but {given} is about classes; keep one of both")
+        if self.class_names is not None and self.classes not in (None, len(self.class_names)):
+            raise ValueError(
+                f"class_names lists {len(self.class_names)} names, but classes is {self.classes}; name every class, or "
+                "leave classes out"
+            )
         return self
+
+    @property
+    def known_classes(self) -> int | None:
+        """The declared number of classes; None where the labels tell."""
+        return self.classes if self.class_names is None else len(self.class_names)
 
 
 class MiniImagenet(FewShotSource):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 from pydantic import Field
 
+from siloseal.federation.config.fields import spelled
 from siloseal.federation.job.sections.columns import Columns
 from siloseal.federation.job.sections.data import AtSilos, DataSource, Omniglot
 from siloseal.federation.job.sections.few_shot import (
@@ -18,7 +19,7 @@ from siloseal.federation.job.sections.few_shot import (
 from siloseal.federation.job.sections.gan import GanConfig
 from siloseal.federation.job.sections.learner_kind import LearnerKind, MeasuredAs
 from siloseal.federation.job.sections.privacy import UnitLevel
-from siloseal.federation.job.sections.supervised import TARGET, ClassifierConfig, PythonConfig
+from siloseal.federation.job.sections.supervised import DIGEST, TARGET, ClassifierConfig, PythonConfig
 
 if TYPE_CHECKING:
     from siloseal.federation.job.job import Job
@@ -37,7 +38,13 @@ BUILT_IN_LEARNERS = tuple(kind for kind in LEARNERS if kind != "python")
 """Kinds of learners that run no code of the user's own, or need not."""
 
 AllowedLearner = Annotated[
-    str, Field(pattern=rf"^({'|'.join(BUILT_IN_LEARNERS)}|(classifier|python):{TARGET}@sha256:[0-9a-f]{{64}})$")
+    str,
+    spelled(
+        rf"{'|'.join(BUILT_IN_LEARNERS)}|(classifier|python):{TARGET}@{DIGEST}",
+        f"one of {', '.join(BUILT_IN_LEARNERS)}; or code of your own with its digest, as `siloseal digest MODULE:NAME` "
+        'prints the whole line: "classifier:xray:build@sha256:..." or "python:mylearner:Regression@sha256:...", with '
+        "all 64 digits",
+    ),
 ]
 """An entry of a silo's policy: a built-in kind, or the user's own code with its digest."""
 

@@ -1,10 +1,11 @@
 """What a job says about a network that is trained on labelled records, and about a learner of the user's own."""
 
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, Self, get_args
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
+from siloseal.federation.config.fields import spelled
 from siloseal.federation.job.sections.learner_kind import LearnerKind, UserCode
 
 BuiltInNetwork = Literal["logistic", "mlp", "cnn", "resnet", "scattering"]
@@ -13,10 +14,32 @@ BUILT_IN_NETWORKS: tuple[str, ...] = get_args(BuiltInNetwork)
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 TARGET = rf"{_NAME}(\.{_NAME})*:{_NAME}"
 
-Target = Annotated[str, Field(pattern=rf"^{TARGET}$", max_length=200)]
-"""A class or function of the user's own, as MODULE:NAME."""
+DIGEST = r"sha256:[0-9a-f]{64}"
 
-SourceDigest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+Target = Annotated[
+    str,
+    Field(max_length=200),
+    spelled(
+        TARGET,
+        "MODULE:NAME, the module as Python imports it and a class in it, such as mylearner:Regression for the class "
+        "Regression in mylearner.py",
+    ),
+]
+"""A class of the user's own, as MODULE:NAME."""
+
+Network = Annotated[
+    str,
+    spelled(
+        rf"{'|'.join(BUILT_IN_NETWORKS)}|{TARGET}",
+        f"one of {', '.join(BUILT_IN_NETWORKS)}; or a function of your own as MODULE:NAME, such as xray:build for the "
+        "function build in xray.py",
+    ),
+]
+"""A network that is built in, by its name; or a function of the user's own, as MODULE:NAME."""
+
+SourceDigest = Annotated[
+    str, spelled(DIGEST, "sha256: and 64 hexadecimal digits, 0-9 and a-f, as `siloseal digest` prints them")
+]
 
 _SOURCE = (
     "the digest of the code that {} names, as `siloseal digest` prints it; a deployment needs it, so that every silo "
@@ -41,8 +64,7 @@ class ClassifierConfig(OfLabelledRows):
     measured_as = "classification"
 
     kind: Literal["classifier"] = Field(description="a classifier of the silos' records")
-    model: str = Field(
-        pattern=rf"^({'|'.join(BUILT_IN_NETWORKS)}|{TARGET})$",
+    model: Network = Field(
         description=f"the network: {', '.join(BUILT_IN_NETWORKS)}, the last being a linear layer on fixed wavelet "
         "features, which learns images best under noise; or a function of your own, MODULE:NAME, which takes "
         "the shape of one example and the number of classes and returns a torch module",
@@ -76,6 +98,20 @@ class ClassifierConfig(OfLabelledRows):
         default=None,
         description="the digest of the file of weights, as `siloseal digest` prints it; a deployment needs it",
     )
+
+    @model_validator(mode="after")
+    def _digests_are_of_something(self) -> Self:
+        if self.source is not None and self.code is None:
+            raise ValueError(
+                f"source is the digest of code of your own, but model is {self.model}, which is built in; remove "
+                "source, or name your own function as model, MODULE:NAME"
+            )
+        if self.weights_source is not None and self.weights is None:
+            raise ValueError(
+                "weights_source is the digest of a file of weights, but weights names none; name the file as weights, "
+                "or remove weights_source"
+            )
+        return self
 
     @property
     def personal(self) -> bool:

@@ -10,6 +10,7 @@ from siloseal.federation.job.sections.supervised import ClassifierConfig
 from siloseal.models.classifier.building import build_network
 
 SOURCE = """
+import numpy
 import torch
 from torch import nn
 
@@ -36,6 +37,18 @@ def doubles(shape, classes):
 
 def fails(shape, classes):
     raise ZeroDivisionError("no such shape")
+
+def draws_elsewhere(shape, classes):
+    network = right(shape, classes)
+    with torch.no_grad():
+        network[1].weight += float(numpy.random.default_rng().random())
+    return network
+
+def lazy(shape, classes):
+    return nn.Sequential(nn.Flatten(), nn.LazyLinear(classes))
+
+def one_parameter(shape):
+    return right(shape, 3)
 
 number = 3
 """
@@ -64,7 +77,10 @@ def test_a_function_of_the_users_own_builds_the_network_from_the_jobs_seed() -> 
 
 @pytest.mark.parametrize(
     "name",
-    ["not_a_network", "wrong_outputs", "two_outputs", "wrong_inputs", "doubles", "fails", "number", "missing"],
+    [
+        *("not_a_network", "wrong_outputs", "two_outputs", "wrong_inputs", "doubles", "fails", "number", "missing"),
+        *("draws_elsewhere", "lazy", "one_parameter"),
+    ],
 )
 def test_what_is_no_classifier_is_refused(name: str) -> None:
     with pytest.raises(ConfigError):

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from siloseal.federation.errors import DataError
 from siloseal.federation.job.sections.data import NpzFile
+from siloseal.runs.class_names import class_names
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.loading import load
 from siloseal.silo.data.npz import read_npz
@@ -242,3 +243,26 @@ def test_a_real_medmnist_file_loads() -> None:
     train, test = load(NpzFile(path=Path("${SILOSEAL_DATA}/medmnist/pneumoniamnist.npz")))
     assert train.shape == test.shape == (1, 28, 28)
     assert train.label_set() == test.label_set() == {0, 1}
+
+
+def test_names_of_classes_count_them_and_are_those_of_the_report(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", x=np.zeros((6, 2), dtype=np.float32), y=np.array([0, 1, 0, 1, 0, 1]))
+    source = NpzFile(path=tmp_path / "x.npz", class_names=("benign", "malignant", "unclear"))
+    train, _ = read_npz(source.path, source)
+    assert train.classes == 3
+    assert class_names(source) == ("benign", "malignant", "unclear")
+    assert class_names(NpzFile(path=tmp_path / "x.npz")) == ()
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"class_names": ["a", "a"]},
+        {"class_names": ["a", "b"], "classes": 3},
+        {"class_names": ["a", "b"], "target_range": [0, 1]},
+        {"classes": 3, "target_range": [0, 1]},
+    ],
+)
+def test_names_that_cannot_be_those_of_the_classes_are_refused(declared: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        NpzFile.model_validate({"path": "x.npz", **declared})

@@ -21,7 +21,8 @@ class Plain(siloseal.ModuleLearner[nn.Module]):
     """The honest one that all others are made from."""
 
     def __init__(self, shape: tuple[int, ...], classes: int, options: Mapping[str, Any]) -> None:
-        super().__init__(nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), classes)))
+        decay = options.get("average_decay", 0.0)
+        super().__init__(nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), classes)), average_decay=decay)
 
     def losses(self, outputs: Tensor, labels: Tensor) -> Tensor:
         return nn.functional.cross_entropy(outputs, labels, reduction="none")
@@ -197,6 +198,12 @@ class BeginsAnywhere(Plain):
         self.load(self.vector() + next(_COUNTED))
 
 
+class BeginsWithNumpy(Plain):
+    def __init__(self, shape: tuple[int, ...], classes: int, options: Mapping[str, Any]) -> None:
+        super().__init__(shape, classes, options)
+        self.load(self.vector() + float(np.random.rand()))  # noqa: NPY002 (as users write it)
+
+
 class StepsAnywhere(Plain):
     def public_step(self) -> None:
         super().public_step()
@@ -253,8 +260,7 @@ class ChecksTooLate(Plain):
 
 class NeverShares(Plain):
     def __init__(self, shape: tuple[int, ...], classes: int, options: Mapping[str, Any]) -> None:
-        network = nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), classes))
-        siloseal.ModuleLearner.__init__(self, network, average_decay=0.9)
+        super().__init__(shape, classes, {**options, "average_decay": 0.5})  # what is shared is a copy then
 
     def public_step(self) -> None:
         """Leave the shared part behind."""

@@ -74,10 +74,16 @@ class TestDigest:
         _, out, _ = run("digest", "weights.safetensors")
         assert f"weights_source: sha256:{hashlib.sha256(b'weights').hexdigest()}" in out
 
+    def test_of_a_name_that_the_file_does_not_have_is_refused(self, run: Callable[..., Ran]) -> None:
+        code, out, err = run("digest", "typed_learner:Lineal")
+        assert (code, out) == (2, "")
+        assert "typed_learner.py" in err
+        assert "typed_learner" not in sys.modules
+
     def test_looks_in_the_folder_that_is_given(self, run: Callable[..., Ran], tmp_path: Path) -> None:
         (tmp_path / "code").mkdir()
-        (tmp_path / "code" / "kept_apart.py").write_text("")
-        assert run("digest", "kept_apart:x", "--code", "code")[0] == 0
+        (tmp_path / "code" / "kept_apart.py").write_text("x = 1\n")
+        assert run("digest", "kept_apart:x", "--folder", "code")[0] == 0
 
     @pytest.mark.parametrize("what", ["os:system", "nowhere.safetensors", "nowhere_to_be_found:x"])
     def test_of_nothing_is_an_error(self, run: Callable[..., Ran], what: str) -> None:

@@ -196,6 +196,15 @@ class TestWords:
         assert shown["Worst served silo"] == ("0.610", "east; best minus worst 0.290")
         assert shown["Pooled, without privacy"][0] == "0.950"
 
+    def test_silos_that_differ_by_chance_have_no_worst_among_them(self) -> None:
+        alike = {"north": 0.81, "east": 0.80, "south": 0.80}
+        shares = [0.8, 0.8]
+        few = {"recall": shares, "precision": shares, "records": [180, 180], "calibration_error": 0.0, "by_silo": alike}
+        assert ClassificationMetric.model_validate(few).worst_silo is None
+        many = ClassificationMetric.model_validate({**few, "records": [50_000, 50_000]})
+        assert many.worst_silo in ("east", "south")
+        assert ClassificationMetric.model_validate({**few, "by_silo": {"north": 0.8}}).worst_silo is None
+
     def test_personal_parts_are_compared_with_the_mean_silo(self) -> None:
         titles = [one.title for one in record_headlines(classifier(personal=True))]
         assert "Mean silo alone" in titles

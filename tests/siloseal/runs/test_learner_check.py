@@ -22,7 +22,10 @@ def test_a_class_is_tried_with_classes_or_measured_targets(classes: int) -> None
     assert all(found.kept for found in check(Linear, (4,), classes, (), {}))
 
 
-@pytest.mark.parametrize("learner", [3, "no target", "nowhere_to_be_found:X", lambda *_: torch.nn.Linear(1, 1)])
+@pytest.mark.parametrize(
+    "learner",
+    [3, "no target", "nowhere_to_be_found:X", lambda *_: torch.nn.Linear(1, 1), lambda shape: Linear(shape, 3, {})],
+)
 def test_what_is_no_learner_is_refused(learner: Any) -> None:
     with pytest.raises(siloseal.ConfigError):
         check(learner, (4,), 3, (), {})
