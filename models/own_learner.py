@@ -2,6 +2,7 @@
 
 from typing import Protocol, runtime_checkable
 
+import torch
 from torch import nn
 
 from siloseal.federation.errors import ConfigError
@@ -56,7 +57,8 @@ def own_measure(job: Job, network: nn.Module, rows: LabelledRows, *, shape: Shap
     if not isinstance(learner, SelfMeasuring):
         return None
     learner.shared_model.load_state_dict(network.state_dict())
-    found = run_own(config.code, lambda: float(learner.measure(rows)))
+    with torch.no_grad():  # the network may be the one that is trained
+        found = run_own(config.code, lambda: float(learner.measure(rows)))
     if not 0 <= found <= 1:  # NaN is neither
         raise ConfigError(
             f"{config.target}: measure() is {found:g}, expected a number from 0 to 1, larger being better; "

@@ -30,13 +30,30 @@ def vector_is_flat(trial: Trial) -> str:
 def vector_is_taken_over(trial: Trial) -> str:
     """`load` takes over any vector of the right length, and `vector` gives it back."""
     learner = trial.learner()
-    trial.train(learner)
+    trial.train(learner, private=False)
     given = learner.vector() + torch.linspace(-0.5, 0.5, len(learner.vector()))
     learner.load(given.clone())
     found = learner.vector()
     if len(found) != len(given):
         return f"vector() had {len(given)} numbers before load() and {len(found)} after it"
     return "" if torch.equal(found, given) else f"vector() differs from what load() got, by {_gap(found, given):.3g}"
+
+
+def buffers_stay(trial: Trial) -> str:
+    """The buffers of the shared network stay as they are: a sum carries its vector alone, and leaves them behind."""
+    learner = trial.learner()
+    before = _buffers(learner)
+    trial.train(learner, 3, private=False)
+    if not (changed := differing(before, _buffers(learner))):
+        return ""
+    return (
+        f"training changes the buffers {changed} of shared_model, which no sum carries: whoever gets the vector has "
+        "their first values; use GroupNorm in place of batch norm, and keep what else changes outside of shared_model"
+    )
+
+
+def _buffers(learner: ExampleLearner) -> dict[str, Tensor]:
+    return {name: buffer.clone() for name, buffer in learner.shared_model.named_buffers()}
 
 
 def wrong_vectors_are_refused(trial: Trial) -> str:
@@ -84,7 +101,8 @@ def measure_is_a_share(trial: Trial) -> str:
     if not isinstance(learner, SelfMeasuring):
         return ""
     before = everything_of(learner)
-    found = [float(learner.measure(trial.data)) for _ in range(2)]
+    with torch.no_grad():
+        found = [float(learner.measure(trial.data)) for _ in range(2)]
     if not all(0 <= value <= 1 for value in found):
         return f"measure() is {found[0]:g}, expected a number from 0 to 1, larger being better"
     changed = differing(before, everything_of(learner))
