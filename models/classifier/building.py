@@ -15,6 +15,7 @@ from siloseal.models.group_norm import with_group_norm
 from siloseal.models.initial_weights import seeded
 from siloseal.models.mixing import refuse_mixing
 from siloseal.models.modes import evaluating
+from siloseal.models.parts import require_float32
 from siloseal.models.user_code.loading import load_code, run_own
 
 
@@ -46,10 +47,7 @@ def _checked(network: object, shape: Shape, classes: int, name: str) -> nn.Modul
     """The network; `ConfigError` unless it is one of float32 that gives each example one number a class."""
     if not isinstance(network, nn.Module):
         raise ConfigError(f"{name} returned a {type(network).__name__}, expected a torch.nn.Module; return the network")
-    if odd := {str(tensor.dtype) for tensor in network.parameters()} - {"torch.float32"}:
-        raise ConfigError(
-            f"the network of {name} has parameters of {', '.join(sorted(odd))}; only torch.float32 is summed"
-        )
+    require_float32(network, name)
     rows = torch.zeros(2, *shape)
     try:
         with evaluating(network):

@@ -292,3 +292,13 @@ class NormOverTheBatch(Plain):
         siloseal.ModuleLearner.__init__(
             self, nn.Sequential(nn.Flatten(), nn.BatchNorm1d(size, track_running_stats=False), nn.Linear(size, classes))
         )
+
+
+class NormWithStatistics(Plain):
+    """Batch norm as most people have it: its statistics are buffers, which no vector carries."""
+
+    def __init__(self, shape: tuple[int, ...], classes: int, options: Mapping[str, Any]) -> None:
+        size = math.prod(shape)
+        siloseal.ModuleLearner.__init__(
+            self, nn.Sequential(nn.Flatten(), nn.BatchNorm1d(size), nn.Linear(size, classes))
+        )

@@ -54,6 +54,7 @@ BREACHES: dict[type, set[str]] = {
     cheats.NeverShares: {"training changes what is shared"},
     cheats.MeasuresBeyondOne: {"measure(), if there is one, is from 0 to 1"},
     cheats.NormOverTheBatch: {CLIPPABLE, SEPARATE},
+    cheats.NormWithStatistics: {CLIPPABLE, SEPARATE, BUFFERS},
 }
 
 

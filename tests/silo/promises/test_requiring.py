@@ -93,7 +93,9 @@ def test_a_silo_trains_whoever_keeps_them_whatever_else_is_broken(desk: Desk, na
 
 
 @pytest.mark.usefixtures("planted")
-@pytest.mark.parametrize(("name", "refused"), [("DividedByTheBatch", False), ("CountsItsSteps", True)])
+@pytest.mark.parametrize(
+    ("name", "refused"), [("DividedByTheBatch", False), ("CountsItsSteps", True), ("NormWithStatistics", True)]
+)
 def test_without_privacy_units_may_be_mixed_but_the_sums_must_hold(desk: Desk, name: str, *, refused: bool) -> None:
     assert bool(offered(desk, learner(name), privacy=NONE).refused) == refused
 
