@@ -4,6 +4,7 @@
     ├── ConfigError             a config file, a command line or an argument that cannot mean what was meant
     ├── DataError               private or public data that is missing, damaged or of the wrong shape
     ├── CodeMismatch            code or weights of the user's own that are not those that a job names
+    ├── PromiseBroken           a learner of the user's own that breaks what privacy or the sums rest on
     ├── CertificateError        a certificate that is missing, expired, revoked, not yet valid or of another party
     ├── ProtocolError           a message or a state that a protocol does not allow
     │   ├── MessageError        bytes that do not decode, or decode to something out of range
@@ -71,6 +72,10 @@ class DataError(SiloSealError):
 
 class CodeMismatch(SiloSealError):
     """Code or weights of the user's own with another digest than the one that a job names."""
+
+
+class PromiseBroken(SiloSealError):
+    """A learner of the user's own that breaks a promise which privacy or the sums rest on; nothing was charged."""
 
 
 class CertificateError(SiloSealError):

@@ -1,7 +1,7 @@
 """Networks as files that say what they hold."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import assert_never
 
@@ -11,11 +11,12 @@ from safetensors import SafetensorError, safe_open
 from torch import nn
 
 from siloseal.federation.analytics.any_job import load_any_job
-from siloseal.federation.errors import ConfigError, RunError
+from siloseal.federation.errors import CodeMismatch, ConfigError, RunError
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.columns import Columns
 from siloseal.federation.job.sections.few_shot import FewShot
 from siloseal.federation.job.sections.gan import GanConfig
+from siloseal.federation.job.sections.learner_kind import UserCode
 from siloseal.federation.job.sections.learners import AnyLearner, LearnerConfig
 from siloseal.federation.job.sections.supervised import ClassifierConfig, PythonConfig
 from siloseal.federation.shapes import Shape, image_shape
@@ -25,6 +26,7 @@ from siloseal.models.gan.generators import Generator
 from siloseal.models.meta.building import build_few_shot_model
 from siloseal.models.meta.model import FewShotModel
 from siloseal.models.own_learner import build_own_learner
+from siloseal.models.user_code.importing import imported_digest
 from siloseal.models.user_code.source import source_of
 
 GLOBAL_MODEL = "global.safetensors"
@@ -65,9 +67,9 @@ def model_file(
     """The network as a safetensors file that says what it holds. Equal networks give equal bytes.
 
     A table's columns are in the file, so that it can be used without its job. They are as public as the job is: none of
-    them follows from data.
+    them follows from data. Code of a user's own is there by the digest of what ran, whether the job names one or not.
     """
-    words = {"learner": learner.model_dump(mode="json"), "shape": shape, "classes": classes}
+    words = {"learner": _as_run(learner).model_dump(mode="json"), "shape": shape, "classes": classes}
     if columns is not None:  # field by field: a job's own section has paths as well
         words["columns"] = columns.model_dump(mode="json", include={"columns", "target"})
     words |= {} if whole else {"whole": False}
@@ -80,6 +82,13 @@ def shared_model_file(
 ) -> bytes:
     """The file of what all silos share, which says so where each of them keeps a part of the network to itself."""
     return model_file(learner, shape, classes, network, columns=columns, whole=not learner.personal)
+
+
+def _as_run(learner: AnyLearner) -> AnyLearner:
+    """The learner with the digest of its code, which a simulation's job may leave out."""
+    if learner.code is None or learner.code.source is not None:
+        return learner
+    return learner.model_copy(update={"source": imported_digest(learner.code.target)})
 
 
 def read_model(path: Path, *, code: str | None = None) -> StoredModel:
@@ -102,6 +111,7 @@ def read_model(path: Path, *, code: str | None = None) -> StoredModel:
         learner = _LEARNER.validate_python(described["learner"])
         columns = _columns(described.get("columns"), shape, classes)
         _require_known_code(learner, path, code)
+        _require_same_code(learner, path)
         network = _build(learner, shape, classes)
         network.load_state_dict(tensors)
     except (SafetensorError, ValidationError, ValueError, KeyError, TypeError, RuntimeError) as error:
@@ -125,7 +135,7 @@ def _require_known_code(learner: AnyLearner, path: Path, named: str | None) -> N
     """`ConfigError` for a file whose code neither the caller nor the run of the file's folder names."""
     if learner.code is None or learner.code.target == named:
         return
-    if (job := job_of(path)) is None or job.learner.code != learner.code:
+    if (job := job_of(path)) is None or not _names(job.learner.code, learner.code):
         raise ConfigError(
             f"{path} names code of a user's own, {learner.code.target}, which a file alone may not run; if you trust "
             f"it, give code={learner.code.target!r}, or put the file into the folder of its run"
@@ -135,6 +145,23 @@ def _require_known_code(learner: AnyLearner, path: Path, named: str | None) -> N
             f"{path} names code of a user's own, {learner.code.target}, which lies in the model's own folder "
             f"({found.folder}), so that whoever made the folder could run anything here; if you trust it, give "
             f"code={learner.code.target!r} (--code {learner.code.target})"
+        )
+
+
+def _names(named: UserCode | None, code: UserCode) -> bool:
+    """Whether a job names just this code; one without a digest names it whatever its digest is."""
+    return named is not None and code == (named if named.source else replace(named, source=code.source))
+
+
+def _require_same_code(learner: AnyLearner, path: Path) -> None:
+    """`CodeMismatch` where the code has changed since it trained the model: another network may take its weights."""
+    if (code := learner.code) is None or code.source is None:
+        return
+    if (found := source_of(code.target)).digest != code.source:
+        raise CodeMismatch(
+            f"{path} was trained with {code.target} of the digest {code.source}, but "
+            f"{found.path_of(code.target.partition(':')[0])} has {found.digest}: the code has changed since; put the "
+            "version there that it was trained with, or train the model again"
         )
 
 

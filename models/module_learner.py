@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from siloseal.models.checkpoints import State, part_of, require_same_shapes, under
-from siloseal.models.parts import freeze, shared_parameters
+from siloseal.models.parts import freeze, require_float32, shared_parameters
 from siloseal.models.running_average import RunningAverage
 from siloseal.models.vectors import flatten_parameters, load_parameters
 
@@ -33,6 +33,7 @@ class ModuleLearner(Generic[M]):
     def __init__(
         self, model: M, *, average_decay: float = 0.0, frozen: Sequence[str] = (), local: Sequence[str] = ()
     ) -> None:
+        require_float32(model, type(self).__name__)
         freeze(model, frozen)
         self._model = model
         self._average = RunningAverage(model, average_decay)

@@ -9,6 +9,14 @@ from torch import nn
 from siloseal.federation.errors import ConfigError
 
 
+def require_float32(network: nn.Module, name: str) -> None:
+    """`ConfigError` for parameters of another type than the one that sums are computed in."""
+    if odd := {str(parameter.dtype) for parameter in network.parameters()} - {"torch.float32"}:
+        raise ConfigError(
+            f"the network of {name} has parameters of {', '.join(sorted(odd))}; only torch.float32 is summed"
+        )
+
+
 def freeze(network: nn.Module, frozen: Sequence[str]) -> None:
     """Keep these parameters from being trained."""
     _require_untied(network, named(network, frozen, "frozen"), "frozen")

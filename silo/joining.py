@@ -16,6 +16,7 @@ from siloseal.federation.job.sections.tables import CsvTables
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.run_events.stream import Subscriber
+from siloseal.federation.shapes import Shape
 from siloseal.models.building import initial_model, vector_lengths
 from siloseal.models.user_code.pinning import weights_of
 from siloseal.silo.config import OwnScript, SiloConfig
@@ -63,9 +64,11 @@ def join(
             return open_query_silo(job, table, folder, identity=identity, roster=roster, randomness=randomness)
         case Job():
             require_allowed_code(config.policy, job, silo=config.name)
-            examples = _examples(job, config, _records(job, config, data))
-            lengths = vector_lengths(job, examples.shape, examples.classes)
+            records = _records(job, config, data)
+            lengths = vector_lengths(job, *_shape_and_classes(job, config, records))
             _require_allowed(job, config, other_runs, lengths)
+            # Only now: paths that a stranger's job names, and columns that it declares, would else ask what lies here.
+            examples = _examples(job, config, records)
             _require_weights(job, config, examples)
             return open_training_silo(
                 job,
@@ -116,8 +119,8 @@ def _records(job: AnyJob, config: SiloConfig, data: Records | Handover) -> Recor
     )
 
 
-def _examples(job: Job, config: SiloConfig, data: Records) -> Examples:
-    """The silo's examples, if the job may train on them; those of a table by the columns that the job declares."""
+def _shape_and_classes(job: Job, config: SiloConfig, data: Records) -> tuple[Shape, int]:
+    """What the job's networks are built for. Of a table the job's declaration says it, and no record is looked at."""
     declared = job.data.declared
     if isinstance(data, Table):
         if declared is None:
@@ -126,16 +129,25 @@ def _examples(job: Job, config: SiloConfig, data: Records) -> Examples:
                 "data.columns and data.target in the job, give the silo images or arrays under data in its silo.yaml, "
                 "or ask it queries"
             )
-        return encode(data, declared)
+        return (declared.inputs,), declared.target.classes
     if declared is not None:
         raise DataError(
             f"{config.name} holds images or arrays, but the job {job.name} declares the columns of a table; give the "
             "silo a table under data in its silo.yaml, or leave data.columns and data.target out of the job"
         )
-    _require_single_copies(job, config, private=isinstance(job.privacy, UnitLevel))
-    if job.warm_start.kind == "public" and not isinstance(config.data, CsvTables | OwnScript):
-        require_not_own(job.warm_start, own=config.data)
-    return data
+    return data.shape, data.classes
+
+
+def _examples(job: Job, config: SiloConfig, data: Records) -> Examples:
+    """The silo's examples, if the job may train on them; those of a table by the columns that the job declares."""
+    if isinstance(data, Examples):
+        _require_single_copies(job, config, private=isinstance(job.privacy, UnitLevel))
+        if job.warm_start.kind == "public" and not isinstance(config.data, CsvTables | OwnScript):
+            require_not_own(job.warm_start, own=config.data)
+        return data
+    if job.data.declared is None:
+        raise AssertionError("a table without declared columns has no shape")
+    return encode(data, job.data.declared)
 
 
 def _require_known(job: AnyJob, config: SiloConfig, roster: Mapping[str, bytes]) -> None:

@@ -25,6 +25,7 @@ from siloseal.silo.data.tables import Table
 from siloseal.silo.data.units import units_of
 from siloseal.silo.handover import Handover
 from siloseal.silo.ledger import Ledger, open_ledger
+from siloseal.silo.promises.requiring import require_promises
 from siloseal.silo.queries import SiloQueries
 from siloseal.silo.runtime import Silo
 from siloseal.silo.state import SiloState
@@ -53,6 +54,7 @@ def open_training_silo(
     says when they are built: a real silo refuses at once what it cannot train, a thousand simulated ones need not.
     """
     _require_fitting(job, data)
+    require_promises(job, data)
     if len(labels) < data.classes and (undeclared := data.label_set() - set(labels)):
         raise DataError(f"{identity.name} holds classes {sorted(undeclared)} that it does not declare; declare them")
     units = units_of(job, data, randomness)

@@ -15,6 +15,7 @@ from siloseal.models.group_norm import with_group_norm
 from siloseal.models.initial_weights import require_same_start, seeded
 from siloseal.models.mixing import refuse_mixing
 from siloseal.models.modes import evaluating
+from siloseal.models.parts import require_float32
 from siloseal.models.user_code.calling import at, call_own
 from siloseal.models.user_code.loading import load_code
 
@@ -54,10 +55,7 @@ def _module(found: object, name: str) -> nn.Module:
 
 def _checked(network: nn.Module, shape: Shape, classes: int, name: str) -> nn.Module:
     """The network; `ConfigError` unless it is one of float32 that gives each example one number a class."""
-    if odd := {str(tensor.dtype) for tensor in network.parameters()} - {"torch.float32"}:
-        raise ConfigError(
-            f"the network of {name} has parameters of {', '.join(sorted(odd))}; only torch.float32 is summed"
-        )
+    require_float32(network, name)
     rows = torch.zeros(2, *shape)
     try:
         with evaluating(network):

@@ -27,6 +27,16 @@ def import_module(name: str, source: Source) -> ModuleType:
         return module
 
 
+def imported_digest(target: str) -> str | None:
+    """The digest of the source that a target was imported from in this process; None if siloseal has not imported it.
+
+    It is that of the code in memory, whatever has become of the file since.
+    """
+    module = sys.modules.get(target.partition(":")[0])
+    loader = getattr(getattr(module, "__spec__", None), "loader", None)
+    return loader.digest if isinstance(loader, _SourceLoader) else None
+
+
 def _first_import(name: str, source: Source) -> ModuleType:
     for each in _in_memory(source.top):
         _require_same(sys.modules[each], source)

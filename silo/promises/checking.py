@@ -1,7 +1,7 @@
 """All promises of a learner, tried one after the other, each with what was found."""
 
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from siloseal.silo.promises.repeatability import (
     one_seed_builds_one_learner,
     one_state_trains_to_one_result,
     state_holds_everything,
+    state_is_brought_back,
     state_of_another_job_is_refused,
 )
 from siloseal.silo.promises.separate_units import (
@@ -25,6 +26,7 @@ from siloseal.silo.promises.separate_units import (
     units_are_separate,
 )
 from siloseal.silo.promises.shared_part import (
+    buffers_stay,
     measure_is_a_share,
     shared_part_follows,
     vector_is_flat,
@@ -35,18 +37,31 @@ from siloseal.silo.promises.trial import Trial
 
 Check = Callable[[Trial], str | NotTried]
 
-PROMISES: Mapping[str, Check] = {
+FOR_SUMS: Mapping[str, Check] = {
     "one seed builds one learner": one_seed_builds_one_learner,
-    "row_losses() is one loss a row": one_loss_a_row,
-    "the network can be clipped": network_is_clippable,
     "vector() is one flat, finite vector, and a copy": vector_is_flat,
     "load() takes over what vector() gives": vector_is_taken_over,
-    "load() refuses wrong vectors, and changes nothing then": wrong_vectors_are_refused,
+    "training changes no buffer of shared_model": buffers_stay,
+    "load_state() brings back what state() kept": state_is_brought_back,
+}
+"""Promises that every sum over silos rests on. A silo tries them itself (`requiring`)."""
+
+FOR_PRIVACY: Mapping[str, Check] = {
+    "row_losses() is one loss a row": one_loss_a_row,
+    "the network can be clipped": network_is_clippable,
     "a unit influences its own loss and gradient alone": units_are_separate,
     "one unit moves the clipped sum by the clip norm at most": clipped_sum_is_bounded,
     "an empty batch is a batch": empty_batches_work,
     "row_losses() changes no parameter and no buffer": losses_change_nothing,
     "nothing but the clipped gradient sees data": only_the_gradient_sees_data,
+}
+"""Promises that the guarantee of each unit rests on. A silo tries them itself where units are protected."""
+
+PROMISES: Mapping[str, Check] = {
+    "one seed builds one learner": one_seed_builds_one_learner,  # a cause is said at the first promise that it breaks
+    **FOR_PRIVACY,
+    **FOR_SUMS,
+    "load() refuses wrong vectors, and changes nothing then": wrong_vectors_are_refused,
     "training changes what is shared": shared_part_follows,
     "the same training gives the same result": one_state_trains_to_one_result,
     "state() holds all that training needs": state_holds_everything,
@@ -86,24 +101,23 @@ class _Breach:
     cause: str
 
 
-def check_promises(trial: Trial) -> list[LearnerFinding]:
-    """Try every promise. What a learner raises is what was found of it, and it is said once.
+def check_promises(trial: Trial, promises: Mapping[str, Check] = PROMISES) -> Iterator[LearnerFinding]:
+    """Try one promise after the other. What a learner raises is what was found of it, and it is said once.
 
     A promise that ends as an earlier one did was not tried: nothing is known of it until the cause is mended.
     """
-    found, first = list[LearnerFinding](), dict[str, str]()
-    for promise, check in PROMISES.items():
+    first = dict[str, str]()
+    for promise, check in promises.items():
         match _tried(check, trial):
             case NotTried(why=why):
-                found.append(LearnerFinding(promise, "not tried", why))
+                yield LearnerFinding(promise, "not tried", why)
             case None:
-                found.append(LearnerFinding(promise, "kept", ""))
+                yield LearnerFinding(promise, "kept", "")
             case _Breach(cause=cause) if cause in first:
-                found.append(LearnerFinding(promise, "not tried", f"because of what stands at: {first[cause]}"))
+                yield LearnerFinding(promise, "not tried", f"because of what stands at: {first[cause]}")
             case _Breach(words=words, cause=cause):
                 first[cause] = promise
-                found.append(LearnerFinding(promise, "broken", words))
-    return found
+                yield LearnerFinding(promise, "broken", words)
 
 
 def _tried(check: Check, trial: Trial) -> _Breach | NotTried | None:

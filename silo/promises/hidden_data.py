@@ -8,6 +8,7 @@ from torch import Tensor
 from siloseal.models.learner import ExampleLearner
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.promises.trial import Trial, clipped_sum, differing, everything_of, same_draws
+from siloseal.silo.training.gradients import unit_gradients
 
 STEPS = 3
 STEP_SIZE = 0.01
@@ -34,9 +35,9 @@ def only_the_gradient_sees_data(trial: Trial) -> str:
 
 def _after_equal_gradients(learner: ExampleLearner, data: Examples) -> dict[str, Tensor]:
     """What the learner shows after steps in which it sees the data, and gets public vectors for its gradients."""
-    generator = torch.Generator().manual_seed(1)
+    generator, gradients = torch.Generator().manual_seed(1), unit_gradients(learner, data)
     for step in range(STEPS):
-        clipped_sum(learner, data, torch.arange(4) + 4 * step, 1.0)
+        clipped_sum(gradients, torch.arange(4) + 4 * step, 1.0)
         with torch.no_grad():
             for parameter in learner.private_module.parameters():
                 if parameter.requires_grad:

@@ -29,18 +29,28 @@ def one_state_trains_to_one_result(trial: Trial) -> str:
     return f"trained twice from the same state, {changed} differ; draw from torch alone" if changed else ""
 
 
+def state_is_brought_back(trial: Trial) -> str:
+    """A silo that was restarted between training and the sum contributes what it trained."""
+    learner, restored = _trained_and_restored(trial)
+    changed = differing(everything_of(learner), everything_of(restored))
+    return f"after load_state(state()), {changed} differ; put them into state(), and load them" if changed else ""
+
+
 def state_holds_everything(trial: Trial) -> str:
     """A learner that goes on from a checkpoint goes on as the one that wrote it."""
-    learner = trial.learner()
-    trial.train(learner, 3)
-    restored = trial.learner()
-    restored.load_state(_through_a_file(learner))
-    if changed := differing(everything_of(learner), everything_of(restored)):
-        return f"after load_state(state()), {changed} differ; put them into state()"
+    learner, restored = _trained_and_restored(trial)
     for each in (learner, restored):
-        trial.train(each, 3)
+        trial.train(each, 3, private=False)
     changed = differing(everything_of(learner), everything_of(restored))
     return f"three steps after load_state(state()), {changed} differ; state() forgets something" if changed else ""
+
+
+def _trained_and_restored(trial: Trial) -> tuple[ExampleLearner, ExampleLearner]:
+    """A learner after some steps, and another one with its state."""
+    learner, restored = trial.learner(), trial.learner()
+    trial.train(learner, 3, private=False)
+    restored.load_state(_through_a_file(learner))
+    return learner, restored
 
 
 def state_of_another_job_is_refused(trial: Trial) -> str:

@@ -144,13 +144,14 @@ def clipped_sum_is_bounded(trial: Trial) -> str | NotTried:
     """A unit moves the clipped sum by the clip norm at most; only equal draws can be compared."""
     learner, everyone = trial.learner(), torch.arange(ASKED)
     norms = [float(_gradient(learner, loss).norm()) for loss in _losses(learner, trial.data.select(everyone))[:ASKED]]
+    # Where rows draw, one that goes shifts what the others draw. One in its place does not: it is one that goes and one
+    # that comes, which is twice the bound.
     drawn = draws_by_row(trial)
+    other = torch.cat([everyone[:-1], torch.tensor([ASKED])]) if drawn else everyone[:-1]
+    of_each = [(sample, unit_gradients(_quiet(trial), trial.data)) for sample in (everyone, other)]
     for clip_norm in (1e-3, max(min(norms), 1e-6), max(*norms, 1e-6)):
-        # Where rows draw, one that goes shifts what the others draw. One in its place does not: it is one that goes
-        # and one that comes, which is twice the bound.
         bound = 2 * clip_norm if drawn else clip_norm
-        other = torch.cat([everyone[:-1], torch.tensor([ASKED])]) if drawn else everyone[:-1]
-        whole, changed = (clipped_sum(_quiet(trial), trial.data, sample, clip_norm) for sample in (everyone, other))
+        whole, changed = (clipped_sum(gradients, sample, clip_norm) for sample, gradients in of_each)
         if not (moved := float((whole - changed).norm())) <= bound * (1 + TOLERANCE):
             return f"one unit moves the clipped sum by {moved:.3g}, but the clip norm is {clip_norm:.3g}"
     return NotTried(UNEQUAL_DRAWS) if drawn else ""
@@ -160,7 +161,8 @@ def empty_batches_work(trial: Trial) -> str:
     """A Poisson sample may be empty; the step is taken all the same."""
     learner, nobody = trial.learner(), torch.arange(0)
     _losses(learner, trial.data.select(nobody))
-    total, of_two = (clipped_sum(learner, trial.data, sample, 1.0) for sample in (nobody, torch.arange(2)))
+    gradients = unit_gradients(learner, trial.data)
+    total, of_two = (clipped_sum(gradients, sample, 1.0) for sample in (nobody, torch.arange(2)))
     if total.shape != of_two.shape or not torch.isfinite(total).all():
         return f"the gradient of an empty batch has shape {tuple(total.shape)}, expected {tuple(of_two.shape)}, finite"
     learner.public_step()

@@ -30,13 +30,30 @@ def vector_is_flat(trial: Trial) -> str:
 def vector_is_taken_over(trial: Trial) -> str:
     """`load` takes over any vector of the right length, and `vector` gives it back."""
     learner = trial.learner()
-    trial.train(learner)
+    trial.train(learner, private=False)
     given = learner.vector() + torch.linspace(-0.5, 0.5, len(learner.vector()))
     learner.load(given.clone())
     found = learner.vector()
     if len(found) != len(given):
         return f"vector() had {len(given)} numbers before load() and {len(found)} after it"
     return "" if torch.equal(found, given) else f"vector() differs from what load() got, by {_gap(found, given):.3g}"
+
+
+def buffers_stay(trial: Trial) -> str:
+    """The buffers of the shared network stay as they are: a sum carries its vector alone, and leaves them behind."""
+    learner = trial.learner()
+    before = _buffers(learner)
+    trial.train(learner, 3, private=False)
+    if not (changed := differing(before, _buffers(learner))):
+        return ""
+    return (
+        f"training changes the buffers {changed} of shared_model, which no sum carries: whoever gets the vector has "
+        "their first values; use GroupNorm in place of batch norm, and keep what else changes outside of shared_model"
+    )
+
+
+def _buffers(learner: ExampleLearner) -> dict[str, Tensor]:
+    return {name: buffer.clone() for name, buffer in learner.shared_model.named_buffers()}
 
 
 def wrong_vectors_are_refused(trial: Trial) -> str:

@@ -16,8 +16,11 @@ from siloseal.federation.shapes import Shape
 from siloseal.models.learner import ExampleLearner
 from siloseal.models.process_randomness import kept_randomness
 from siloseal.silo.data.examples import Examples
-from siloseal.silo.training.gradients import unit_gradients
+from siloseal.silo.training.gradients import UnitGradients
 from siloseal.silo.training.trainer import Privacy, PrivateTrainer
+
+SEED = 0
+"""Seed of a learner's first weights."""
 
 UNITS = 65
 """Number of units of the data: one more than training takes in one pass, since some code mixes large batches only."""
@@ -33,19 +36,28 @@ class Trial:
     other: Examples
     """Other data of the same shape, unit by unit."""
 
+    @staticmethod
+    def on(make: Callable[[], ExampleLearner], shape: Shape, classes: int, label_shape: Shape) -> "Trial":
+        """The trial of a learner on data of these shapes: whoever tries it gets the same."""
+        data, other = (trial_data(shape, classes, label_shape, seed=seed) for seed in (1, 2))
+        return Trial(make, data, other)
+
     def learner(self) -> ExampleLearner:
         """A copy that has seen nothing."""
         with same_draws():
             return self.make()
 
-    def train(self, learner: ExampleLearner, steps: int = 2, *, data: Examples | None = None) -> None:
-        """Train privately. Equal learners on equal data take equal steps, if they draw from torch, numpy or random."""
+    def train(self, learner: ExampleLearner, steps: int = 2, *, private: bool = True) -> None:
+        """Take steps. Equal learners take equal steps, if they draw from torch, numpy or random.
+
+        Without privacy nothing is clipped, so that whatever has a gradient can be trained.
+        """
         trainer = PrivateTrainer(
             learner,
-            data or self.data,
+            self.data,
             sampling_rate=6 / len(self.data),
             optimizer=DpAdamConfig(learning_rate=1e-2),
-            privacy=Privacy(1.0, 1.0, _NobodysLedger()),
+            privacy=Privacy(1.0, 1.0, _NobodysLedger()) if private else None,
             randomness=SeededRandomness(3),
         )
         with same_draws():
@@ -87,10 +99,10 @@ def same_draws(seed: int = 0, *, numpy_seed: int | None = None, python_seed: int
             random.setstate(of_python)
 
 
-def clipped_sum(learner: ExampleLearner, data: Examples, sample: Tensor, clip_norm: float) -> Tensor:
+def clipped_sum(gradients: UnitGradients, sample: Tensor, clip_norm: float) -> Tensor:
     """The clipped sum of the gradients of these units, as the trainer has it computed."""
     with same_draws():
-        return unit_gradients(learner, data).sum(sample, clip_norm=clip_norm)
+        return gradients.sum(sample, clip_norm=clip_norm)
 
 
 def everything_of(learner: ExampleLearner) -> dict[str, Tensor]:

@@ -13,9 +13,7 @@ from siloseal.models.learner import ExampleLearner
 from siloseal.models.own_learner import build_own_learner, checked_learner
 from siloseal.models.user_code.calling import require_parameters
 from siloseal.silo.promises.checking import LearnerFinding, check_promises
-from siloseal.silo.promises.trial import Trial, trial_data
-
-SEED = 0
+from siloseal.silo.promises.trial import SEED, Trial
 
 
 def check(
@@ -25,8 +23,7 @@ def check(
     _require_shapes(shape, classes, label_shape)
     make = _builder(learner, shape, classes, options)
     make()  # what is wrong so early is an error, and no broken promise
-    data, other = (trial_data(shape, classes, label_shape, seed=seed) for seed in (1, 2))
-    return check_promises(Trial(make, data, other))
+    return list(check_promises(Trial.on(make, shape, classes, label_shape)))
 
 
 def _builder(

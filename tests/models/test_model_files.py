@@ -49,21 +49,36 @@ def test_the_code_runs_if_the_job_beside_the_file_names_it(
 ) -> None:
     job = small_job(learner=learner.model_dump(), evaluation={})
     file.with_name(name).write_text(to_yaml(job))
-    assert read_model(file).learner == learner
+    assert read_model(file).learner == pinned(learner)
     other = small_job(learner={"kind": "classifier", "model": "own_net:other"}, evaluation={})
     file.with_name(name).write_text(to_yaml(other))
     with pytest.raises(ConfigError, match="own_net:build"):
         read_model(file)
 
 
-def test_a_pinned_file_is_refused_with_another_source(write: Write, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_pinned", [True, False], ids=["pinned", "not_pinned"])
+def test_a_file_is_refused_with_another_source_than_it_was_trained_with(
+    write: Write, tmp_path: Path, *, is_pinned: bool
+) -> None:
     write(own_net=NET)
-    learner = pinned(LEARNER)
+    learner, trained_with = pinned(LEARNER) if is_pinned else LEARNER, str(pinned(LEARNER).source)
     network = build_network(learner, (2, 2), 3, seed=1)
     (tmp_path / "global.safetensors").write_bytes(model_file(learner, (2, 2), 3, network))
     write(own_net=f"{NET}\n")
-    with pytest.raises(CodeMismatch):
+    with pytest.raises(CodeMismatch) as refused:
         read_model(tmp_path / "global.safetensors", code="own_net:build")
+    assert all(digest in str(refused.value) for digest in (trained_with, str(pinned(LEARNER).source)))
+
+
+def test_a_file_holds_the_digest_of_the_code_that_ran_and_not_of_what_lies_there_later(
+    write: Write, tmp_path: Path
+) -> None:
+    write(own_net=NET)
+    ran, network = pinned(LEARNER), build_network(LEARNER, (2, 2), 3, seed=1)
+    write(own_net=f"{NET}\n")
+    (tmp_path / "global.safetensors").write_bytes(model_file(LEARNER, (2, 2), 3, network))
+    write(own_net=NET)
+    assert read_model(tmp_path / "global.safetensors", code="own_net:build").learner == ran
 
 
 @pytest.mark.parametrize("target", ["os:system", "subprocess:run", "siloseal:simulate"])

@@ -1,7 +1,9 @@
+import pytest
 import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from siloseal.federation.errors import ConfigError
 from siloseal.models.learner import LabelledRows
 from siloseal.models.module_learner import ModuleLearner
 
@@ -53,3 +55,9 @@ def test_the_state_holds_local_parts_and_the_average() -> None:
     moved(found)
     other.load_state(safetensors.torch.load(safetensors.torch.save(found.state())))
     assert all(torch.equal(tensor, other.state()[name]) for name, tensor in found.state().items())
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+def test_a_network_of_another_type_than_is_summed_is_refused(dtype: torch.dtype) -> None:
+    with pytest.raises(ConfigError, match=f"Squares.*{dtype}"):
+        Squares(nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1, dtype=dtype)))

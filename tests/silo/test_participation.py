@@ -232,8 +232,10 @@ class TestAJobOnTables:
             assert "weight" not in refused.message
             assert "columns" not in refused.message, "what a silo's table has stays at the silo"
 
-    def test_asks_the_policy_like_any_other(self, clinic: Desk) -> None:
-        job = clinic.job(data=self.DECLARED, **self.SECTIONS)
+    @pytest.mark.parametrize("column", ["age", "weight"], ids=["a column it has", "a column it lacks"])
+    def test_asks_the_policy_before_a_record_is_looked_at(self, clinic: Desk, column: str) -> None:
+        declared = {**self.DECLARED, "columns": [{"name": column, "kind": "number", "range": [0, 100]}]}
+        job = clinic.job(data=declared, **self.SECTIONS)
         part = clinic.offered(job, policy={"learners": ["gan"]}, data={"kind": "csv", "file": "x.csv"})
         assert part.refused.startswith("PolicyRefused: ")
 
@@ -334,6 +336,28 @@ class TestARefusal:
     def test_of_public_data_that_are_the_silos_own(self, desk: Desk) -> None:
         part = desk.offered(desk.job(warm_start={"kind": "public", "data": {"kind": "digits"}}))
         assert part.refused.startswith("ConfigError: warm_start.data ")
+
+    def test_by_the_policy_is_the_same_wherever_the_paths_of_the_job_lead(
+        self, desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A stranger who could tell the replies apart would learn what lies at the silo."""
+        monkeypatch.setenv("SET_HERE", str(tmp_path))
+        (tmp_path / "link.npz").symlink_to(tmp_path / "own.npz")
+        own = {"kind": "npz", "path": str(tmp_path / "own.npz")}
+        paths = (
+            own["path"],
+            tmp_path / "link.npz",
+            "${SET_HERE}/own.npz",
+            "${NOT_SET}/x",
+            "~nobody-of-this-name/x",
+            "x",
+        )
+        replies = []
+        for path in paths:
+            job = desk.job(warm_start={"kind": "public", "data": {"kind": "npz", "path": str(path)}})
+            part = desk.offered(job, policy={"learners": ["classifier"]}, data=own)
+            replies.append(reply_of(part, request(job)).refusal)
+        assert {(reply.code, reply.message) for reply in replies} == {(ErrorCode.POLICY_REFUSED, replies[0].message)}
 
     def test_for_classes_that_the_silo_has_and_does_not_declare_stays_in_the_silo(self, desk: Desk) -> None:
         part = desk.offered(job := desk.job(), classes=[0, 1, 2])

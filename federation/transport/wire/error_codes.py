@@ -11,6 +11,7 @@ CODES: dict[type[errors.SiloSealError], ErrorCode] = {
     errors.ConfigError: ErrorCode.CONFIG_ERROR,
     errors.DataError: ErrorCode.DATA_ERROR,
     errors.CodeMismatch: ErrorCode.CODE_MISMATCH,
+    errors.PromiseBroken: ErrorCode.PROMISE_BROKEN,
     errors.CertificateError: ErrorCode.CERTIFICATE_ERROR,
     errors.ProtocolError: ErrorCode.PROTOCOL_ERROR,
     errors.MessageError: ErrorCode.MESSAGE_ERROR,

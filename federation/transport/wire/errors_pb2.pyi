@@ -37,6 +37,7 @@ class ErrorCode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     UNREACHABLE: _ClassVar[ErrorCode]
     VERSION_MISMATCH: _ClassVar[ErrorCode]
     CODE_MISMATCH: _ClassVar[ErrorCode]
+    PROMISE_BROKEN: _ClassVar[ErrorCode]
 OTHER_ERROR: ErrorCode
 CONFIG_ERROR: ErrorCode
 DATA_ERROR: ErrorCode
@@ -68,3 +69,4 @@ CANNOT_WRITE: ErrorCode
 UNREACHABLE: ErrorCode
 VERSION_MISMATCH: ErrorCode
 CODE_MISMATCH: ErrorCode
+PROMISE_BROKEN: ErrorCode

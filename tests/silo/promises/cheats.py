@@ -223,6 +223,25 @@ class ForgetsTheStep(Plain):
             next(self.shared_model.parameters())[0, 0] = self.steps
 
 
+class BringsBackHalf(Plain):
+    """The weights are brought back; the biases begin anew."""
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        super().load_state({name: torch.zeros_like(part) if "bias" in name else part for name, part in state.items()})
+
+
+class CountsItsSteps(Plain):
+    """A buffer follows the training, as the statistics of batch norm do, and stays behind when vectors are summed."""
+
+    def __init__(self, shape: tuple[int, ...], classes: int, options: Mapping[str, Any]) -> None:
+        super().__init__(shape, classes, options)
+        self.shared_model.register_buffer("steps", torch.zeros(()))
+
+    def public_step(self) -> None:
+        super().public_step()
+        self.shared_model.steps += 1  # type: ignore[operator]
+
+
 class TakesAnyState(Plain):
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         super().load_state({name: state.get(name, tensor) for name, tensor in self.state().items()})
@@ -276,4 +295,14 @@ class NormOverTheBatch(Plain):
         size = math.prod(shape)
         siloseal.ModuleLearner.__init__(
             self, nn.Sequential(nn.Flatten(), nn.BatchNorm1d(size, track_running_stats=False), nn.Linear(size, classes))
+        )
+
+
+class NormWithStatistics(Plain):
+    """Batch norm as most people have it: its statistics are buffers, which no vector carries."""
+
+    def __init__(self, shape: tuple[int, ...], classes: int, options: Mapping[str, Any]) -> None:
+        size = math.prod(shape)
+        siloseal.ModuleLearner.__init__(
+            self, nn.Sequential(nn.Flatten(), nn.BatchNorm1d(size), nn.Linear(size, classes))
         )

@@ -14,6 +14,7 @@ CLIPPABLE = "the network can be clipped"
 BOUNDED = "one unit moves the clipped sum by the clip norm at most"
 HIDDEN = "nothing but the clipped gradient sees data"
 CHANGES_NOTHING = "row_losses() changes no parameter and no buffer"
+BUFFERS = "training changes no buffer of shared_model"
 METRICS = "public_metrics() are finite numbers"
 
 BREACHES: dict[type, set[str]] = {
@@ -31,10 +32,10 @@ BREACHES: dict[type, set[str]] = {
     cheats.DrawsFromNumpy: {CLIPPABLE},
     cheats.DrawsFromPython: {CLIPPABLE},
     cheats.DrawsFromTheSystem: {CLIPPABLE},
-    cheats.SharesWhatItSaw: {HIDDEN},
+    cheats.SharesWhatItSaw: {HIDDEN, "load() takes over what vector() gives"},
     cheats.OneLossForAll: {ONE_LOSS},
     cheats.FailsOnNobody: {"an empty batch is a batch"},
-    cheats.KeepsAMean: {CHANGES_NOTHING, HIDDEN},
+    cheats.KeepsAMean: {CHANGES_NOTHING, HIDDEN, BUFFERS},
     cheats.CarriesDataIntoTheVector: {HIDDEN},
     cheats.ShowsTheLoss: {HIDDEN},
     cheats.ShowsNoNumber: {METRICS},
@@ -42,6 +43,8 @@ BREACHES: dict[type, set[str]] = {
     cheats.BeginsWithNumpy: {"one seed builds one learner"},
     cheats.StepsAnywhere: {"the same training gives the same result"},
     cheats.ForgetsTheStep: {"state() holds all that training needs"},
+    cheats.BringsBackHalf: {"load_state() brings back what state() kept"},
+    cheats.CountsItsSteps: {BUFFERS},
     cheats.TakesAnyState: {"load_state() refuses another job's state"},
     cheats.VectorGrows: {
         "load() takes over what vector() gives",
@@ -53,6 +56,7 @@ BREACHES: dict[type, set[str]] = {
     cheats.NeverShares: {"training changes what is shared"},
     cheats.MeasuresBeyondOne: {"measure(), if there is one, is from 0 to 1"},
     cheats.NormOverTheBatch: {CLIPPABLE, SEPARATE},
+    cheats.NormWithStatistics: {CLIPPABLE, SEPARATE, BUFFERS},
 }
 
 

@@ -14,7 +14,7 @@ import yaml
 
 import siloseal
 from siloseal.federation.config.loading import load_config, to_yaml
-from siloseal.federation.errors import ConfigError
+from siloseal.federation.errors import CodeMismatch, ConfigError
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.supervised import ClassifierConfig
 from siloseal.models.classifier.building import build_network
@@ -110,6 +110,24 @@ def test_a_file_outside_of_its_run_is_used_if_the_caller_names_its_code(
             siloseal.predict(alone, rows, code=code)
         with pytest.raises(ConfigError, match="used_net:build"):
             siloseal.export(alone, "other.pt2", to="torch", code=code)
+
+
+def test_a_simulated_model_is_not_used_with_code_that_has_changed_since(
+    current: Path, small_job: Callable[..., Job]
+) -> None:
+    """The job names no digest; the model's file does."""
+    (current / "edited_net.py").write_text(NET)
+    siloseal.simulate(small_job(**sections({"kind": "classifier", "model": "edited_net:build"})), "run")
+    np.savez(current / "rows.npz", images=np.zeros((2, 8, 8), dtype=np.uint8))
+    (current / "edited_net.py").write_text(NET.replace("nn.ReLU()", "nn.Tanh()"))
+    for use in (
+        lambda: siloseal.load_model("run"),
+        lambda: siloseal.predict("run", "rows.npz"),
+        lambda: siloseal.predict("run", "rows.npz", code="edited_net:build"),
+        lambda: siloseal.export("run", "model.pt2", to="torch"),
+    ):
+        with pytest.raises(CodeMismatch):
+            use()
 
 
 @pytest.mark.parametrize("command", [("predict", "--data", "rows.npz"), ("export", "--to", "torch", "--out", "m.pt2")])
