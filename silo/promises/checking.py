@@ -38,7 +38,6 @@ from siloseal.silo.promises.trial import Trial
 Check = Callable[[Trial], str | NotTried]
 
 FOR_SUMS: Mapping[str, Check] = {
-    "one seed builds one learner": one_seed_builds_one_learner,
     "vector() is one flat, finite vector, and a copy": vector_is_flat,
     "load() takes over what vector() gives": vector_is_taken_over,
     "training changes no buffer of shared_model": buffers_stay,
@@ -58,7 +57,7 @@ FOR_PRIVACY: Mapping[str, Check] = {
 """Promises that the guarantee of each unit rests on. A silo tries them itself where units are protected."""
 
 PROMISES: Mapping[str, Check] = {
-    "one seed builds one learner": one_seed_builds_one_learner,  # a cause is said at the first promise that it breaks
+    "one seed builds one learner": one_seed_builds_one_learner,  # required wherever a learner is built
     **FOR_PRIVACY,
     **FOR_SUMS,
     "load() refuses wrong vectors, and changes nothing then": wrong_vectors_are_refused,

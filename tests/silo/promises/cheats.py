@@ -148,7 +148,7 @@ class CarriesDataIntoTheVector(Plain):
     seen = 0.0
 
     def row_losses(self, rows: siloseal.LabelledRows) -> Tensor:
-        self.seen = float(rows.inputs.sum())
+        self.seen = float(rows.inputs.detach().sum())
         return super().row_losses(rows)
 
     def public_step(self) -> None:
