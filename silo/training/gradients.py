@@ -16,6 +16,7 @@ from siloseal.models.gan.learner import GanLearner
 from siloseal.models.learner import ExampleLearner, LabelledRows, Rows, TaskLearner
 from siloseal.models.meta.learners import EmbeddingLearner
 from siloseal.models.meta.tasks import Task
+from siloseal.models.process_randomness import drawing
 from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
 from siloseal.silo.training.clipping.plain import is_plain
@@ -94,12 +95,13 @@ class ExampleGradients:
         units = self._there(self._data.select(sample))
         if clip_norm is not None:
             way = self._way  # chosen on rows that are made up, before anything is compared
-            with _unwritten(self._learner):
+            with _unwritten(self._learner), drawing(watched=way.watches_draws):
                 return _flat(way.gradient_sum(self._learner.row_losses, units, clip_norm=clip_norm))
         parameters = trainable_parameters(self._learner.private_module)
         if len(sample) == 0 and not self._is_ours:  # some layers cannot run on no rows
             return _flat([torch.zeros_like(parameter) for parameter in parameters])
-        total = self._learner.row_losses(units).sum()
+        with drawing():
+            total = self._learner.row_losses(units).sum()
         return _flat(torch.autograd.grad(total, parameters, materialize_grads=True))
 
     def _there(self, rows: LabelledRows) -> LabelledRows:

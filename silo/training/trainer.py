@@ -13,6 +13,7 @@ from siloseal.federation.privacy.events import Event, SampledGaussianSteps
 from siloseal.federation.randomness import Randomness
 from siloseal.models.checkpoints import State, part_of, renamed
 from siloseal.models.learner import ExampleLearner, TaskLearner
+from siloseal.models.process_randomness import drawing
 from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.device import CPU
 from siloseal.silo.training.gradients import ExampleSource, TaskSource, unit_gradients
@@ -146,7 +147,8 @@ class PrivateTrainer:
         if self._privacy is not None:
             total = add_noise(total, noise_std=self._privacy.noise_std, randomness=self._randomness)
         self._optimizer.step(self._proximal.added_to(scale(total, self.expected_batch)))
-        self._learner.public_step()
+        with drawing():
+            self._learner.public_step()
 
     def _require_finite(self) -> None:
         # The parameters are noised, so whether they diverged is no secret.

@@ -42,6 +42,10 @@ class BookKeeping:
         again = [part for part in self._parts.values() if part.kind == "any"]
         return min(PASS_ROWS, fitting_rows(chain.from_iterable(part.parameters.values() for part in again)))
 
+    @property
+    def watches_draws(self) -> bool:
+        return any(part.kind in ("any", "attention") for part in self._parts.values())
+
     def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
         refuse_mixing(self._module)
         with recording(self._parts) as recorded:

@@ -24,6 +24,10 @@ class ClippingPlan:
     pass_rows: int = PASS_ROWS
     """Most rows of one pass."""
 
+    @property
+    def watches_draws(self) -> bool:
+        return self.way.watches_draws
+
     def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
         totals = [torch.zeros_like(parameter) for parameter in trainable_parameters(self.module)]
         size = self.pass_rows

@@ -32,6 +32,10 @@ class RowByRow:
         """The parameters as they are now: a move to another device may replace them."""
         return trainable_parameters(self._module)
 
+    @property
+    def watches_draws(self) -> bool:
+        return False
+
     def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
         refuse_mixing(self._module)
         totals = [torch.zeros_like(parameter) for parameter in self._parameters]

@@ -17,6 +17,10 @@ RowLosses = Callable[[LabelledRows], Tensor]
 class ClippingWay(Protocol):
     """A way to the sum of a batch's clipped gradients. Norms of single rows stay inside: they carry no noise."""
 
+    @property
+    def watches_draws(self) -> bool:
+        """Whether it looks if a layer draws from the process's generators, so that no other thread may draw."""
+
     def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
         """The sum over rows of g_i / max(1, |g_i| / C), where g_i is the gradient of the i-th entry of the losses.
 

@@ -1,4 +1,4 @@
-"""Networks of a user's own that cannot be exported, or not be trained, each for a reason of its own."""
+"""Networks of a user's own that are hard to export or to train, each for a reason of its own."""
 
 import math
 
@@ -51,3 +51,10 @@ def mixing(shape: tuple[int, ...], classes: int) -> nn.Module:
     """A network that mixes the examples of a batch."""
     inputs = math.prod(shape)
     return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(inputs, track_running_stats=False), nn.Linear(inputs, classes))
+
+
+def forgetful(shape: tuple[int, ...], classes: int) -> nn.Module:
+    """A network that draws from the process's generator in every pass of training."""
+    inputs = math.prod(shape)
+    hidden = [layer for _ in range(8) for layer in (nn.Dropout(0.1), nn.Linear(inputs, inputs), nn.ReLU())]
+    return nn.Sequential(nn.Flatten(), *hidden, nn.Linear(inputs, classes))

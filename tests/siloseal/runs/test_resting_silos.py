@@ -126,6 +126,19 @@ def test_what_cannot_be_trained_is_refused_before_any_silo_works(tmp_path: Path)
     assert not list(tmp_path.rglob("checkpoint.safetensors"))
 
 
+@pytest.mark.parametrize(
+    "privacy", [{"kind": "none"}, {"kind": "example_level", "epsilon": 5, "delta": 1e-4}], ids=lambda each: each["kind"]
+)
+def test_a_network_is_built_and_tried_while_others_train_with_dropout(tmp_path: Path, privacy: dict[str, Any]) -> None:
+    """Threads share torch's generator: what one draws in training must not enter what another seeds."""
+    learner = {"kind": "classifier", "model": "odd_networks:forgetful"}
+    schedule = {"kind": "fedavg", "rounds": 1, "local_epochs": 3, "batch": 10}
+    job = classifier_job(privacy=privacy, learner=learner, schedule=schedule, silos={"count": 12})
+    parts = deal(job, load(Digits())[0])
+    with open_silos(job, parts, tmp_path, lambda _: SeededRandomness(0), unheard) as silos:
+        assert federate(job, silos, tmp_path, unheard, workers=4)
+
+
 KILLED_RUN = """
 import os, signal, sys
 from pathlib import Path
