@@ -12,6 +12,7 @@ from siloseal.federation.shapes import Shape
 from siloseal.models.initial_weights import require_same_start, seeded
 from siloseal.models.learner import ExampleLearner, LabelledRows, TaskLearner
 from siloseal.models.modes import evaluating
+from siloseal.models.parts import require_float32
 from siloseal.models.user_code.calling import at, call_own
 from siloseal.models.user_code.loading import load_code, run_own
 
@@ -54,6 +55,7 @@ def checked_learner(learner: object, name: str) -> ExampleLearner:
             "examples, one loss a row; remove that method"
         )
     if isinstance(learner, ExampleLearner):
+        require_float32(learner.private_module, name)
         return learner
     missing = [member for member in sorted(_members()) if not hasattr(learner, member)]
     raise ConfigError(

@@ -28,9 +28,14 @@ def freeze(network: nn.Module, frozen: Sequence[str]) -> None:
 
 def shared_parameters(network: nn.Module, *, frozen: Sequence[str], local: Sequence[str]) -> list[nn.Parameter]:
     """The parameters that leave a silo, in order: those that are neither frozen nor the silo's own."""
-    own = named(network, local, "local")
+    own, fixed = named(network, local, "local"), named(network, frozen, "frozen")
     _require_untied(network, own, "local")
-    kept = named(network, frozen, "frozen") | own
+    if both := own & fixed:
+        raise ConfigError(
+            f"learner.frozen and learner.local both list {_some(sorted(both))}; what is frozen is the same at every "
+            "silo, what is local each silo trains for itself: choose one"
+        )
+    kept = fixed | own
     shared = [parameter for name, parameter in network.named_parameters() if name not in kept]
     if not shared:
         raise ConfigError(

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -27,8 +28,8 @@ from siloseal.silo.training.device import CPU
 MOST_NAMED = 5
 """Most tensors that an error names."""
 
-Written = tuple[Tensor, int]
-"""A tensor, and how often it was written to."""
+Written = tuple[object, object]
+"""What must stay one and the same thing, a tensor or nothing, and what must be equal: how often it was written to."""
 
 
 class ExampleSource(Protocol):
@@ -95,7 +96,7 @@ class ExampleGradients:
         units = self._there(self._data.select(sample))
         if clip_norm is not None:
             way = self._way  # chosen on rows that are made up, before anything is compared
-            with _unwritten(self._learner), drawing(watched=way.watches_draws):
+            with _unwritten(self._learner, attributes=not self._is_ours), drawing(watched=way.watches_draws):
                 return _flat(way.gradient_sum(self._learner.row_losses, units, clip_norm=clip_norm))
         parameters = trainable_parameters(self._learner.private_module)
         if len(sample) == 0 and not self._is_ours:  # some layers cannot run on no rows
@@ -109,13 +110,14 @@ class ExampleGradients:
 
 
 @contextmanager
-def _unwritten(learner: ExampleLearner) -> Iterator[None]:
+def _unwritten(learner: ExampleLearner, *, attributes: bool) -> Iterator[None]:
     """Refuse a learner that writes into its networks while it sees data: what stands there leaves without noise.
 
     Torch counts writes, so that comparing costs next to nothing. What goes past the counters, such as a write into
-    `.data`, `siloseal check-learner` finds by the numbers themselves.
+    `.data`, `siloseal check-learner` finds by the numbers themselves. With `attributes`, plain ones count, too: a
+    largest value or a last loss that is kept carries one row into the steps of others.
     """
-    before = _writes(learner)
+    before = _writes(learner, attributes=attributes)
     try:
         yield
     except RuntimeError as error:  # torch's own: where rows run alone, it refuses writes before they happen
@@ -124,24 +126,42 @@ def _unwritten(learner: ExampleLearner) -> Iterator[None]:
             f"row_losses() of {type(learner).__name__} failed in a private step ({words}); it computes losses from the "
             "rows and the private module, and changes nothing"
         ) from error
-    after = _writes(learner)
+    after = _writes(learner, attributes=attributes)
     changed = [name for name in before.keys() | after.keys() if not _is_same(before.get(name), after.get(name))]
     if changed:
         raise RunError(
-            f"row_losses() of {type(learner).__name__} changes {', '.join(sorted(changed)[:MOST_NAMED])}: the trainer "
-            "alone changes parameters and buffers, because what data write there leaves the silo without noise; write "
-            "nothing, or do it in public_step(), which sees no data"
+            f"row_losses() of {type(learner).__name__} changes {', '.join(sorted(changed)[:MOST_NAMED])}: while it "
+            "sees data it changes no parameter, buffer or attribute, because what data write there reaches other steps, "
+            "or leaves the silo, without noise; write nothing, or do it in public_step(), which sees no data"
         )
 
 
-def _writes(learner: ExampleLearner) -> dict[str, Written]:
+def _writes(learner: ExampleLearner, *, attributes: bool) -> dict[str, Written]:
     """Every parameter and buffer of the learner's networks, and how often it was written to so far."""
     found = dict[str, Written]()
+    if attributes:
+        found |= {name: kept for name, value in vars(learner).items() if (kept := _kept(value)) is not None}
     for network in ("private_module", "shared_model"):
         module: nn.Module = getattr(learner, network)
         for name, tensor in itertools.chain(module.named_parameters(), module.named_buffers()):
             found[f"{network}.{name}"] = tensor, 0 if tensor.is_inference() else tensor._version
+        for place, part in module.named_modules() if attributes else ():
+            plain = {name: kept for name, value in vars(part).items() if (kept := _kept(value)) is not None}
+            found |= {f"{network}.{place}.{name}": kept for name, kept in plain.items()}
     return found
+
+
+def _kept(value: object) -> Written | None:
+    """What tells a changed attribute from an unchanged one: of collections the length, of other objects nothing."""
+    match value:
+        case Tensor():
+            return value, 0 if value.is_inference() else value._version
+        case bool() | int() | float() | str() | bytes() | None:
+            return None, repr(value)  # a NaN equals itself so
+        case list() | dict() | set() | deque():
+            return None, len(value)
+        case _:
+            return None
 
 
 def _is_same(one: Written | None, other: Written | None) -> bool:

@@ -24,6 +24,7 @@ from siloseal.federation.run_events.stream import EventStream, Subscriber, unhea
 from siloseal.federation.sums.plain.config import PlainSumConfig
 from siloseal.models.building import vector_lengths
 from siloseal.models.model_files import GLOBAL_MODEL, read_model, shared_model_file
+from siloseal.models.user_code.pinning import missing_digests
 from siloseal.run_folder.location import open_run_folder, silo_folder
 from siloseal.run_folder.summary import RunSummary
 from siloseal.runs.closing import finish_folder, open_ledgers, sum_up
@@ -57,8 +58,10 @@ def run_job(
 ) -> RunSummary:
     """Run, or go on with, the job in its folder, with silos in this process, `workers` of them at a time.
 
-    All of them train on one device, those that are compared with, too. Seeded results are those of the CPU.
+    All of them train on one device, those that are compared with, too. Seeded results are those of the CPU. Code and
+    weights of the user's own get their digests into the job, so that a run does not go on with others.
     """
+    job = job.model_copy(update={"learner": job.learner.model_copy(update=missing_digests(job.learner))})
 
     def in_process(
         job: Job, parts: Mapping[str, Examples], run_dir: Path, recorder: Recorder, publish: Subscriber

@@ -78,3 +78,9 @@ def test_two_parameters_on_one_memory_stay_or_leave_together() -> None:
         shared_parameters(made, frozen=[], local=["head.*"])
     with pytest.raises(ConfigError):
         freeze(made, ["body.*"])
+
+
+def test_what_is_frozen_is_not_local_too() -> None:
+    network = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    with pytest.raises(ConfigError):
+        shared_parameters(network, frozen=["0.*"], local=["0.weight"])

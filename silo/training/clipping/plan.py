@@ -55,8 +55,17 @@ def clipping_plan(
         if _agrees(probe, BookKeeping, module, vectorised=vectorised):
             books = BookKeeping(module, vectorised=vectorised)
             return ClippingPlan(module, books, books.pass_rows)
-    vectorised = _agrees(probe, RowByRow, module, vectorised=True)
+    vectorised = _agrees(probe, RowByRow, module, vectorised=True) and not _own_vmap_rules(torch.autograd.Function)
     return ClippingPlan(module, RowByRow(module, vectorised=vectorised))
+
+
+def _own_vmap_rules(function: type[torch.autograd.Function]) -> bool:
+    """Whether somebody has written a rule for `vmap`: it is given all rows of a chunk, and may mix them."""
+    return any(
+        (not rules.__module__.startswith("torch.") and rules.vmap is not torch.autograd.Function.vmap)
+        or _own_vmap_rules(rules)
+        for rules in function.__subclasses__()
+    )
 
 
 def _agrees(probe: Probe, way: type[BookKeeping] | type[RowByRow], module: nn.Module, *, vectorised: bool) -> bool:

@@ -22,7 +22,7 @@ from siloseal.silo.promises.requiring import require_promises
 from tests.models.user_code.conftest import Write, home, write  # noqa: F401 (fixtures)
 from tests.silo.test_participation import Desk, reply_of, request
 
-from .test_checking import BREACHES, HIDDEN, SEPARATE
+from .test_checking import BREACHES, SEPARATE
 
 HERE = Path(__file__).parent
 NONE = {"kind": "none"}
@@ -76,7 +76,7 @@ def test_a_silo_refuses_whoever_breaks_a_promise_that_privacy_or_the_sums_rest_o
     config = learner(BREAKERS[promise].__name__)
     part = offered(desk, config)
     assert part.refused.startswith("PromiseBroken")
-    assert any(broken in part.refused for broken in BREACHES[BREAKERS[promise]])
+    assert any(required in part.refused for required in REQUIRED)
     assert f"siloseal check-learner {config.target} --shape 1,8,8 --classes 10" in part.refused
     reply = reply_of(part, request(desk.job())).refusal
     assert (reply.code, config.target in reply.message) == (ErrorCode.PROMISE_BROKEN, False)
@@ -121,7 +121,7 @@ def test_a_simulation_refuses_before_its_silos_have_spent_anything(
     job = small_job(learner=learner("CarriesDataIntoTheVector").model_dump(mode="json"), evaluation={})
     with pytest.raises(PromiseBroken) as refused:
         siloseal.simulate(job, tmp_path / "run")
-    assert HIDDEN in str(refused.value)
+    assert "changes seen" in str(refused.value)
     assert not [*(tmp_path / "run").rglob("ledger*")]
 
 

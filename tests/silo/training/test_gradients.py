@@ -146,11 +146,13 @@ class Writer(Classifier):
     """A learner that keeps what it sees where no noise reaches it."""
 
     where: str = "nowhere"
+    largest: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("seen", "replaced"):
             self.private_module.register_buffer(name, torch.zeros(()))
         self.average = nn.Linear(4, 4)
+        self.private_module[1].kept = []  # type: ignore[index]
 
     @property
     def shared_model(self) -> nn.Module:
@@ -170,12 +172,18 @@ class Writer(Classifier):
                     self.average.weight[0, 0] = seen
                 case "shared_model.bias":
                     self.average.load_state_dict({"weight": torch.eye(4), "bias": seen.expand(4)})
+                case "largest":
+                    self.largest = max(self.largest, float(seen))
+                case "private_module.1.kept":
+                    self.private_module[1].kept = [*self.private_module[1].kept, 1]  # type: ignore[index]
                 case "private_module.1.weight":
                     first.mul_(1 + 1e-6 * seen)
         return super().row_losses(rows)
 
 
 WRITTEN = [
+    "largest",
+    "private_module.1.kept",
     "private_module.seen",
     "private_module.replaced",
     "private_module.new",
