@@ -131,8 +131,8 @@ def _unwritten(learner: ExampleLearner, *, attributes: bool) -> Iterator[None]:
     if changed:
         raise RunError(
             f"row_losses() of {type(learner).__name__} changes {', '.join(sorted(changed)[:MOST_NAMED])}: while it "
-            "sees data it changes no parameter, buffer or attribute, because what data write there reaches other steps, "
-            "or leaves the silo, without noise; write nothing, or do it in public_step(), which sees no data"
+            "sees data it changes no parameter, buffer or attribute, because what data write there reaches other "
+            "steps, or leaves the silo, without noise; write nothing, or do it in public_step(), which sees no data"
         )
 
 
