@@ -3,7 +3,9 @@
 Where `records` and `of` records are named rightly with one and the same probability, and `right` of all of them are,
 how many of the first set are right is hypergeometric: that needs no normal approximation, which fails for few records
 and for accuracies near 1. Whoever compares several silos multiplies by their number (Bonferroni): by the union bound,
-silos that are served alike are then told apart in at most `FALSE_ALARMS` of all runs, however many there are.
+silos that are served alike are then told apart in at most `FALSE_ALARMS` of all runs, however many there are. That is
+exact for silos with held-out records of their own. An accuracy over a mix of classes is no count of records; it varies
+no more than one of `mix_records` records, so that the test is conservative as far as a variance tells.
 """
 
 import math
