@@ -113,6 +113,18 @@ def mixed_accuracy(recall: tuple[float | None, ...], mix: Floats) -> float | Non
     return sum(share * found for share, found in known) / total if total > 0 else None
 
 
+def mix_records(records: tuple[int, ...], mix: Floats) -> int:
+    """Number of records, at most, that a sample with this mix of classes can have, from so many records of each class.
+
+    An accuracy over the mix has at most the variance p (1 - p) / n of one on n = min over c of n_c / m_c records: with
+    recalls r_c that is the sum of m_c^2 r_c (1 - r_c) / n_c <= 1 / n * the sum of m_c r_c (1 - r_c), and p (1 - p) is
+    concave. As in `mixed_accuracy`, a class without records counts as if it were not in the mix.
+    """
+    known = [(share, count) for share, count in zip(mix.tolist(), records, strict=True) if share > 0 and count > 0]
+    total = sum(share for share, _ in known)
+    return int(min((count * total / share for share, count in known), default=0.0) + 1e-9)
+
+
 def _checked(labels: Tensor, shares: Floats) -> Counts:
     actual: Counts = labels.cpu().numpy()
     if actual.shape != shares.shape[:1] or actual.dtype != np.int64:

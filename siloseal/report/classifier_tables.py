@@ -18,10 +18,11 @@ def served_table(summary: RunSummary) -> Table | None:
     alone = alone_on_own_mix(summary)
     order = sorted(details.by_silo, key=details.by_silo.__getitem__) if len(details.by_silo) > MOST_SILOS else None
     shown = (order or list(details.by_silo))[:MOST_SILOS]
+    worst = details.worst_silo
     rows = tuple(
         (
             name,
-            _served(details, name),
+            _served(details.by_silo[name], worst=name == worst),
             *([wording.share(alone.get(name)), _gain(details.by_silo[name], alone.get(name))] if alone else []),
         )
         for name in shown
@@ -54,8 +55,8 @@ def served_note(summary: RunSummary, details: ClassificationMetric) -> str:
         words += f" Worst: {worst}, {details.by_silo[worst]:.3f}. Spread, best minus worst: {details.spread:.3f}."
     elif len(details.by_silo) > 1:
         words += (
-            f" Silos are {details.spread:.3f} apart at most, which is within chance ({details.chance:.3f}, two "
-            "standard errors of an accuracy), so that none is called the worst."
+            f" Silos are {details.spread:.3f} apart at most. Silos that are served alike may be as unlike by chance, "
+            f"in up to {details.chance:.0%} of runs, so that none is called the worst."
         )
     hidden = len(details.by_silo) - MOST_SILOS
     return words + (f" Shown are the {MOST_SILOS} silos that are served worst; {hidden} more are not." * (hidden > 0))
@@ -126,10 +127,8 @@ def missed_classes(summary: RunSummary) -> list[str]:
     return [f"{class_name(summary, label)} ({value:.2f})" for value, label in low]
 
 
-def _served(details: ClassificationMetric, name: str) -> Cell:
-    value = details.by_silo[name]
-    mark = ", worst" if name == details.worst_silo else ""
-    return Cell(f"{value:.3f}{mark}", filled=value)
+def _served(value: float, *, worst: bool) -> Cell:
+    return Cell(f"{value:.3f}{', worst' if worst else ''}", filled=value)
 
 
 def _gain(served: float, alone: float | None) -> str | Cell:

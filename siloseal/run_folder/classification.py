@@ -1,10 +1,8 @@
 """What a run's folder says of a classifier beyond its accuracy: by class, by confidence and by silo."""
 
-import math
-import statistics
-
 from pydantic import Field, NonNegativeInt
 
+from siloseal.run_folder.chance import FALSE_ALARMS, chances_of_worst
 from siloseal.run_folder.record import Record, Share
 
 
@@ -28,8 +26,9 @@ class ReliabilityBin(Record):
 class ClassificationMetric(Record):
     """A classifier class by class, by its own confidence, and for each silo.
 
-    >>> halves = dict(recall=[1.0, 0.5], precision=[0.67, 1.0], records=[10, 10], calibration_error=0.1)
-    >>> measured = siloseal.ClassificationMetric(**halves, by_silo={"north": 0.9, "east": 0.6})
+    >>> halves = dict(recall=[1.0, 0.5], precision=[0.67, 1.0], records=[40, 40], calibration_error=0.1)
+    >>> served = dict(by_silo={"north": 0.9, "east": 0.6}, silo_records={"north": 40, "east": 40}, own_records=True)
+    >>> measured = siloseal.ClassificationMetric(**halves, **served)
     >>> measured.worst_silo, round(measured.spread, 2)
     ('east', 0.3)
     """
@@ -51,24 +50,30 @@ class ClassificationMetric(Record):
 
     The latter is made of the recalls, each by the silo's share of its class.
     """
+    silo_records: dict[str, NonNegativeInt] = Field(default_factory=dict)
+    """Number of held-out records that each silo's accuracy rests on.
+
+    Over a mix of classes it is the largest sample of that mix that the held-out records can make.
+    """
     own_records: bool = False
     """Whether `by_silo` is measured on each silo's own held-out records, which silos with files of their own have."""
 
     @property
     def worst_silo(self) -> str | None:
-        """The silo that is served worst; None where silos differ by no more than other held-out records would do."""
-        if self.spread is None or self.spread <= self.chance:
-            return None
-        return min(self.by_silo, key=self.by_silo.__getitem__)
+        """The silo that is served worst, of those that fall below the others together by more than chance; or None.
+
+        Where all silos are served alike, one is named in at most 5 % of runs.
+        """
+        below = [name for name, chance in self._chances().items() if chance <= FALSE_ALARMS]
+        return min(below, key=self.by_silo.__getitem__, default=None)
 
     @property
     def chance(self) -> float:
-        """Two standard errors of a silo's accuracy: how far silos that are served alike may seem to be apart."""
-        held_out = sum(self.records) / (len(self.by_silo) if self.own_records and self.by_silo else 1)
-        if not self.by_silo or not held_out:
-            return 0.0
-        mean = statistics.fmean(self.by_silo.values())
-        return 2 * math.sqrt(mean * (1 - mean) / held_out)
+        """The chance, at most, that silos that are served alike seem to be as unlike; 1 where that is not known."""
+        return min(self._chances().values(), default=1.0)
+
+    def _chances(self) -> dict[str, float]:
+        return chances_of_worst(self.by_silo, self.silo_records, shared=not self.own_records)
 
     @property
     def measured_on(self) -> str:

@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Mapping
 
+from siloseal.run_folder.chance import FALSE_ALARMS, chance_of_lower
 from siloseal.run_folder.classification import ClassificationMetric
 from siloseal.run_folder.metrics import QualityMetric
 
@@ -62,15 +63,27 @@ def notes_of_classes(scores: Scores) -> list[str]:
 
 
 def _losers(scores: Scores, details: ClassificationMetric) -> list[str]:
-    """Silos whose own models, without the others, serve their own records or mix of classes better."""
-    served, lost = details.by_silo, list[str]()
-    for (stage, silo), score in scores.items():
-        own = None if score.classification is None or silo is None else score.classification.by_silo.get(silo)
-        if stage == "silo_alone" and silo is not None and own is not None and own > served.get(silo, 1.0):
-            lost.append(f"{silo} ({own:.3f} against {served[silo]:.3f})")
+    """Silos whose own models, without the others, serve their own records or mix of classes better than by chance.
+
+    Both models are measured on the same records, on which they are mostly right and wrong together; as if these were
+    two independent sets, the test is conservative.
+    """
+    served, alone = details.by_silo, _alone(scores)
+    compared, lost = [silo for silo in alone if details.silo_records.get(silo) and silo in served], list[str]()
+    for silo in compared:
+        records = details.silo_records[silo]
+        chance = chance_of_lower(served[silo], records, than=alone[silo], of=records)
+        if len(compared) * chance <= FALSE_ALARMS:
+            lost.append(f"{silo} ({alone[silo]:.3f} against {served[silo]:.3f})")
     if not lost:
         return []
     return [f"On its {details.measured_on}, a model of its own would serve better: {_some(sorted(lost))}."]
+
+
+def _alone(scores: Scores) -> dict[str, float]:
+    """The accuracy of each silo's model without the others, for the silo itself, where it was measured."""
+    found = {silo: score.classification for (stage, silo), score in scores.items() if stage == "silo_alone" and silo}
+    return {silo: own.by_silo[silo] for silo, own in found.items() if own is not None and silo in own.by_silo}
 
 
 def _some(words: list[str]) -> str:

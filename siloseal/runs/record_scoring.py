@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from siloseal.federation.errors import DataError, RunError
-from siloseal.models.evaluation.classification import Measures, measure, mix_weights, mixed_accuracy
+from siloseal.models.evaluation.classification import Measures, measure, mix_records, mix_weights, mixed_accuracy
 from siloseal.models.evaluation.outputs import outputs_of
 from siloseal.run_folder.classification import ClassificationMetric, ReliabilityBin
 from siloseal.run_folder.metrics import QualityMetric
@@ -48,6 +48,7 @@ class RecordScorer:
         self._held_out, self._bins, self._personal = held_out, bins, personal
         self._mixes = {name: mix_of(part) for name, part in parts.items()}
         self._places = places_of(held_out_of)
+        self._records = self._silo_records()
         self._weights = {name: self._weights_of(name) for name in list(parts)[:most_silos] if personal}
 
     def score(
@@ -68,7 +69,15 @@ class RecordScorer:
         """No reference: pooled training is a run of its own."""
 
     def _metric(self, stage: str, silo: str | None, found: Measures, by_silo: dict[str, float]) -> QualityMetric:
-        return as_metric(stage, silo, found, by_silo, own_records=bool(self._places))
+        records = {name: self._records[name] for name in by_silo}
+        return as_metric(stage, silo, found, by_silo, records, own_records=bool(self._places))
+
+    def _silo_records(self) -> dict[str, int]:
+        """The number of held-out records that each silo's accuracy rests on."""
+        if self._places:
+            return {name: place.stop - place.start for name, place in self._places.items()}
+        counts = tuple(np.bincount(self._held_out.labels.numpy(), minlength=self._held_out.classes).tolist())
+        return {name: mix_records(counts, mix) for name, mix in self._mixes.items()}
 
     def _served(self, outputs: Tensor, found: Measures) -> dict[str, float]:
         """The accuracy for each silo of which something is held out."""
@@ -111,7 +120,13 @@ def mix_of(part: Examples) -> NDArray[np.float64]:
 
 
 def as_metric(
-    stage: str, silo: str | None, found: Measures, by_silo: dict[str, float], *, own_records: bool
+    stage: str,
+    silo: str | None,
+    found: Measures,
+    by_silo: dict[str, float],
+    silo_records: dict[str, int],
+    *,
+    own_records: bool,
 ) -> QualityMetric:
     """Measures as a line of metrics.jsonl."""
     bins = [
@@ -128,6 +143,7 @@ def as_metric(
         calibration_error=found.calibration_error,
         reliability=bins,
         by_silo=by_silo,
+        silo_records=silo_records,
         own_records=own_records,
     )
     return QualityMetric(stage=stage, silo=silo, accuracy=named_measures(found), classification=details)
@@ -150,6 +166,7 @@ def mean_metric(stage: str, own: Sequence[QualityMetric]) -> QualityMetric:
         records=[max(counts) for counts in zip(*(one.records for one in details), strict=True)],
         calibration_error=statistics.fmean(one.calibration_error for one in details),
         by_silo={name: value for one in details for name, value in one.by_silo.items()},
+        silo_records={name: count for one in details for name, count in one.silo_records.items()},
         own_records=details[0].own_records,
     )
     accuracy = mean_measures([metric.accuracy for metric in own])

@@ -56,7 +56,7 @@ SHOWN = {
         r"paillier yields to: (.*, )?opens_one",
     ],
     "08": [
-        r"The model of all serves (north|east|south) worst: 0\.\d\d",
+        r"The model of all is least accurate for (north|east|south): 0\.\d\d",
         r"pooled, no privacy +0\.\d+ +[01]\.\d+\ngenerated images +0\.\d+ +0\.\d+\n",
     ],
 }

@@ -8,7 +8,13 @@ import torch
 from sklearn import calibration, metrics
 
 from siloseal.federation.errors import DataError, RunError
-from siloseal.models.evaluation.classification import measure, mix_weights, mixed_accuracy, probabilities_of
+from siloseal.models.evaluation.classification import (
+    measure,
+    mix_records,
+    mix_weights,
+    mixed_accuracy,
+    probabilities_of,
+)
 
 CASES = [(400, 2, False), (400, 2, True), (300, 5, False), (300, 5, True), (60, 10, True), (7, 3, False)]
 
@@ -149,6 +155,21 @@ class TestAMixOfClasses:
         labels = torch.tensor([0, 1, 1, 2])
         logits = torch.eye(3)[torch.tensor([0, 1, 0, 1])]
         assert mixed_accuracy(measure(logits, labels, bins=2).recall, self.MIX) == pytest.approx(0.8)
+
+    def test_as_many_records_as_a_sample_of_it_can_have(self) -> None:
+        assert mix_records((70, 20, 10), self.MIX) == 100
+        assert mix_records((700, 20, 100), self.MIX) == 100
+        assert mix_records((7, 20, 10), self.MIX) == 10
+        assert mix_records((7, 20, 0), self.MIX) == 9
+        assert mix_records((0, 20), np.array([1.0, 0.0])) == 0
+
+    def test_an_accuracy_varies_no_more_than_on_so_many_records(self) -> None:
+        """By the variances themselves, of recalls and mixes at random."""
+        generator = np.random.default_rng(0)
+        for mix in generator.dirichlet([0.5] * 4, size=200):
+            counts, recall = generator.integers(20, 100, 4), generator.uniform(0, 1, 4)
+            accuracy, bound = mix @ recall, mix_records(tuple(counts.tolist()), mix)
+            assert mix**2 @ (recall * (1 - recall) / counts) <= accuracy * (1 - accuracy) / bound
 
     def test_classes_without_held_out_records_leave_their_share_to_the_others(self) -> None:
         assert mixed_accuracy((1.0, None, 0.0), self.MIX) == pytest.approx(0.7 / 0.8)

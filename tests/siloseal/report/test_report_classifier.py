@@ -52,6 +52,7 @@ def details(classes: int = 4, by_silo: dict[str, float] = SERVED, *, too_sure: f
     return ClassificationMetric(
         recall=[*recall[:-1], None], precision=[0.57, *recall[1:]], records=confusion.sum(1).tolist(),
         confusion=confusion.tolist(), calibration_error=abs(too_sure), reliability=bins(too_sure=too_sure), by_silo=by_silo,
+        silo_records=dict.fromkeys(by_silo, 150),
     )  # fmt: skip
 
 
@@ -198,12 +199,14 @@ class TestWords:
 
     def test_silos_that_differ_by_chance_have_no_worst_among_them(self) -> None:
         alike = {"north": 0.81, "east": 0.80, "south": 0.80}
-        shares = [0.8, 0.8]
-        few = {"recall": shares, "precision": shares, "records": [180, 180], "calibration_error": 0.0, "by_silo": alike}
-        assert ClassificationMetric.model_validate(few).worst_silo is None
-        many = ClassificationMetric.model_validate({**few, "records": [50_000, 50_000]})
+        found = classifier(final=details(by_silo=alike))
+        assert "Worst served silo" not in {one.title for one in record_headlines(found)}
+        assert "worst (" not in records_learnt(found)
+        assert (table := served_table(found)) is not None
+        assert "100%" in table.note
+        assert ", worst" not in "".join(cells(table)["east"])
+        many = details(by_silo=alike).model_copy(update={"silo_records": dict.fromkeys(alike, 100_000)})
         assert many.worst_silo in ("east", "south")
-        assert ClassificationMetric.model_validate({**few, "by_silo": {"north": 0.8}}).worst_silo is None
 
     def test_personal_parts_are_compared_with_the_mean_silo(self) -> None:
         titles = [one.title for one in record_headlines(classifier(personal=True))]
