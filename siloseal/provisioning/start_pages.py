@@ -52,7 +52,8 @@ Before the first start:
 3. **Where are your data?** `data` in `silo.yaml` must name your own; they never leave this machine.
 4. **What may others ask of you?** `policy` in `silo.yaml` is your last word, and every line says what it means. What is
    there is the consortium's proposal: narrow it as you like. A job that asks for more is refused. Code of a user's own
-   runs only if `policy.learners` lists it with its digest: read it before you do, and put it into a folder `code`.
+   runs only if `policy.learners` lists it with its digest: read it before you do, and put it into a folder
+   `code` beside the file, and take the `#` from its line `code: code`.
 
 {_START_SCRIPT if isinstance(member.data, OwnScript) else _START}
 It dials {consortium.aggregator.host}, port {consortium.aggregator.port}; nothing dials in, so no port has to be opened.
