@@ -3,16 +3,16 @@
     python benchmarks/thousand_silos.py [--json] [--silos N] [--rounds N] [--case NAME ...]
 
 Each silo holds sixty random images of 28x28. The plain training of a round is what it cannot be faster than: the same
-number of steps on the same silos' images from the same model, in a bare loop on one thread, and the average of the
-models. The simulation trains two silos at a time. Every round is followed by its plain training, so that whatever
+number of steps on the same silos' images, in a bare loop on one thread, and the average of the models. The simulation
+trains two silos at a time. Every round is followed by its plain training, so that whatever
 else the machine does meets both alike; medians over the rounds are reported.
 
   setup_s     from the job to the first round, once in a run: identities, enrolment, agreement, nonces
   round_s     a round: requests, training, checkpoints, the sum, the journal
   finish_s    the last request, in which every silo keeps the model, once in a run
   plain_s     the plain training of a round
-  ratio       round_s / plain_s. Target: at most 3 with the plain sum
-  cpu_ratio   the same of processor time, of all threads together, which other processes do not lengthen
+  ratio       round_s / plain_s, of two threads against one
+  cpu_ratio   the same of processor time, of all threads together. Target, of both: at most 3 with the plain sum
   memory_mb   the largest memory of the process so far: cases add up, so that a case alone shows its own
 
 What the noise and the sum cost beyond the plain one is work that a bare loop does not do: masks, rotation, noise.
