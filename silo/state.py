@@ -71,9 +71,7 @@ class SiloState:
         self._answered = folder / "answered"
         """File with the last reply's number once more: an old copy of the reply must not pass for the last one."""
         self._left = folder / "left"
-        if survives is Survives.KILL:
-            for path in (self._checkpoint, self._note, self._reply, self._answered):
-                recover(path)
+        self._recover()
 
     def exists(self) -> bool:
         """Whether the silo has worked in this run before."""
@@ -105,6 +103,7 @@ class SiloState:
 
     def load(self) -> Checkpoint | None:
         """The last checkpoint, if there is one."""
+        self._recover()  # in the same process too, after a write that failed
         if not self._checkpoint.exists():
             return None
         try:
@@ -223,6 +222,11 @@ class SiloState:
                 f"{self._reply} is damaged; begin another run (an older copy of it would make the silo answer twice)"
             )
         return decode(pb.LastReply, content)
+
+    def _recover(self) -> None:
+        if self._survives is Survives.KILL:
+            for path in (self._checkpoint, self._note, self._reply, self._answered):
+                recover(path)
 
     def _write(self, path: Path, content: bytes) -> None:
         write_atomically(path, content, mode=_PRIVATE, survives=self._survives)

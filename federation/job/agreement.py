@@ -11,7 +11,6 @@ from functools import lru_cache
 
 from siloseal.federation.errors import WrongContributors
 from siloseal.federation.records.identity import Identity, check_signature
-from siloseal.federation.transport.wire import messages_pb2
 from siloseal.federation.transport.wire import sums_pb2 as pb
 
 RUN_ID_BYTES = 32
@@ -32,7 +31,7 @@ class Agreement:
 
     def check(self, agreements: Sequence[pb.Piece], commitments: Sequence[pb.Piece]) -> dict[str, bytes]:
         """The commitments, if everyone on the roster, and nobody else, has signed the same with its own commitment."""
-        return dict(_checked(self.key, encoded(agreements), encoded(commitments)))
+        return dict(_checked(self.key, pairs(agreements), pairs(commitments)))
 
     @property
     def key(self) -> "AgreementKey":
@@ -44,50 +43,47 @@ class Agreement:
         return hashlib.sha256(signed + _keyed(tuple(self.roster.items()))).digest()
 
 
-AgreementKey = tuple[bytes, bytes, tuple[tuple[str, bytes], ...]]
+Pairs = tuple[tuple[str, bytes], ...]
+"""Silos, each with its key or with what it said, as a value that a cache can tell from others."""
+AgreementKey = tuple[bytes, bytes, Pairs]
 """Run, job, and the roster with its keys."""
 
 
 @lru_cache(maxsize=4)
-def _checked(key: AgreementKey, agreements: bytes, commitments: bytes) -> Mapping[str, bytes]:
-    """The check of an agreement, once for the same bytes in one process: a silo that has a machine to itself makes it.
+def _checked(key: AgreementKey, agreements: Pairs, commitments: Pairs) -> Mapping[str, bytes]:
+    """The check of an agreement, once for the same pieces in one process: a silo that has a machine to itself makes it.
 
     Of a thousand silos in one simulation each would check a thousand signatures, always the same. What fails is not
     remembered.
     """
     run_id, job_digest, keys = key
     agreement = Agreement(run_id, job_digest, dict(keys))
-    signatures = of_everyone(decoded(agreements), agreement.roster, "agreements")
-    committed = of_everyone(decoded(commitments), agreement.roster, "commitments")
+    signatures = of_everyone(agreements, agreement.roster, "agreements")
+    committed = of_everyone(commitments, agreement.roster, "commitments")
     for silo, signature in signatures.items():
         check_signature(silo, agreement.roster[silo], signature, agreement._statement(silo, committed[silo]))
     return committed
 
 
 @lru_cache(maxsize=4)
-def _keyed(keys: tuple[tuple[str, bytes], ...]) -> bytes:
+def _keyed(keys: Pairs) -> bytes:
     """The roster as it goes into what everyone signs: the same for all, and long where silos are many."""
     return _with_lengths(part for name, key in sorted(keys) for part in (name.encode(), key))
 
 
-def encoded(pieces: Sequence[pb.Piece]) -> bytes:
-    """The pieces as bytes, which tell one list of pieces from another."""
-    return messages_pb2.Nonces(nonces=pieces).SerializeToString(deterministic=True)
+def pairs(pieces: Sequence[pb.Piece]) -> Pairs:
+    """The pieces as values, in the order in which they came."""
+    return tuple((piece.silo, piece.data) for piece in pieces)
 
 
-def decoded(pieces: bytes) -> Sequence[pb.Piece]:
-    """The inverse of `encoded`."""
-    return messages_pb2.Nonces.FromString(pieces).nonces
-
-
-def of_everyone(said: Sequence[pb.Piece], roster: Mapping[str, bytes], what: str) -> dict[str, bytes]:
+def of_everyone(said: Pairs, roster: Mapping[str, bytes], what: str) -> dict[str, bytes]:
     """What each silo said, or `WrongContributors` unless there is one piece of everyone on the roster."""
-    names = [piece.silo for piece in said]
+    names = [silo for silo, _ in said]
     if sorted(names) != sorted(roster):
         raise WrongContributors(
             f"{what} came of {', '.join(names) or 'nobody'}, expected one of each of {', '.join(roster)}"
         )
-    return {piece.silo: piece.data for piece in said}
+    return dict(said)
 
 
 def statement(label: str, *parts: bytes) -> bytes:

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from siloseal.federation.errors import CommitmentBroken, MessageError
-from siloseal.federation.job.agreement import Agreement, AgreementKey, decoded, encoded, of_everyone, statement
+from siloseal.federation.job.agreement import Agreement, AgreementKey, Pairs, of_everyone, pairs, statement
 from siloseal.federation.transport.wire import sums_pb2 as pb
 
 NONCE_BYTES = 32
@@ -45,16 +45,16 @@ def require_committed(agreement: Agreement, silo: str, nonce: bytes, commitment:
 
 def join_nonces(agreement: Agreement, commitments: Mapping[str, bytes], said: Sequence[pb.Piece]) -> bytes:
     """The beacon, if there is one nonce of everyone on the roster, and each is as committed to."""
-    return _joined(agreement.key, tuple(commitments.items()), encoded(said))
+    return _joined(agreement.key, tuple(commitments.items()), pairs(said))
 
 
 @lru_cache(maxsize=4)
-def _joined(key: AgreementKey, commitments: tuple[tuple[str, bytes], ...], said: bytes) -> bytes:
-    """The beacon, computed once for the same bytes in one process, as signatures are checked (`agreement`)."""
+def _joined(key: AgreementKey, commitments: Pairs, said: Pairs) -> bytes:
+    """The beacon, computed once for the same nonces in one process, as signatures are checked (`agreement`)."""
     run_id, job_digest, keys = key
     agreement = Agreement(run_id, job_digest, dict(keys))
     committed = dict(commitments)
-    nonces = of_everyone(decoded(said), agreement.roster, "nonces")
+    nonces = of_everyone(said, agreement.roster, "nonces")
     for silo, nonce in nonces.items():
         require_committed(agreement, silo, nonce, committed[silo])
     named = [part for silo in sorted(nonces) for part in (silo.encode(), nonces[silo])]

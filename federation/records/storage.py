@@ -1,4 +1,7 @@
-"""Files that a crash cannot tear: the old content or the new, never a mixture. And folders of one process at a time."""
+"""Files that hold the old content or the new, never a mixture, after the worst that they must survive (`Survives`).
+
+A power cut may tear a file that must survive a kill alone. And folders of one process at a time.
+"""
 
 import fcntl
 import os
@@ -23,7 +26,11 @@ class Survives(Enum):
 
 
 def write_atomically(path: Path, content: bytes, *, mode: int = 0o644, survives: Survives = Survives.POWER_CUT) -> None:
-    """Write beside the file, flush to the disk, then rename over it. A full disk leaves the old content in place.
+    """Replace the content of a file. An error, such as a full disk, leaves the old content in place.
+
+    To survive a power cut, the new content is written beside the file, flushed to the disk, and renamed over it: the
+    file is there at every moment. To survive a kill, nothing is flushed, and the old file is put aside before the new
+    one takes its place: after a kill in between there is no file until `recover` is called.
 
     What is beside it has one name always: what a kill leaves there, a key perhaps, is gone with the next write.
     """
@@ -37,31 +44,40 @@ def write_atomically(path: Path, content: bytes, *, mode: int = 0o644, survives:
                 os.fsync(file.fileno())
         if survives is Survives.POWER_CUT:
             beside.replace(path)
+        else:
+            _exchange(path)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
     if survives is Survives.POWER_CUT:
         sync_folder(path.parent)
-    else:
-        _exchange(path)
 
 
 def _exchange(path: Path) -> None:
     """Put what was written beside a file in its place, without a rename over it, which some file systems flush.
 
-    A kill in between leaves no file, but the old and the new one beside it: see `recover`.
+    A kill in between leaves no file, but the old and the new one beside it: see `recover`. An error puts the
+    old one back.
     """
     old = _old(path)
-    if path.exists():
-        path.rename(old)
-    _beside(path).rename(path)
+    try:
+        if path.exists():
+            path.rename(old)
+        _beside(path).rename(path)
+    except BaseException:
+        if old.exists() and not path.exists():
+            old.rename(path)
+        raise
     old.unlink(missing_ok=True)
 
 
 def recover(path: Path) -> None:
-    """End an exchange that a kill interrupted. What is beside a file is whole if the old one was put aside for it."""
+    """End an exchange that a kill interrupted, or an error that also kept the old content from being put back.
+
+    What is beside a file is whole if the old one was put aside for it. After an error nothing is beside it.
+    """
     if not path.exists() and _old(path).exists():
-        _beside(path).rename(path)
+        (_beside(path) if _beside(path).exists() else _old(path)).rename(path)
     _old(path).unlink(missing_ok=True)
 
 

@@ -1,5 +1,6 @@
 """Where the user's own files are looked for, beside what Python imports anyway."""
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from siloseal.federation.config.paths import expand
@@ -29,15 +30,26 @@ def is_plain(path: Path) -> bool:
     return not path.is_absolute() and ".." not in path.parts and text[0] != "~" and not any(c in text for c in "$\0")
 
 
+def look_for(path: Path, within: Iterable[Path], *, there: Callable[[Path], bool]) -> tuple[list[Path], list[Path]]:
+    """The full paths that a job's path may mean, one in each folder, and those at which something is `there`.
+
+    A place that links lead to from several folders counts once.
+    """
+    wanted = expand(path)
+    tried = [wanted] if wanted.is_absolute() else [folder / wanted for folder in within]
+    found = dict[Path, Path]()
+    for place in filter(there, tried):
+        found.setdefault(place.resolve(), place)
+    return tried, list(found.values())
+
+
 def own_file(path: Path, *, field: str) -> Path:
     """A file that a job names: by its full path, or by a path from one of the folders; `field` is the job's field."""
-    wanted = expand(path)
-    tried = [wanted] if wanted.is_absolute() else [folder / wanted for folder in folders()]
-    found = [place for place in tried if place.is_file()]
+    tried, found = look_for(path, folders(), there=Path.is_file)
     if not found:
-        where = " nor ".join(map(str, tried)) or wanted
+        where = " nor ".join(map(str, tried)) or path
         raise ConfigError(f"learner.{field} is {path}, but there is no file {where}; copy the file there")
-    if len({place.resolve() for place in found}) > 1:
+    if len(found) > 1:
         where = " and ".join(map(str, found))
         raise ConfigError(f"learner.{field} is {path}, but there are {where}; remove one of them")
     return found[0]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from siloseal.federation.config.paths import expand
 from siloseal.federation.errors import DataError
-from siloseal.models.user_code.places import folders
+from siloseal.models.user_code.places import folders, look_for
 
 __all__ = ["expand", "likely_place", "located", "stays_inside"]
 
@@ -17,8 +17,9 @@ def located(path: Path) -> Path:
     A relative one is looked for where the user's own code and weights are: beside the job's file, and in the current
     folder. Paths in a silo.yaml count from where that file lies, and are full paths here.
     """
-    tried = _tried(path)
-    found = tried if expand(path).is_absolute() else [place for place in tried if place.exists()]
+    tried, found = _look_for(path)
+    if expand(path).is_absolute():
+        return tried[0]
     if len(found) > 1:
         where = " and ".join(map(str, found))
         raise DataError(f"the data {path} are in two places, {where}; remove one, or write the full path in the job")
@@ -30,8 +31,8 @@ def located(path: Path) -> Path:
 
 def likely_place(path: Path) -> Path:
     """The same path, where nobody minds if nothing, or too much, is there."""
-    tried = _tried(path)
-    return next((place for place in tried if place.exists()), tried[-1])
+    tried, found = _look_for(path)
+    return next(iter(found), tried[-1])
 
 
 def stays_inside(name: str) -> bool:
@@ -40,9 +41,7 @@ def stays_inside(name: str) -> bool:
     return not name.startswith(("/", "~")) and "\\" not in name and "\0" not in name and ".." not in parts
 
 
-def _tried(path: Path) -> list[Path]:
-    """The places that a path may mean; the current folder is the last."""
-    wanted, here = expand(path), Path.cwd()
-    if wanted.is_absolute():
-        return [wanted]
-    return [folder / wanted for folder in dict.fromkeys([*(each for each in folders() if each != here), here])]
+def _look_for(path: Path) -> tuple[list[Path], list[Path]]:
+    """The places that a path may mean, of which the current folder is the last, and those where something is."""
+    here = Path.cwd()
+    return look_for(path, [*(folder for folder in folders() if folder != here), here], there=Path.exists)

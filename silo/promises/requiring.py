@@ -34,8 +34,8 @@ def require_promises(job: Job, data: Examples) -> None:
     if found := _broken(learner.target, source.digest, options, data.shape, data.classes, label_shape, private):
         command = _command(learner, data.shape, data.classes, label_shape, str(source.folder))
         raise PromiseBroken(
-            f"{learner.target} breaks a promise that {'privacy or ' * private}the sums rest on: {found}. Nothing was "
-            f"charged; correct the class, and try all promises with `{command}`"
+            f"{learner.target} breaks a promise that {'privacy or ' * private}the sums rest on: {found}. Nothing more "
+            f"was charged; correct the class, and try all promises with `{command}`"
         )
 
 

@@ -11,7 +11,7 @@ from siloseal.federation.errors import BudgetExceeded, DataError, RunError, Unco
 from siloseal.federation.job.sections.optimizers import OptimizerConfig
 from siloseal.federation.privacy.events import Event, SampledGaussianSteps
 from siloseal.federation.randomness import Randomness
-from siloseal.models.checkpoints import State, part_of, renamed
+from siloseal.models.checkpoints import State, part_of, renamed, under
 from siloseal.models.learner import ExampleLearner, TaskLearner
 from siloseal.models.process_randomness import drawing
 from siloseal.models.vectors import trainable_parameters
@@ -156,9 +156,12 @@ class PrivateTrainer:
             raise RunError("training diverged: a parameter is NaN or infinite; lower the learning rate")
 
     def state(self) -> State:
-        """The state of learner, optimizer and proximal term, for a checkpoint between chunks."""
-        parts = {"learner": self._learner, "optimizer": self._optimizer, "proximal": self._proximal}
-        return {name: tensor for part, held in parts.items() for name, tensor in renamed(part, held.state()).items()}
+        """The state of learner, optimizer and proximal term, for a checkpoint between chunks. Training leaves it alone.
+
+        A learner may return its parameters themselves, as `state_dict()` does. Our own parts return copies.
+        """
+        own = renamed("optimizer", self._optimizer.state()) | renamed("proximal", self._proximal.state())
+        return under("learner", self._learner.state()) | own
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Go on from a checkpoint. The ledger has its own file and may have been charged for lost steps: so be it."""

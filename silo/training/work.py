@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +38,15 @@ from siloseal.silo.training.trainer import Privacy, PrivateTrainer, TrainingProg
 from siloseal.silo.work import Checkpoints
 
 MOST_STEPS_LOST = 50
-"""Number of steps that a crash may throw away where nobody is charged for them."""
+"""Number of steps that a crash may throw away where nobody is charged for them. No chunk of a training is longer."""
+
+
+@dataclass
+class _Built:
+    """Networks in memory, with their trainer once it was needed."""
+
+    learner: BuiltLearner
+    trainer: PrivateTrainer | None = None
 
 
 class SiloTraining:
@@ -67,12 +74,28 @@ class SiloTraining:
         self._device = device
         self._units, self._labels, self._lengths = units, labels, lengths
         self._classes = shared_classes(job, data.classes)
+        self._built: _Built | None = None
+        """Networks, built when they are first needed: most silos of a large simulation enrol and then wait."""
         self._initial = dict[str, Tensor]()
-        """State of networks that were built at once, before the first step."""
+        """State of networks that were built at once, until a checkpoint takes its place."""
 
-    @cached_property
+    @property
     def _learner(self) -> BuiltLearner:
-        """The networks, built when they are first needed: most silos of a large simulation enrol and then wait."""
+        return self._networks().learner
+
+    @property
+    def _trainer(self) -> PrivateTrainer:
+        built = self._networks()
+        if built.trainer is None:
+            built.trainer = self._new_trainer(built.learner)
+        return built.trainer
+
+    def _networks(self) -> _Built:
+        if self._built is None:
+            self._built = _Built(self._new_learner())
+        return self._built
+
+    def _new_learner(self) -> BuiltLearner:
         return build_learner(
             self._job,
             self._data.shape,
@@ -82,10 +105,9 @@ class SiloTraining:
             randomness=self._randomness,
         )
 
-    @cached_property
-    def _trainer(self) -> PrivateTrainer:
+    def _new_trainer(self, learner: BuiltLearner) -> PrivateTrainer:
         return PrivateTrainer(
-            self._learner,
+            learner,
             self._units,
             sampling_rate=self.plan.sampling_rate,
             optimizer=self._job.optimizer,
@@ -128,18 +150,25 @@ class SiloTraining:
         return self._trainer.state()
 
     def load_state(self, tensors: dict[str, Tensor]) -> None:
-        if tensors or self._initial:
-            self._trainer.load_state(tensors or self._initial)
-        else:  # built anew when they are needed
-            self.__dict__.pop("_trainer", None)
-            self.__dict__.pop("_learner", None)
+        if tensors:
+            self._trainer.load_state(tensors)
+            self._initial = {}
+        elif self._initial:
+            self._trainer.load_state(self._initial)
+        else:
+            self._built = None
+
+    def _save(self, checkpoint: Checkpoint, checkpoints: Checkpoints) -> None:
+        """Save a checkpoint. From then on the silo resumes from the disk, and needs no copy of its initial state."""
+        checkpoints.save(checkpoint)
+        self._initial = {}
 
     def _prepare_kernel_mean(self, number: int, checkpoints: Checkpoints) -> pb.Prepared:
         """Prepare the kernel mean. It comes first in a job, and once: a second one would be a second release."""
         self._features()
         if checkpoints.at.prepared and checkpoints.at.number != number:
             raise WrongRound("the job has one kernel mean, before everything else")
-        checkpoints.save(Checkpoint(number, Phase.WARM_START))
+        self._save(Checkpoint(number, Phase.WARM_START), checkpoints)
         return pb.Prepared()
 
     def _train(self, number: int, train: pb.Train, checkpoints: Checkpoints) -> pb.Prepared:
@@ -160,23 +189,26 @@ class SiloTraining:
             kept = start if isinstance(self._job.privacy, SiloLevel) else None
             begun = Checkpoint(number, phase, train.round, start_of(train), clip_norm=clip_norm, start_model=kept)
             if charged:
-                checkpoints.save(begun)
+                self._save(begun, checkpoints)
         elif (begun.prepared, begun.round, begun.clip_norm) != (phase, train.round, clip_norm):
             raise WrongRound(f"request {number} came again, with other training than at first")
 
-        def on_chunk(progress: TrainingProgress) -> None:
-            done, saved = progress.steps_done, checkpoints.at.steps_done if checkpoints.at.number == number else 0
-            if charged or done == progress.steps or done - saved >= MOST_STEPS_LOST:
-                checkpoints.save(replace(begun, steps_done=done))
-            self._randomness.begin(f"request {number}, step {progress.steps_done}")
-            metrics = {name: float(value) for name, value in progress.metrics.items()}
-            self._publish(TrainingProgressed(self.silo, phase, progress.steps_done, progress.steps, metrics))
-
         done = begun.steps_done
+
+        def on_chunk(progress: TrainingProgress) -> None:
+            nonlocal done
+            chunk, done = progress.steps_done - done, progress.steps_done
+            saved = checkpoints.at.steps_done if checkpoints.at.number == number else 0
+            if charged or done == progress.steps or done + chunk - saved > MOST_STEPS_LOST:
+                self._save(replace(begun, steps_done=done), checkpoints)
+            self._randomness.begin(f"request {number}, step {done}")
+            metrics = {name: float(value) for name, value in progress.metrics.items()}
+            self._publish(TrainingProgressed(self.silo, phase, done, progress.steps, metrics))
+
         self._randomness.begin(f"request {number}, step {done}")
         outcome = self._trainer.train(steps, phase=phase, done=done, on_chunk=on_chunk)
         if checkpoints.at.number != number:
-            checkpoints.save(begun)  # no step was taken
+            self._save(begun, checkpoints)  # no step was taken
         if phase is Phase.PHASE_1:
             self._keep_model("trained.safetensors")
         spent = 0.0 if self._ledger is None else self._ledger.spent_roughly()

@@ -36,9 +36,9 @@ class RestingSilos:
                 raise RunError(f"{name} was asked after the run had ended; run the same command again")
             known = self._awake.pop(name, None)
             silo = self._asked[name] = known or self._open_one(name)
+        if known is None:
+            self._resume(silo)
         try:
-            if known is None:
-                silo.resume()
             yield silo
         finally:
             self._rest(silo)
@@ -49,6 +49,15 @@ class RestingSilos:
             self._closed = True
             for silo in (*self._asked.values(), *self._awake.values()):
                 silo.close()
+
+    def _resume(self, silo: Silo) -> None:
+        """Take up what the silo's folder holds. A silo that cannot is closed, and opened anew when asked again."""
+        try:
+            silo.resume()
+        except BaseException:
+            with self._lock:
+                self._asked.pop(silo.name).close()
+            raise
 
     def _rest(self, silo: Silo) -> None:
         with self._lock:

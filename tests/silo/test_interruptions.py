@@ -1,6 +1,7 @@
 """A silo that is killed, or whose disk is full, goes on from what is on the disk."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire.codec import decode
 from siloseal.silo.state import Checkpoint
+from siloseal.silo.training.work import MOST_STEPS_LOST
 
 from .conftest import Bench
 
@@ -148,3 +150,56 @@ def test_training_that_a_crash_interrupted_goes_on_from_its_checkpoint(bench_of:
     charged = [charge.event.steps for charge in bench.silo.ledger.charges]  # type: ignore[union-attr]
     assert (bench.silo.at.steps_done, prepared.stopped_by_budget) == (80, False)
     assert charged == [10] * 9  # of which one was lost
+
+
+UNCHARGED: dict[str, Any] = {
+    "evaluation": {},
+    "learner": {"kind": "classifier", "model": "logistic"},
+    "optimizer": {"kind": "dp_sgd", "learning_rate": 0.1},
+    "privacy": {"kind": "none"},
+    "warm_start": {"kind": "none"},
+}
+
+
+@pytest.mark.parametrize("steps", [80, 240, 300, 490, 600])
+def test_a_crash_loses_few_steps_that_nobody_is_charged_for(bench_of: Callable[..., Bench], steps: int) -> None:
+    """Chunks of 10, 24, 30, 49 and 50 steps. What is lost at most is what lies between two checkpoints."""
+    bench = bench_of(schedule={**SHORT, "local_steps": steps}, **UNCHARGED)
+    save, saved = bench.silo._state.save, [0]
+
+    def counted(checkpoint: Checkpoint) -> None:
+        saved.append(checkpoint.steps_done)
+        save(checkpoint)
+
+    bench.silo._state.save = counted
+    bench.train(1)
+    assert saved[-1] == steps
+    lost = [later - earlier for earlier, later in pairwise(saved)]
+    assert max(lost) <= MOST_STEPS_LOST
+    assert sum(lost[:2]) > MOST_STEPS_LOST // 2, "a checkpoint after every step would lose less, and take longer"
+
+
+def test_a_copy_of_the_initial_state_is_kept_until_the_first_checkpoint(bench: Bench) -> None:
+    assert bench.silo.work._initial
+    full_after(bench, 0)
+    with pytest.raises(OSError, match="No space"):
+        bench.train(1)
+    assert bench.silo.work._initial, "there is nothing on the disk to go on from"
+    bench.train(1)
+    assert not bench.silo.work._initial
+    bench.restart()
+    assert not bench.silo.work._initial
+
+
+def test_networks_of_a_silo_that_builds_them_when_asked_are_built_anew(bench_of: Callable[..., Bench]) -> None:
+    """After a failure before the first checkpoint: they have been trained, and nothing says how far."""
+    bench = bench_of(**UNCHARGED)
+    work = bench.silo.work
+    work._initial = {}  # as of a silo that was opened with networks="when_asked"
+    trained = work._trainer
+    trained.train(3, phase="phase_1")
+    work.load_state({})
+    assert work._learner.vector().tolist() == bench.model.tolist()
+    assert work._trainer is not trained
+    work._trainer.train(1, phase="phase_1")
+    assert work._learner.vector().tolist() != bench.model.tolist(), "the new trainer trains the new networks"

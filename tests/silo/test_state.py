@@ -8,6 +8,7 @@ import torch
 
 from siloseal.federation.errors import RunError
 from siloseal.federation.records.storage import Survives
+from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.silo.state import Checkpoint, SiloState
 
 TRAINED = Checkpoint(4, "fedavg", 1, tensors={"weights": torch.ones(3)}, start_model=torch.zeros(3))
@@ -52,6 +53,19 @@ def test_a_note_after_a_restart_belongs_to_the_checkpoint_that_was_loaded(tmp_pa
     assert of(again.load()) == of(TRAINED)
     again.note(JOINED)
     assert of(SiloState(tmp_path).load()) == of(JOINED)
+
+
+@pytest.mark.parametrize("name", ["checkpoint.safetensors", "checkpoint.json", "reply.bin", "answered"])
+def test_a_simulated_silo_finds_in_the_same_process_what_a_failed_write_left_aside(tmp_path: Path, name: str) -> None:
+    """The disk took neither the new content nor the old one back."""
+    state = SiloState(tmp_path, Survives.KILL)
+    state.save(TRAINED)
+    state.note(JOINED)
+    state.save_reply(pb.LastReply(number=4))
+    (tmp_path / name).rename(tmp_path / f".{name}.old")
+    assert of(state.load()) == of(JOINED)
+    state.require_whole(JOINED, charges=1)
+    assert not (tmp_path / f".{name}.old").exists()
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"number": 4}', b"\xff"])

@@ -50,6 +50,8 @@ def test_a_check_that_passed_once_lets_nothing_else_pass() -> None:
         replace(AGREED, run_id=b"R" * 32).check(pieces(), commitments())
     with pytest.raises(SignatureInvalid):
         replace(AGREED, roster={**AGREED.roster, "east": Identity.create("east").public}).check(pieces(), commitments())
+    with pytest.raises(WrongContributors):
+        AGREED.check([*pieces(), pieces()[0]], commitments())
     AGREED.check(pieces(), commitments())["east"] = b"altered"
     assert AGREED.check(pieces(), commitments()) == COMMITTED, "whoever asks has a copy of his own"
 

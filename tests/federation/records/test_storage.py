@@ -64,6 +64,31 @@ def test_a_kill_of_a_simulation_between_two_contents_leaves_the_new_one(tmp_path
     assert file.read_bytes() == b"new"
 
 
+def fail_after(renames: int, patched: pytest.MonkeyPatch) -> None:
+    """The file system takes a few more renames."""
+    rename, calls = Path.rename, list[Path]()
+
+    def failing(path: Path, target: Path) -> Path:
+        calls.append(path)
+        if len(calls) == renames + 1:
+            raise OSError(errno.EIO, "Input/output error")
+        return rename(path, target)
+
+    patched.setattr(Path, "rename", failing)
+
+
+@pytest.mark.parametrize("renames", [0, 1], ids=["the old one stays", "the old one is put back"])
+def test_an_error_between_two_contents_of_a_simulation_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renames: int
+) -> None:
+    file = tmp_path / "state"
+    write_atomically(file, b"old", survives=Survives.KILL)
+    fail_after(renames, monkeypatch)
+    with pytest.raises(OSError, match="Input/output"):
+        write_atomically(file, b"new", survives=Survives.KILL)
+    assert (file.read_bytes(), list(tmp_path.iterdir())) == (b"old", [file])
+
+
 def test_what_was_being_written_for_the_first_time_is_not_taken_for_whole(tmp_path: Path) -> None:
     (tmp_path / ".state.part").write_bytes(b"ha")
     recover(tmp_path / "state")

@@ -27,6 +27,16 @@ def test_a_file_is_found_by_its_full_path_or_from_a_folder(home: Path, monkeypat
         assert own_file(path, field="weights").resolve() == file.resolve()
 
 
+def test_a_file_that_a_link_leads_to_is_one_and_a_folder_is_none(home: Path, tmp_path: Path) -> None:
+    look_in(tmp_path)
+    (home / "first").touch()
+    (tmp_path / "first").symlink_to(home / "first")
+    assert own_file(Path("first"), field="weights") == home.resolve() / "first"
+    (home / "second").mkdir()
+    with pytest.raises(ConfigError, match="second"):
+        own_file(Path("second"), field="weights")
+
+
 def test_no_file_or_two_are_refused(home: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="weights"):
         own_file(Path("first"), field="weights")

@@ -38,6 +38,13 @@ def test_data_in_two_places_are_refused_with_both(beside_the_job: Path) -> None:
     assert all(str(place / RECORDS) in str(refused.value) for place in (beside_the_job, Path.cwd()))
 
 
+def test_data_that_a_link_leads_to_are_in_one_place(beside_the_job: Path) -> None:
+    """As weights are, for which the same holds."""
+    (beside_the_job / RECORDS).write_text("")
+    RECORDS.symlink_to(beside_the_job / RECORDS)
+    assert located(RECORDS) == likely_place(RECORDS) == beside_the_job / RECORDS
+
+
 def test_data_that_are_nowhere_are_refused_with_every_full_path_that_was_tried(beside_the_job: Path) -> None:
     with pytest.raises(DataError) as refused:
         located(RECORDS)

@@ -137,6 +137,15 @@ def test_the_divisor_is_the_expected_batch_and_not_the_drawn_one() -> None:
     assert len(set(map(round, drawn))) > 1
 
 
+def test_a_state_stays_as_it_was_while_training_goes_on() -> None:
+    """Even of a learner that gives its parameters themselves."""
+    trainer = trainer_of(LinearLearner(), torch.ones(8, WIDTH))
+    state = trainer.state()
+    trainer.train(1, phase="public")
+    assert not state["learner.weight"].any()
+    assert trainer.state()["learner.weight"].all()
+
+
 def test_an_empty_poisson_batch_takes_a_noisy_step_all_the_same() -> None:
     learner, ledger = LinearLearner(), StepBudget(1)
     privacy = Privacy(clip_norm=1.0, noise_multiplier=1.0, ledger=ledger)

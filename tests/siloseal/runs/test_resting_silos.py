@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from siloseal.federation.errors import UnclippableModule
+from siloseal.federation.errors import RunError, UnclippableModule
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import rounds_that_ask
 from siloseal.federation.job.sections.data import Digits
@@ -81,8 +81,8 @@ def test_a_silo_that_rests_in_the_middle_of_a_sum_pays_for_it_once(tmp_path: Pat
 
 
 @contextmanager
-def three_silos(folder: Path, opened: list[str], most_awake: int) -> Iterator[dict[str, RestingSilo]]:
-    job = classifier_job(silos={"count": 3})
+def three_silos(folder: Path, opened: list[str], most_awake: int, **sections: Any) -> Iterator[dict[str, RestingSilo]]:
+    job = classifier_job(silos={"count": 3}, **sections)
     parts = deal(job, load(Digits())[0])
 
     def open_one(home: Home) -> Silo:
@@ -111,6 +111,31 @@ def test_silos_are_opened_when_they_are_asked_and_the_one_asked_longest_ago_make
             silos[name].answer(b"no request, which is refused")
         assert opened == ["silo-1", "silo-2", "silo-3", "silo-2"]
         assert in_memory() == before + 2
+
+
+def test_a_silo_that_could_not_be_resumed_is_closed_and_resumed_when_it_is_asked_again(tmp_path: Path) -> None:
+    """Its ledger can be opened by one at a time."""
+    opened, reply = list[str](), tmp_path / "silos" / "silo-1" / "reply.bin"
+    with three_silos(tmp_path, opened, 1, privacy=SILO_LEVEL, mechanism={"kind": "gaussian_local"}) as silos:
+        for name in ("silo-1", "silo-2"):
+            silos[name].answer(b"no request, which is refused")
+        reply.write_bytes(b"damaged")
+        for _ in range(2):
+            with pytest.raises(RunError, match="silo-1"):
+                silos["silo-1"].answer(b"no request")
+        reply.unlink()
+        assert silos["silo-1"].answer(b"no request, which is refused")
+    assert opened == ["silo-1", "silo-2", *["silo-1"] * 3]
+
+
+def test_nobody_is_asked_after_the_end(tmp_path: Path) -> None:
+    opened = list[str]()
+    with three_silos(tmp_path, opened, 2) as silos:
+        silos["silo-1"].answer(b"no request, which is refused")
+    for name in ("silo-1", "silo-2"):
+        with pytest.raises(RunError, match=name):
+            silos[name].answer(b"no request")
+    assert opened == ["silo-1"]
 
 
 def test_what_cannot_be_trained_is_refused_before_any_silo_works(tmp_path: Path) -> None:
