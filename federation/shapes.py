@@ -25,6 +25,6 @@ def image_shape(shape: Shape) -> ImageShape:
     if is_image(shape):
         return shape
     raise DataError(
-        f"an example has shape {shape}, expected an image: 1 or 3 channels, height and width; choose learner.kind "
-        "classifier for other data, or convert them to greyscale or RGB"
+        f"an example has shape {shape}, expected an image: 1 or 3 channels, height and width; choose a "
+        "classifier with model logistic or mlp for other data, or convert them to greyscale or RGB"
     )

@@ -138,7 +138,8 @@ def _require_known_code(learner: AnyLearner, path: Path, named: str | None) -> N
     if (job := job_of(path)) is None or not _names(job.learner.code, learner.code):
         raise ConfigError(
             f"{path} names code of a user's own, {learner.code.target}, which a file alone may not run; if you trust "
-            f"it, give code={learner.code.target!r}, or put the file into the folder of its run"
+            f"it, give code={learner.code.target!r}, or --code {learner.code.target} at the command line, or put the "
+            "file into the folder of its run"
         )
     if (found := source_of(learner.code.target)).folder.is_relative_to(run_folder_of(path).resolve()):
         raise ConfigError(

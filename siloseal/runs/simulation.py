@@ -14,7 +14,7 @@ from siloseal.aggregator.journal import Journal
 from siloseal.aggregator.training import AggregatorTraining, TrainedModel
 from siloseal.aggregator.work import AggregatorWork
 from siloseal.federation.analytics.any_job import AnyJob
-from siloseal.federation.errors import RunError
+from siloseal.federation.errors import RunError, SiloRefused
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.gan import GanConfig
 from siloseal.federation.job.sections.partition import ByClass, DisjointClasses
@@ -183,4 +183,7 @@ def coordinate(
 ) -> Outcome[Result]:
     """Run the whole job among these silos. Run again after an interruption, it goes on where it stopped."""
     with open_journal(folder, job.digest) as journal:
-        return Coordinator(job, work, local_engine(silos, workers=workers), journal, publish).run()
+        try:
+            return Coordinator(job, work, local_engine(silos, workers=workers), journal, publish).run()
+        except SiloRefused as error:  # a silo tells an aggregator little; here one person has both
+            raise SiloRefused(f"{error}; silos keep that log in {folder / 'silos'}") from error
