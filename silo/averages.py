@@ -34,7 +34,7 @@ class SiloAverages:
 
     def __init__(self, job: AverageJob, silo: str, handover: Handover, folder: Path) -> None:
         self._job, self._silo, self._handover = job, silo, handover
-        self._file = folder / LAST_FILE
+        self._run, self._file = folder.name, folder / LAST_FILE
         self._given: Contribution | None = None
         self._last: Mean | None = None
 
@@ -93,8 +93,8 @@ class SiloAverages:
             wire = decode(pb.Structure, tensors[_STRUCTURE].numpy().tobytes())
             self._given = Contribution(Structure.from_wire(wire, self._silo), tensors[_VECTOR].numpy())
         if self._file.exists():
-            self._tell(decode(pb.Mean, self._read()))
-        self._handover.join(self._job)
+            self._last = Mean.from_wire(self._job, decode(pb.Mean, self._read()))
+        self._handover.join(self._job, run=self._run, last=self._last)
 
     @property
     def _contribution(self) -> Contribution:
@@ -117,14 +117,11 @@ class SiloAverages:
 
     def _hear(self, wire: pb.Mean) -> None:
         """Keep an average before the script is told it: a script that is killed then finds it again."""
-        Mean.from_wire(self._job, wire)
+        heard = Mean.from_wire(self._job, wire)
         content = wire.SerializeToString(deterministic=True)
         write_atomically(self._file, hashlib.sha256(content).digest() + content, mode=0o600)
-        self._tell(wire)
-
-    def _tell(self, wire: pb.Mean) -> None:
-        self._last = Mean.from_wire(self._job, wire)
-        self._handover.hear(self._last)
+        self._last = heard
+        self._handover.hear(heard)
 
     def _read(self) -> bytes:
         digest, content = (whole := self._file.read_bytes())[:32], whole[32:]

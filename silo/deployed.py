@@ -127,6 +127,8 @@ class DeployedSilo:
             if self._stopped.is_set():  # before there was a connection to close
                 return "it was stopped"
             offer = client.offer()
+            if self._is_past(offer):
+                return ""
             run = self._participation(offer)
             self._publish(ConnectionChanged(connected=True))
             for data in client.requests(offer.run_id):
@@ -138,6 +140,12 @@ class DeployedSilo:
             self._publish(ConnectionChanged(connected=False))
             client.close()
         return "" if run.finished else "the aggregator has hung up; it will be back if the run is not over"
+
+    def _is_past(self, offer: pb.JobOffer) -> bool:
+        """Whether the offer is of a run after the one that a script has finished: it serves one, and leaves now."""
+        if self._run is None or not isinstance(self._data, Handover):
+            return False
+        return self._run[1].finished and self._run[0] != offer.run_id
 
     def _participation(self, offer: pb.JobOffer) -> Participation:
         if self._run is not None and self._run[0] == offer.run_id and not self._run[1].refused:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from siloseal.federation.averages.config import AverageJob
 from siloseal.federation.averages.mean import Mean
 from siloseal.federation.averages.structure import Structure
-from siloseal.federation.errors import RunError, SiloSealError
+from siloseal.federation.errors import RunError, SessionMismatch, SiloSealError
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +29,15 @@ class Abandoned(Exception):
 
 
 class Handover:
-    """The place between one script and one serving thread. All methods may be called from any thread."""
+    """The place between one script and one serving thread. All methods may be called from any thread.
+
+    It serves one run. What the script gives waits here until an average opens, so a second run over other silos could
+    sum it once more, and the difference of both sums would be the module of one silo.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
+        self._run = ""
         self._job: AverageJob | None = None
         self._given: Contribution | None = None
         self._last: Mean | None = None
@@ -98,18 +103,29 @@ class Handover:
 
     # The serving thread's side.
 
-    def join(self, job: AverageJob) -> None:
-        """Tell the script which job the silo has joined."""
+    def join(self, job: AverageJob, *, run: str, last: Mean | None) -> None:
+        """Tell the script which job the silo has joined, and the last average of that run.
+
+        `SessionMismatch` in any run but the first: it ends the script, too, and nothing is taken from then on.
+        """
         with self._changed:
-            self._job = job
+            if self._run not in ("", run):
+                error = _another_run(self._run, run)
+                self.end(error)
+                raise error
+            self._run, self._job = run, job
+            if last is not None:
+                self.hear(last)
             self._changed.notify_all()
 
     def take(self) -> Contribution | None:
-        """What the script gives, as soon as it does; None where it has left."""
+        """What the script gives, as soon as it does; None where it has left. After the end, the error that ended it."""
         with self._changed:
-            self._changed.wait_for(lambda: self._given is not None or self._left or self._abandoned)
+            self._changed.wait_for(lambda: self._given is not None or self._left or self._abandoned or self.ended)
             if self._abandoned:
                 raise Abandoned("the script has failed")
+            if self._end is not None:
+                raise self._end
             return self._given
 
     def hear(self, mean: Mean) -> None:
@@ -124,3 +140,11 @@ class Handover:
         with self._changed:
             self._end = self._end or error
             self._changed.notify_all()
+
+
+def _another_run(mine: str, offered: str) -> SessionMismatch:
+    return SessionMismatch(
+        f"the script serves run {mine[:16]}, but the aggregator offers run {offered[:16]}; one session serves one run, "
+        "because two sums over different silos show what one silo gave. Nothing is handed over again. Ask whoever runs "
+        "the aggregator what became of the first run; to take part in the other one, start the script again"
+    )

@@ -28,7 +28,7 @@ from siloseal.silo.handover import Handover
 from siloseal.silo.opening import open_averaging_silo, open_query_silo, open_training_silo
 from siloseal.silo.own_weights import require_own_weights
 from siloseal.silo.policy import check_policy, require_allowed_code, spent_in
-from siloseal.silo.public_start import require_not_own
+from siloseal.silo.public_start import require_other_package
 from siloseal.silo.runtime import Silo
 from siloseal.silo.training.device import training_device
 
@@ -67,7 +67,7 @@ def join(
             records = _records(job, config, data)
             lengths = vector_lengths(job, *_shape_and_classes(job, config, records))
             _require_allowed(job, config, other_runs, lengths)
-            # Only now: paths that a stranger's job names, and columns that it declares, would else ask what lies here.
+            # Only now: weights that a stranger's job names, and columns that it declares, would else ask what is here.
             examples = _examples(job, config, records)
             _require_weights(job, config, examples)
             return open_training_silo(
@@ -143,7 +143,7 @@ def _examples(job: Job, config: SiloConfig, data: Records) -> Examples:
     if isinstance(data, Examples):
         _require_single_copies(job, config, private=isinstance(job.privacy, UnitLevel))
         if job.warm_start.kind == "public" and not isinstance(config.data, CsvTables | OwnScript):
-            require_not_own(job.warm_start, own=config.data)
+            require_other_package(job.warm_start, own=config.data)
         return data
     if job.data.declared is None:
         raise AssertionError("a table without declared columns has no shape")

@@ -20,6 +20,19 @@ def require_not_own(start: PublicStart, *, own: DataSource) -> None:
         )
 
 
+def require_other_package(start: PublicStart, *, own: DataSource) -> None:
+    """`ConfigError` where a job calls public what a deployed silo reads from an installed package.
+
+    Paths are not compared: only the aggregator reads the public data, on its own machine. A path of the job that were
+    looked up at the silo would tell a stranger, by the reply, which files, users and environment variables are there.
+    """
+    if start.data.origin == own.origin == (own.kind,):
+        raise ConfigError(
+            f"warm_start.data and the silo's data are both {own.kind}: the silo's own data are not public, and would "
+            "be used without noise and without a charge; name another data set"
+        )
+
+
 def public_sum(start: PublicStart, features: FeatureMap, *, own: DataSource) -> NDArray[np.float64]:
     """The labelled sum of the public data set, of the silos' shape and classes, but not of their examples."""
     require_not_own(start, own=own)

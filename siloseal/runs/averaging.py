@@ -21,12 +21,15 @@ from siloseal.runs.averaging_session import AveragingSession
 from siloseal.runs.deployment import open_silo
 from siloseal.runs.simulation import Home, coordinate, open_each
 from siloseal.silo.config import SiloConfig
-from siloseal.silo.deployed import DeployedSilo
+from siloseal.silo.deployed import FAREWELL_SECONDS, DeployedSilo
 from siloseal.silo.handover import Handover
 from siloseal.silo.opening import open_averaging_silo
 from siloseal.silo.runtime import Silo
 
 Result = TypeVar("Result")
+
+LAST_REPLY_SECONDS = 2 * FAREWELL_SECONDS
+"""Time for which a script that is over waits for an aggregator that fetches neither last reply nor refusal."""
 
 
 def simulate_scripts(
@@ -109,9 +112,11 @@ def deployed_session(path: Path) -> Iterator[AveragingSession]:
             handover.leave()
             thread.join()
         finally:
-            if not handover.ended:  # else the thread ends by itself, when the aggregator has its last reply
+            if handover.ended:  # the thread ends by itself, when the aggregator has the last reply or the refusal
+                thread.join(LAST_REPLY_SECONDS)
+            else:
                 handover.abandon()
-                silo.stop()
+            silo.stop()
             thread.join()
 
 

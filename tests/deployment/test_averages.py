@@ -3,6 +3,7 @@
 import json
 import os
 import runpy
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -225,6 +226,44 @@ def test_a_script_that_is_killed_or_fails_goes_on_from_the_last_average(
     assert found["east"]["first"] == 1
     assert found["north"]["values"] == found["east"]["values"] == found["south"]["values"]
     assert np.abs(np.array(found["north"]["values"]) - expected(2)).max() < 1e-4
+    assert len(hospitals.kept()["averages"]) == 2
+
+
+def test_another_run_in_place_of_the_one_under_way_is_refused_and_ends_the_script(hospitals_of: HospitalsOf) -> None:
+    hospitals = hospitals_of(secure_sum={"kind": "secagg"})
+    hospitals.aggregator.start()
+    for silo, script in hospitals.scripts.items():
+        script.start(trouble="" if silo == "north" else "sleeps")
+    hospitals.aggregator.wait_for("asks", what="average")
+    hospitals.aggregator.kill()
+    for silo in ("east", "south"):
+        hospitals.scripts[silo].kill()
+    shutil.rmtree(hospitals.consortium.state("aggregator"))
+    hospitals.aggregator.start()
+    assert hospitals.scripts["north"].result()["error"].startswith("SessionMismatch")
+    assert hospitals.aggregator.wait() == 1
+    assert hospitals.aggregator.wait_for("error")["type"] == "SiloRefused"
+
+
+def test_a_script_killed_at_the_end_of_its_run_leaves_that_run_before_it_takes_part_in_the_next(
+    hospitals_of: HospitalsOf,
+) -> None:
+    hospitals = hospitals_of(secure_sum={"kind": "secagg"})
+    hospitals.aggregator.start()
+    for script in hospitals.scripts.values():
+        script.start()
+    assert {script.result()["error"] for script in hospitals.scripts.values()} == {""}
+    hospitals.kept()
+    left = hospitals.consortium.run_folder("north") / "left"
+    left.unlink()  # as if it had been killed after its last reply
+    shutil.rmtree(hospitals.consortium.state("aggregator"))
+    hospitals.aggregator.start()
+    north = hospitals.scripts["north"]
+    assert north.start().result()["first"] == 2
+    assert left.exists()
+    for script in hospitals.scripts.values():
+        script.start()
+    assert {script.result()["first"] for script in hospitals.scripts.values()} == {0}
     assert len(hospitals.kept()["averages"]) == 2
 
 

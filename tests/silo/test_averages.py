@@ -10,7 +10,14 @@ from siloseal.federation.averages.config import AverageJob
 from siloseal.federation.averages.mean import Mean
 from siloseal.federation.averages.releases import average_release, start_of
 from siloseal.federation.averages.structure import Structure
-from siloseal.federation.errors import MessageError, RunError, SiloSealError, WrongContributors, WrongRound
+from siloseal.federation.errors import (
+    MessageError,
+    RunError,
+    SessionMismatch,
+    SiloSealError,
+    WrongContributors,
+    WrongRound,
+)
 from siloseal.federation.job.releases import Run
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
@@ -155,6 +162,19 @@ def test_the_last_average_of_a_run_is_found_again_and_a_damaged_one_is_refused(t
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(RunError):
         opened(tmp_path, Ready())
+
+
+def test_a_script_of_one_run_is_told_nothing_of_another(tmp_path: Path) -> None:
+    first, second = tmp_path / "1", tmp_path / "2"
+    first.mkdir(), second.mkdir()
+    earlier = opened(second, Ready())
+    earlier.work.finish(pb.Finish(last=mean(2).to_wire(), words="it has made all of its 3 averages"))
+    handover = Ready()
+    opened(first, handover)
+    opened(first, handover)
+    with pytest.raises(SessionMismatch):
+        opened(second, handover)
+    assert (handover.rounds, handover.ended) == (0, True)
 
 
 def test_nothing_is_described_at_enrolment(tmp_path: Path) -> None:

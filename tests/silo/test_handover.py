@@ -5,11 +5,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from siloseal.federation.averages.config import AverageJob
 from siloseal.federation.averages.mean import Mean
 from siloseal.federation.averages.structure import Structure
-from siloseal.federation.errors import RunError, SiloRefused
+from siloseal.federation.errors import RunError, SessionMismatch, SiloRefused
 from siloseal.silo.handover import Abandoned, Contribution, Handover
 
+JOB = AverageJob.model_validate(
+    {"name": "a", "silos": {"names": ["north", "east", "south"]}, "secure_sum": {"kind": "secagg"}, "averages": 3}
+)
 GIVEN = Contribution(Structure.of(["'a' of float32 (1,)"], 1), np.array([0.5, 1.0]))
 
 
@@ -93,3 +97,29 @@ def test_a_script_that_failed_ends_the_serving_thread_with_no_refusal() -> None:
     waiting = started(handover.take)
     handover.abandon()
     assert isinstance(waiting.exception(), Abandoned)
+
+
+def test_another_run_than_the_first_ends_the_script_and_takes_nothing() -> None:
+    handover = Handover()
+    handover.join(JOB, run="1", last=None)
+    call = started(lambda: handover.average(GIVEN))
+    assert handover.take() is GIVEN
+    with pytest.raises(SessionMismatch):
+        handover.join(JOB, run="2", last=mean(2))
+    assert isinstance(call.exception(), SessionMismatch)
+    assert handover.rounds == 0, "the averages of the other run are not those of this one"
+    with pytest.raises(SessionMismatch):
+        handover.take()
+
+
+def test_the_same_run_is_joined_again_and_goes_on() -> None:
+    handover = Handover()
+    handover.join(JOB, run="1", last=None)
+    call = started(lambda: handover.average(GIVEN))
+    assert handover.take() is GIVEN
+    handover.join(JOB, run="1", last=None)
+    assert handover.take() is GIVEN
+    handover.join(JOB, run="1", last=mean(0))
+    found = call.result()
+    assert isinstance(found, Mean)
+    assert (found.round, handover.rounds) == (0, 1)

@@ -39,6 +39,7 @@ POLICY = {
     "largest_epsilon": 10, "largest_delta": 1e-4, "fewest_silos": 2, "secure_sums": ["plain"],
     "tuning_sums": ["plain"], "privacy": ["example_level", "none"], "learners": ["gan"], "largest_model": 10**6,
 }  # fmt: skip
+ROOMY = {"largest_epsilon": 1000, "largest_delta": 0.01}
 SHORT = {"kind": "two_phase", "batch": 48, "local_steps": 2, "tuning_rounds": 0}
 TASKS: dict[str, Any] = {
     "learner": {"kind": "protonet", "filters": 4, "shots": 1, "queries": 3},
@@ -359,6 +360,21 @@ class TestARefusal:
             replies.append(reply_of(part, request(job)).refusal)
         assert {(reply.code, reply.message) for reply in replies} == {(ErrorCode.POLICY_REFUSED, replies[0].message)}
 
+    def test_is_none_for_a_public_path_wherever_it_leads_at_the_silo(
+        self, desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Only the aggregator reads public data; the silo's reply must not depend on what lies at the silo."""
+        monkeypatch.setenv("SET_HERE", str(tmp_path))
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "secret").mkdir()
+        (tmp_path / "own.npz").touch()
+        own = str(tmp_path / "own.npz")
+        known, unknown = ("~root/x", "${SET_HERE}/own.npz", "secret/../own.npz"), ("~nobody-here/x", "$NOT_SET/x")
+        for number, path in enumerate((own, *known, *unknown, "other/../own.npz", "/public.npz")):
+            job = desk.job(warm_start={"kind": "public", "data": {"kind": "npz", "path": path}})
+            part = desk.offered(job, bytes([number]) * 32, policy=ROOMY, data={"kind": "npz", "path": own})
+            assert part.refused == "", path
+
     def test_for_classes_that_the_silo_has_and_does_not_declare_stays_in_the_silo(self, desk: Desk) -> None:
         part = desk.offered(job := desk.job(), classes=[0, 1, 2])
         assert "[3, 4, 5, 6, 7, 8, 9]" in part.refused
@@ -369,7 +385,6 @@ class TestARefusal:
         "section",
         [
             {"warm_start": {"kind": "public", "data": {"kind": "npz", "path": "a\0b"}}},
-            {"warm_start": {"kind": "public", "data": {"kind": "npz", "path": "~nobody-of-this-name/b"}}},
             {"schedule": {**SHORT, "batch": 10**400}},
             {"schedule": {"kind": "fedavg", "rounds": 1, "batch": 48, "local_epochs": 1e308}},
             {"largest_silo": 10**400},
