@@ -37,9 +37,7 @@ def digest(what: What, folder: Folder = Path(), as_json: Json = False) -> None:
         entries = {f"policy, {kind}": f'- "{UserCode(kind, what, found)}"' for kind in KINDS}
         lines = {"job": f"source: {found}", **entries}
     elif what.endswith(".py"):
-        raise ConfigError(
-            f"found {what}, expected what the job names in it, as MODULE:NAME: {Path(what).stem}:build, say"
-        )
+        raise ConfigError(f"found {what}, expected what the job names in it: {Path(what).stem}:build, say")
     elif Path(what).is_file():
         found, covers = file_digest(Path(what)), [what]
         lines = {"job": f"weights_source: {found}"}
