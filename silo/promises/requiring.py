@@ -46,7 +46,7 @@ def _broken(
     """The first promise that is broken, and what was found; empty if none is."""
     config = PythonConfig(kind="python", target=target, source=digest, options=json.loads(options))
     trial = Trial.on(lambda: build_own_learner(config, shape, classes, seed=SEED), shape, classes, label_shape)
-    promises = {**FOR_SUMS, **FOR_PRIVACY} if private else FOR_SUMS
+    promises = {**FOR_PRIVACY, **FOR_SUMS} if private else FOR_SUMS
     broken = (finding for finding in check_promises(trial, promises) if finding.outcome == "broken")
     return next((f"'{finding.promise}' ({finding.found})" for finding in broken), "")
 

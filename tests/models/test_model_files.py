@@ -50,6 +50,8 @@ def test_the_code_runs_if_the_job_beside_the_file_names_it(
     job = small_job(learner=learner.model_dump(), evaluation={})
     file.with_name(name).write_text(to_yaml(job))
     assert read_model(file).learner == pinned(learner)
+    with pytest.raises(ConfigError, match="own_net:build"):
+        read_model(file, code="own_net:other")
     other = small_job(learner={"kind": "classifier", "model": "own_net:other"}, evaluation={})
     file.with_name(name).write_text(to_yaml(other))
     with pytest.raises(ConfigError, match="own_net:build"):

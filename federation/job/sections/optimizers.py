@@ -1,8 +1,8 @@
 """Optimizers that turn noisy gradients into steps. None of them changes what a step costs in privacy."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from siloseal.federation.config.section import Section
 
@@ -42,6 +42,16 @@ class DpSgdConfig(_Optimizer):
 
     kind: Literal["dp_sgd"] = Field(default="dp_sgd", description="gradient descent on noisy gradients")
     momentum: Decay = Field(default=0.0, description="the part of the last step that carries over")
+
+    @model_validator(mode="after")
+    def _pulls_back(self) -> Self:
+        """The proximal term alone multiplies the distance by 1 - lr mu a step, which grows beyond these bounds."""
+        if self.learning_rate * self.proximal >= 2 * (1 + self.momentum):
+            raise ValueError(
+                f"learning_rate times proximal is {self.learning_rate * self.proximal:g}, expected less than "
+                f"{2 * (1 + self.momentum):g}: each step would jump beyond where it is pulled to; lower one of the two"
+            )
+        return self
 
 
 class DpAdamBcConfig(_Moments):

@@ -100,3 +100,17 @@ def test_a_strength_that_is_none_is_refused(small_job: Callable[..., Job], stren
     sections: dict[str, Any] = {"schedule": FEDAVG, "optimizer": {"kind": "dp_sgd", "proximal": strength}}
     with pytest.raises(ValidationError, match="proximal"):
         small_job(**sections)
+
+
+@pytest.mark.parametrize(("momentum", "most"), [(0.0, 2.0), (0.5, 3.0)])
+def test_a_pull_that_would_overshoot_further_each_time_is_refused(momentum: float, most: float) -> None:
+    """The bound is where the distance to the anchor, alone, stops shrinking under gradient descent."""
+    for product, grows in ((most * 0.99, False), (most * 1.01, True)):
+        distance, velocity = 1.0, 0.0
+        for _ in range(2000):
+            velocity = momentum * velocity + product * distance
+            distance -= velocity
+        assert (abs(distance) > 1) == grows
+    DpSgdConfig(kind="dp_sgd", learning_rate=0.5, proximal=most * 0.99 / 0.5, momentum=momentum)
+    with pytest.raises(ValidationError):
+        DpSgdConfig(kind="dp_sgd", learning_rate=0.5, proximal=most / 0.5, momentum=momentum)

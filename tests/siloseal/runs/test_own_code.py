@@ -72,6 +72,8 @@ def test_a_network_in_the_current_folder_is_planned_run_recorded_and_loaded(
     plan, summary = siloseal.plan(job), siloseal.simulate(job, "run")
     assert plan.code == f"classifier:simulated_net:build@{source_of('simulated_net:build').digest}"
     assert plan.code in summary.parameters.values()
+    begun = load_config(Job, Path("run/config.yaml"))  # another source is another job, with which no run goes on
+    assert str(begun.learner.code) == plan.code
     assert summary.accuracy["final"] > summary.accuracy["warm_start"]
     network = siloseal.load_model("run")
     assert isinstance(network[0], torch.nn.Conv2d)  # type: ignore[index]
