@@ -11,8 +11,8 @@ else the machine does meets both alike; medians over the rounds are reported.
   round_s     a round: requests, training, checkpoints, the sum, the journal
   finish_s    the last request, in which every silo keeps the model, once in a run
   plain_s     the plain training of a round
-  ratio       round_s / plain_s, of two threads against one
-  cpu_ratio   the same of processor time, of all threads together. Target, of both: at most 3 with the plain sum
+  ratio       round_s / plain_s, of two threads against one. Target: at most 3 with the plain sum and the paper's E=5
+  cpu_ratio   the same of processor time, of all threads together: what the simulation costs beyond the training
   memory_mb   the largest memory of the process so far: cases add up, so that a case alone shows its own
 
 What the noise and the sum cost beyond the plain one is work that a bare loop does not do: masks, rotation, noise.
