@@ -133,11 +133,10 @@ def _columns(described: object, shape: Shape, classes: int) -> Columns | None:
 
 def _require_known_code(learner: AnyLearner, path: Path, named: str | None) -> None:
     """`ConfigError` for a file whose code neither the caller nor the run of the file's folder names."""
-    if named is not None and (learner.code is None or learner.code.target != named):
-        own = "no code of a user's own" if learner.code is None else learner.code.target
-        raise ConfigError(f"{path} names {own}, and not {named}; name what the file names, or leave it out")
     if learner.code is None or learner.code.target == named:
         return
+    if named is not None:
+        raise ConfigError(f"{path} names {learner.code.target}, and not {named}; name that, if you trust it")
     if (job := job_of(path)) is None or not _names(job.learner.code, learner.code):
         raise ConfigError(
             f"{path} names code of a user's own, {learner.code.target}, which a file alone may not run; if you trust "
