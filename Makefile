@@ -50,7 +50,7 @@ bench: $(VENV)/installed
 	$(BIN)/python benchmarks/transport.py
 	$(BIN)/python benchmarks/thousand_silos.py
 
-# Every measured table and figure of README and docs/comparisons.md, in runs/results: an hour, and needs SILOSEAL_DATA.
+# Every measured table and figure of README and docs/comparisons.md, in runs/results: three hours, and needs SILOSEAL_DATA.
 # Finished parts are found again; remove the folder to measure anew.
 results: $(VENV)/installed runs/results/demo/summary.json
 	$(BIN)/siloseal compare configs/compare-*.yaml --out runs/results

@@ -26,7 +26,7 @@ ALLOWED = {**POLICY, "averages": True}
 EXAMPLES = {"north": 300, "east": 2000, "south": 700}
 SHAPE = (6, 5)
 SCRIPT = """
-import json, os, sys, time
+import json, os, sys, threading
 import torch
 import siloseal
 
@@ -46,8 +46,8 @@ try:
             train_my_own_way(module)
             if trouble == "dies" and epoch == 1:
                 os.kill(os.getpid(), 9)
-            while trouble == "sleeps":
-                time.sleep(1)
+            if trouble == "sleeps":
+                threading.Event().wait()  # until it is killed
             if trouble == "fails" and epoch == 1:
                 raise ZeroDivisionError
             average = siloseal.sealed_average(module, weight=examples, session=session)
