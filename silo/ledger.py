@@ -26,6 +26,7 @@ from siloseal.federation.privacy.events import (
     DiscreteGaussianRelease,
     Event,
     GaussianRelease,
+    NoisyBitsRelease,
     PoissonBinomialRelease,
     RandomBitsRelease,
     SampledGaussianSteps,
@@ -45,7 +46,8 @@ _EVENTS: dict[str, Callable[..., Event]] = {
     "skellam_release": SkellamRelease,
     "binomial_release": BinomialRelease,
     "poisson_binomial_release": PoissonBinomialRelease,
-    "random_bits_release": RandomBitsRelease,
+    "noisy_bits_release": NoisyBitsRelease,
+    "random_bits_release": RandomBitsRelease,  # earlier versions charged it
 }
 _NAMES: dict[object, str] = {kind: name for name, kind in _EVENTS.items()}
 

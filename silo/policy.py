@@ -8,6 +8,7 @@ from typing import assert_never
 from siloseal.federation.analytics.any_job import AnyJob, load_any_job
 from siloseal.federation.analytics.config import AnalyticsJob, RecordLevel
 from siloseal.federation.analytics.guarantee import guarantee_in
+from siloseal.federation.analytics.releases import shared_noise
 from siloseal.federation.averages.config import AverageJob
 from siloseal.federation.errors import LedgerDamaged, PolicyRefused
 from siloseal.federation.job.job import Job
@@ -97,7 +98,7 @@ def _refused_queries(policy: Policy, job: AnalyticsJob, spent: Budget) -> list[s
     return [
         *(line for kind in kinds for line in _allowed("a query's kind", kind, "queries", policy.queries)),
         *_allowed("privacy.kind", "example_level", "privacy", policy.privacy),
-        *_allowed("mechanism.kind", job.mechanism.kind, "mechanisms", policy.mechanisms),
+        *_allowed("mechanism.kind", shared_noise(job).kind, "mechanisms", policy.mechanisms),
         *_spending(policy, Budget(job.privacy.epsilon, job.privacy.delta), spent),
         *_allowed("secure_sum.kind", job.secure_sum.kind, "secure_sums", policy.secure_sums),
         *_too_few_silos(policy, job.quorum, "silos.names, silos.fewest"),

@@ -27,12 +27,14 @@ from siloseal.federation.privacy.events import (
     DiscreteGaussianRelease,
     Event,
     GaussianRelease,
+    NoisyBitsRelease,
     PoissonBinomialRelease,
     RandomBitsRelease,
     SampledGaussianSteps,
     SkellamRelease,
 )
 from siloseal.federation.privacy.poisson_binomial import poisson_binomial_curve
+from siloseal.federation.privacy.random_bits import random_bit_curve
 
 # Renyi orders whose series does not converge are left out, which can only raise epsilon. A warning each time says so.
 absl_logging.set_verbosity(absl_logging.ERROR)
@@ -111,6 +113,8 @@ def _curve_of_one(event: Event) -> NDArray[np.float64]:
             return skellam_curve(ORDERS, variance=variance, l2=l2, l1=l1)
         case PoissonBinomialRelease(honest=honest, trials=trials, theta=theta, coordinates=coordinates):
             return coordinates * poisson_binomial_curve(ORDERS, silos=honest, trials=trials, theta=theta)
+        case NoisyBitsRelease(contrast=contrast, cells=cells):
+            return cells * random_bit_curve(ORDERS, contrast=contrast)  # each bit has its own coins and flips
         case RandomBitsRelease(noise_multiplier=noise):
             return np.asarray(ORDERS, dtype=np.float64) / (2 * noise**2)
         case BinomialRelease():

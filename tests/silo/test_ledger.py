@@ -12,7 +12,13 @@ import pytest
 
 from siloseal.federation.errors import BudgetExceeded, LedgerDamaged
 from siloseal.federation.privacy.accounting import epsilon_of
-from siloseal.federation.privacy.events import GaussianRelease, SampledGaussianSteps
+from siloseal.federation.privacy.events import (
+    GaussianRelease,
+    NoisyBitsRelease,
+    RandomBitsRelease,
+    SampledGaussianSteps,
+)
+from siloseal.federation.records.chained_file import link
 from siloseal.silo.ledger import Budget, Ledger
 
 BUDGET = Budget(epsilon=3.0, delta=1e-5)
@@ -214,3 +220,16 @@ def test_the_file_is_json_lines_with_everything_an_auditor_needs(tmp_path: Path)
     numbers = {"sampling_rate": 0.05, "noise_multiplier": 1.5, "steps": 20}
     assert len(charge.pop("chain")) == 64
     assert charge == {"phase": "phase_1", "event": "sampled_gaussian_steps", **numbers}
+
+
+def test_bits_that_an_earlier_version_charged_are_still_counted(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    file = tmp_path / "ledger.jsonl"
+    start = link("", json.loads(file.read_text()))
+    fields = {"phase": "1. distinct values of age", "event": "random_bits_release", "noise_multiplier": 4.5}
+    file.write_text(file.read_text() + json.dumps({**fields, "chain": link(start, fields)}) + "\n")
+    with opened(tmp_path) as ledger:
+        assert ledger.epsilon == pytest.approx(epsilon_of([RandomBitsRelease(4.5)], 1e-5))
+        ledger.charge(NoisyBitsRelease(0.2, 1), phase="2. distinct values of sex")
+    with opened(tmp_path) as again:
+        assert [charge.event for charge in again.charges] == [RandomBitsRelease(4.5), NoisyBitsRelease(0.2, 1)]
