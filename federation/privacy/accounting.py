@@ -2,7 +2,8 @@
 
 What happened is a frozen event (`events.py`); how it is counted is its Renyi curve, from dp-accounting or, where that
 has none, from `curves.py`. Curves of different events add at equal orders, so one composition spans both phases. The
-neighbouring relation is add/remove of one unit: its contribution is there, or is nothing.
+neighbouring relation is zero-out of one unit: its contribution is there, or is nothing. Where the number of units is no
+input of a release, which is so for counts, the same curves hold for adding and removing a unit.
 """
 
 import math

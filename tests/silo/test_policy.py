@@ -26,6 +26,8 @@ from siloseal.silo.ledger import Budget, Ledger, open_ledger
 from siloseal.silo.policy import JOB_FILE, check_policy, spent_in
 from siloseal.silo.state import Checkpoint, SiloState
 
+from .test_ledger import as_an_earlier_version_began_it
+
 OF_TRAINING = ("tuning_sums", "learners", "largest_model")
 FRESH = Budget(0.0, 0.0)
 LENGTH = 5000
@@ -250,6 +252,14 @@ class TestEarlierRuns:
         (whole / JOB_FILE).write_bytes((run_of("b") / JOB_FILE).read_bytes())
         with pytest.raises(LedgerDamaged, match=str(whole)):
             spent_in([whole], "north")
+
+    def test_whose_ledger_names_the_relation_as_earlier_versions_did_are_counted(
+        self, run_of: Callable[..., Path]
+    ) -> None:
+        folder = run_of("a")
+        expected = spent_in([folder], "north")
+        as_an_earlier_version_began_it(folder / "ledger.jsonl", "add/remove")
+        assert spent_in([folder], "north") == expected
 
     def test_whose_ledger_is_another_silos_cannot_be_counted(self, run_of: Callable[..., Path]) -> None:
         folder = run_of("a")
