@@ -3,8 +3,13 @@
 With u the number clipped to [low, high] and scaled to [-1, 1], a record sends (K, K u, K (u^2 - 1)), rounded to
 integers. Its square norm is K^2 (2 - u^2 + u^4) <= 2 K^2, where (K, K u, K u^2) would reach 3 K^2: the noise is smaller
 by sqrt(2/3). Rounding can add a little to that, because the last entry falls from its largest more slowly than a step
-of the second: `_farthest` looks at every pair of integers. The intervals follow from the noise by the delta method and
-add, as a worst case, what rounding can do: half a step in each record's entries.
+of the second: `_farthest` looks at every pair of integers.
+
+The mean and the number of records gain all of that. The variance gains where numbers are spread over the range; where
+they crowd in its middle it loses up to a sixth, because 1 - u^2 then carries the error of their number.
+
+The intervals follow from the noise by the delta method and add, as a worst case, what rounding can do: half a step in
+each record's entries.
 """
 
 import math

@@ -6,8 +6,9 @@ f = e^-a / (2 cosh a) and 1 - f = e^a / (2 cosh a), so with the definition of th
     D_alpha(coin || rare) = h(a) + h((alpha - 1) a) / (alpha - 1),
     D_alpha(rare || coin) = (h(alpha a) - alpha h(a)) / (alpha - 1).
 
-A unit may come or go, so the larger counts. A Gaussian release of noise multiplier 1 / a lies above both, because
-h(x) <= x^2 / 2; but where alpha is large they end at -ln(1 - tanh a), a loss that is never exceeded, and it does not.
+A unit may come or go, so the larger counts; it was the first one wherever both were computed. A Gaussian release of
+noise multiplier 1 / a lies above both, because h(x) <= x^2 / 2. But where alpha is large these two end at
+-ln(1 - tanh a), a loss that is never exceeded, and the Gaussian's does not end.
 """
 
 import math
