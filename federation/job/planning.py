@@ -1,15 +1,18 @@
 """What a job costs each silo, before anything runs: the same computation for the plan and for the silo."""
 
+import math
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase, rounds_of, rounds_that_ask, training_steps
 from siloseal.federation.job.releases import Lengths, Release, release_of
 from siloseal.federation.job.sections.privacy import UnitLevel
-from siloseal.federation.privacy.accounting import epsilon_of, smallest_noise
+from siloseal.federation.privacy.accounting import Counted, counted, epsilon_of
 from siloseal.federation.privacy.epsilon import delta_text, epsilon_text
 from siloseal.federation.privacy.events import Event, SampledGaussianSteps
+from siloseal.federation.privacy.least_noise import smallest_noise
 
 
 @dataclass(frozen=True)
@@ -83,13 +86,15 @@ def _with_step_noise(bare: SiloPlan, privacy: UnitLevel, silo: str) -> SiloPlan:
     if in_all == 0:
         return bare
 
-    def events_at(noise: float) -> list[Event]:
-        return [*released, SampledGaussianSteps(bare.sampling_rate, noise, in_all + reserve)]
+    def cost_at(noise: float) -> float:
+        return epsilon_of([*released, SampledGaussianSteps(bare.sampling_rate, noise, in_all + reserve)], delta)
 
     noise = privacy.noise_multiplier
     if noise is None:
-        noise = smallest_noise(events_at, epsilon=epsilon, delta=delta)
-    elif not (cost := epsilon_of(events_at(noise), delta)) <= epsilon:
+        noise = _step_noise(tuple(released), _rounded_up(bare.sampling_rate), in_all + reserve, epsilon, delta)
+        while cost_at(noise) > epsilon:  # a rate a little below the rounded one may be counted on another grid
+            noise *= 1.0005
+    elif not (cost := cost_at(noise)) <= epsilon:
         raise ConfigError(
             f"privacy.noise_multiplier is {noise:g}, with which {silo}'s {in_all + reserve} steps and its warm start "
             f"cost epsilon {epsilon_text(cost)}, but privacy.epsilon is {epsilon:g}; raise one of them, or take fewer "
@@ -98,8 +103,27 @@ def _with_step_noise(bare: SiloPlan, privacy: UnitLevel, silo: str) -> SiloPlan:
     return replace(bare, step_noise=noise)
 
 
+@lru_cache(maxsize=1024)
+def _step_noise(released: tuple[Event, ...], rate: float, steps: int, epsilon: float, delta: float) -> float:
+    """The least noise of the steps, cached: it takes half a second, and many silos have nearly the same size."""
+    return smallest_noise(
+        lambda noise: [*released, SampledGaussianSteps(rate, noise, steps)], epsilon=epsilon, delta=delta
+    )
+
+
+def _rounded_up(rate: float) -> float:
+    """The sampling rate in three digits, which costs no less: epsilon grows with the rate."""
+    places = 2 - math.floor(math.log10(rate))
+    return min(1.0, math.ceil(rate * 10.0**places - 1e-9) / 10.0**places)
+
+
 def epsilon_by_phase(plan: SiloPlan, delta: float) -> dict[str, float]:
     """Each phase's epsilon alone, and `total`, which is less than their sum."""
     costs = plan.events()
     alone = {phase: epsilon_of(events, delta) for phase, events in costs.items()}
-    return {**alone, "total": epsilon_of([event for events in costs.values() for event in events], delta)}
+    return {**alone, "total": counted_in_all(plan, delta).epsilon}
+
+
+def counted_in_all(plan: SiloPlan, delta: float) -> Counted:
+    """What all phases cost together, and how that was counted."""
+    return counted([event for events in plan.events().values() for event in events], delta)

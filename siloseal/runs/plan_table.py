@@ -39,9 +39,8 @@ def print_plan(terminal: Terminal, plan: Plan) -> None:
     unit = "" if isinstance(privacy, NoPrivacy) else f" at delta {wording.delta(privacy.delta)}, for {_protected(job)}"
     largest = max((cost.epsilon["total"] for cost in plan.silos if cost.epsilon), default=None)
     terminal.print(f"epsilon  {wording.epsilon(largest)}{unit}")
-    if plan.tightest_epsilon is not None:
-        tightest = wording.epsilon(plan.tightest_epsilon)
-        terminal.print(f"         {tightest} by privacy loss distributions, which are tighter")
+    if plan.accountant is not None:
+        terminal.print(f"         by {plan.accountant}")
     if not isinstance(privacy, NoPrivacy):
         terminal.print(f"noise    {guarantee_of(job).noise}")
     for warning in baseline_warnings(job):
