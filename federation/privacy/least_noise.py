@@ -6,44 +6,49 @@ from collections.abc import Callable, Sequence
 from scipy import optimize
 
 from siloseal.federation.errors import ConfigError
-from siloseal.federation.privacy.accounting import epsilon_of, renyi_epsilon_of
+from siloseal.federation.privacy.accounting import quick_epsilon_of, renyi_epsilon_of
 from siloseal.federation.privacy.epsilon import delta_text
 from siloseal.federation.privacy.events import Event
 
 EventsAt = Callable[[float], Sequence[Event]]
 """The events that follow from a noise multiplier."""
 
-TOLERANCE = 1e-3
+TOLERANCE = 4e-4
 """Share of epsilon that may be left unused."""
+FINE, ROUGH = 2e-4, 2e-2
+"""Shares by which a noise multiplier may be off: the least, and one to begin with."""
 LEAST, MOST = 1e-3, 1e5
 """Noise multipliers between which the least is looked for."""
 MOST_COUNTS = 12
 """Counts after which the least noise found so far is taken. Three or four find it."""
 
 
-def smallest_noise(events_at: EventsAt, *, epsilon: float, delta: float) -> float:
+def smallest_noise(events_at: EventsAt, *, epsilon: float, delta: float, enough: float | None = None) -> float:
     """The least noise multiplier z, to a thousandth, with which `events_at(z)` stay within (epsilon, delta).
 
-    Rounded up, never down. Renyi accounting says where to begin, because tighter counts take more time.
+    Rounded up, never down. The search begins a little above it: at `enough`, where that is known, or where Renyi
+    accounting says, because tighter counts take more time.
     """
 
     def cost(noise: float) -> float:
-        return epsilon_of(events_at(noise), delta)
+        return quick_epsilon_of(events_at(noise), delta)
 
-    try:
-        noise = smallest_noise_by_renyi(events_at, epsilon=epsilon, delta=delta)
-    except ConfigError:  # what Renyi accounting makes of the other events may be above epsilon already
-        return _by_bracket(cost, epsilon, delta)
-    tighter = cost(noise) < renyi_epsilon_of(events_at(noise), delta)
-    return _by_secants(cost, noise, epsilon) if tighter else noise
+    if enough is None:
+        try:
+            enough = smallest_noise_by_renyi(events_at, epsilon=epsilon, delta=delta, within=ROUGH)
+        except ConfigError:  # what Renyi accounting makes of the other events may be above epsilon already
+            return _by_bracket(cost, epsilon, delta, FINE)
+        if not cost(enough) < renyi_epsilon_of(events_at(enough), delta):
+            return smallest_noise_by_renyi(events_at, epsilon=epsilon, delta=delta)
+    return _by_secants(cost, enough, epsilon)
 
 
-def smallest_noise_by_renyi(events_at: EventsAt, *, epsilon: float, delta: float) -> float:
+def smallest_noise_by_renyi(events_at: EventsAt, *, epsilon: float, delta: float, within: float = FINE) -> float:
     """The least noise multiplier as Renyi accounting counts, which may be more than it takes."""
-    return _by_bracket(lambda noise: renyi_epsilon_of(events_at(noise), delta), epsilon, delta)
+    return _by_bracket(lambda noise: renyi_epsilon_of(events_at(noise), delta), epsilon, delta, within)
 
 
-def _by_bracket(cost: Callable[[float], float], epsilon: float, delta: float) -> float:
+def _by_bracket(cost: Callable[[float], float], epsilon: float, delta: float, within: float) -> float:
     """The least noise of which nothing is known, between two powers of 4."""
 
     def excess(log_noise: float) -> float:
@@ -61,9 +66,9 @@ def _by_bracket(cost: Callable[[float], float], epsilon: float, delta: float) ->
         low -= math.log(4.0)
         if low < math.log(LEAST):
             return math.exp(low)
-    noise = math.exp(optimize.brentq(excess, low, high, xtol=2e-4))
+    noise = math.exp(optimize.brentq(excess, low, high, xtol=within))
     while cost(noise) > epsilon:
-        noise *= 1.0005
+        noise *= 1 + 2.5 * within
     return noise
 
 

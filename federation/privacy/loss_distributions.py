@@ -24,7 +24,7 @@ connecting the dots (Doroshenko et al. 2022), which is pessimistic, and what is 
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache, reduce
 
 from dp_accounting import NeighboringRelation
@@ -37,24 +37,26 @@ Composable = GaussianRelease | SampledGaussianSteps | ExchangedGaussianSteps
 ROUNDING_ERRORS = 1e-11
 """Share of delta that is left to the rounding of Fourier transforms, several times what it is for 250,000 steps."""
 
-COARSEST, CELLS_A_DEVIATION = 1e-3, 13
+COARSEST, CELLS_A_DEVIATION = 5e-3, 13
 """The widest cell of the grid, and the number of cells in the standard deviation of one step's loss.
 
 A grid of width w adds at most about w^2 / 6 to the variance of each step's loss, here a thousandth of it, and so a
-two-thousandth to epsilon. The width must not follow from the number of steps: epsilon would fall where it jumps.
+two-thousandth to epsilon. The width must not fall as steps are added: epsilon would fall where it jumps.
 """
+WIDEST_CELL = 0.1
 MOST_CELLS_OF_ONE, MOST_CELLS_OF_ALL = 50_000, 1_000_000
-"""About the most cells of the grid, for one step's loss and for epsilon: losses that mean nothing get wider cells."""
+"""About the most cells of the grid, for one step's loss and for all: losses that mean nothing get wider cells."""
 
 
-def epsilon_by_losses(events: Mapping[Composable, int], delta: float, *, renyi: float) -> float:
-    """Epsilon of these releases and single steps, each so many times; `renyi` is what Renyi curves make of them.
+def epsilon_by_losses(events: Mapping[Composable, int], delta: float) -> float:
+    """Epsilon of these releases and single steps, each so many times.
 
-    It is never too low. Infinity where delta is too small for the numbers of double precision.
+    It is never too low. Infinity where delta is too small for the numbers of double precision, or losses so large that
+    a grid of so many cells tells nothing.
     """
-    if delta <= ROUNDING_ERRORS:
+    width = _width(events)
+    if delta <= ROUNDING_ERRORS or width > WIDEST_CELL:
         return math.inf
-    width = _width(events, renyi)
     losses = [_of_one(event, width).self_compose(times) for event, times in events.items()]
     return float(reduce(PrivacyLossDistribution.compose, losses).get_epsilon_for_delta(delta - ROUNDING_ERRORS))
 
@@ -71,10 +73,16 @@ def _of_one(event: Composable, width: float) -> PrivacyLossDistribution:
     )
 
 
-def _width(events: Iterable[Composable], renyi: float) -> float:
+def _width(events: Mapping[Composable, int]) -> float:
     """The width of the grid's cells."""
-    finest, longest = min(map(_deviation, events)), max(map(_largest_loss, events))
-    return max(min(COARSEST, finest / CELLS_A_DEVIATION), longest / MOST_CELLS_OF_ONE, renyi / MOST_CELLS_OF_ALL)
+    deviations, losses = (
+        {event: _deviation(event) for event in events},
+        {event: _largest_loss(event) for event in events},
+    )
+    width = max(min(COARSEST, min(deviations.values()) / CELLS_A_DEVIATION), max(losses.values()) / MOST_CELLS_OF_ONE)
+    # Together, losses are nearly those of a Gaussian.
+    variance = sum(times * min(deviations[event], losses[event]) ** 2 for event, times in events.items())
+    return max(width, (variance / 2 + 15 * math.sqrt(variance)) / MOST_CELLS_OF_ALL)
 
 
 def _deviation(event: Composable) -> float:
