@@ -40,7 +40,7 @@ from threadpoolctl import threadpool_limits
 from siloseal.experiments.kinds_of_noise import CLIP_NORM, Kind, calibrated
 from siloseal.experiments.noise_by_formula import DELTA, MECHANISMS, SILOS, Row, computed_rows, demand_of, reference
 from siloseal.federation.privacy.mechanism import Mechanism
-from siloseal.federation.privacy.mechanisms.calibration import gaussian_multiplier
+from siloseal.federation.privacy.mechanisms.calibration import renyi_gaussian_multiplier
 from siloseal.federation.privacy.mechanisms.lattice_calibration import calibrated_lattice
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.identity import Identity
@@ -155,7 +155,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "silos": SILOS,
         "entries": LENGTH,
         "repetitions": options.repetitions,
-        "gaussian_deviation": CLIP_NORM * gaussian_multiplier(demand),
+        "gaussian_deviation": CLIP_NORM * renyi_gaussian_multiplier(demand),
         "mse_ratio": ratios,
         "mse_standard_error": spreads,
         "mse_ratio_add_remove": {"pbm": {bits: ratio and 4 * ratio for bits, ratio in ratios["pbm"].items()}},

@@ -1,7 +1,7 @@
 """The error of each kind of noise on one sum, by formula, against the Gaussian noise of one trusted party."""
 
 from siloseal.experiments.kinds_of_noise import CLIP_NORM, Kind, calibrated
-from siloseal.federation.privacy.mechanisms.calibration import Demand, calibrated_pbm, gaussian_multiplier
+from siloseal.federation.privacy.mechanisms.calibration import Demand, calibrated_pbm, renyi_gaussian_multiplier
 from siloseal.federation.sums.session import RealDomain
 
 Row = dict[str, float | None]
@@ -22,7 +22,7 @@ def reference(name: str, demand: Demand) -> float:
     # the others hide whether a vector is there at all. So its Gaussian is the one of sensitivity 2c. Against that of
     # sensitivity c, which promises less, its ratio is 4 times as large: `pbm_add_remove`.
     moved = 2 * CLIP_NORM if name == "pbm" else CLIP_NORM
-    return (moved * gaussian_multiplier(demand)) ** 2
+    return (moved * renyi_gaussian_multiplier(demand)) ** 2
 
 
 def computed_rows(length: int, epsilon: float) -> list[Row]:

@@ -7,7 +7,6 @@ compute hashes can forge the file: the ledger guards a silo against accidents, a
 line is a charge that never returned, hence a release that never happened: it is cut off.
 """
 
-import copy
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -20,7 +19,7 @@ from siloseal.federation.analytics.guarantee import guarantee_in
 from siloseal.federation.errors import BudgetExceeded, LedgerDamaged, UncountableEvent
 from siloseal.federation.job.guarantee import EXAMPLE_AT_SILO
 from siloseal.federation.job.sections.privacy import NoPrivacy
-from siloseal.federation.privacy.accounting import Accountant, epsilon_of
+from siloseal.federation.privacy.accounting import Accountant, Counted, counted
 from siloseal.federation.privacy.events import (
     BinomialRelease,
     DiscreteGaussianRelease,
@@ -100,14 +99,17 @@ class Ledger:
         except BaseException:
             self._file.close()
             raise
-        self._accountant = Accountant()
-        for charge in self.charges:
-            self._accountant.add(charge.event)
+        self._accountant = Accountant(charge.event for charge in self.charges)
+
+    @property
+    def counted(self) -> Counted:
+        """Epsilon spent so far, at the budget's delta, by the tightest count."""
+        return self._accountant.counted(self.budget.delta)
 
     @property
     def epsilon(self) -> float:
         """Epsilon spent so far, at the budget's delta."""
-        return self._accountant.epsilon(self.budget.delta)
+        return self.counted.epsilon
 
     @property
     def stated_epsilon(self) -> float:
@@ -115,23 +117,26 @@ class Ledger:
         return self.guarantee.stated(self.epsilon) if self.charges else 0.0
 
     def spent_roughly(self) -> float:
-        """Epsilon spent so far, rounded up to a twentieth of the budget.
+        """Epsilon spent so far, by Renyi accounting, rounded up to a twentieth of the budget, which it never exceeds.
 
         That is what others may know: the exact number tells the sampling rate, and with it how many examples there are.
         """
-        twentieths = min(20, math.ceil(20 * self.epsilon / self.budget.epsilon))  # 20 * 0.49 / 0.49 is above 20
+        renyi = self._accountant.renyi_epsilon(self.budget.delta)
+        twentieths = math.ceil(20 * min(1.0, renyi / self.budget.epsilon))
         return twentieths / 20 * self.budget.epsilon
 
-    def epsilon_of_phase(self, phase: str) -> float:
+    def counted_of_phase(self, phase: str) -> Counted:
         """Epsilon that one phase alone would cost. Composition is cheaper than a sum of the phases' epsilons."""
-        return epsilon_of([charge.event for charge in self.charges if charge.phase == phase], self.budget.delta)
+        return counted([charge.event for charge in self.charges if charge.phase == phase], self.budget.delta)
 
     def charge(self, event: Event, *, phase: str) -> None:
-        """Record what is about to be released, or raise `BudgetExceeded` and record nothing."""
-        trial = copy.deepcopy(self._accountant)
-        trial.add(event)
-        epsilon = trial.epsilon(self.budget.delta)
-        if not epsilon <= self.budget.epsilon:  # NaN must not pass
+        """Record what is about to be released, or raise `BudgetExceeded` and record nothing.
+
+        Renyi accounting is asked first, because it is cheap; the tightest count decides where that would refuse.
+        """
+        trial, most, delta = self._accountant.plus(event), self.budget.epsilon, self.budget.delta
+        # NaN must not pass
+        if not trial.renyi_epsilon(delta) <= most and not (epsilon := trial.epsilon(delta)) <= most:
             raise BudgetExceeded(
                 f"{self.silo} has spent epsilon {self.epsilon:.3f} of {self.budget.epsilon:g}, and {phase} asks for "
                 f"{event}, which would make {epsilon:.3f}; the silo stops here. Raise epsilon, or plan fewer steps"
@@ -142,13 +147,8 @@ class Ledger:
 
     def statement(self) -> str:
         """The guarantee, in one line that a person can quote."""
-        stated = self.guarantee.statement(self.epsilon, self.budget.delta, accounting=self._how)
+        stated = self.guarantee.statement(self.epsilon, self.budget.delta, accounting=self.counted.accountant)
         return f"{self.silo}: {stated}"
-
-    @property
-    def _how(self) -> str:
-        pairs = any(isinstance(charge.event, BinomialRelease) for charge in self.charges)
-        return "composition of (epsilon, delta) pairs" if pairs else "Renyi accounting"
 
     def close(self) -> None:
         """Release the file."""

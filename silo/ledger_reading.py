@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from siloseal.federation.errors import LedgerDamaged, RunError
-from siloseal.federation.privacy.accounting import epsilon_of
+from siloseal.federation.privacy.accounting import Counted, counted
 from siloseal.federation.records.chained_file import End, link, parse_line, whole_lines
 from siloseal.silo.ledger import Budget, Charge, read_charge
 
@@ -30,14 +30,23 @@ class LedgerReading:
     @property
     def epsilon(self) -> float:
         """Epsilon of all charges together, at the budget's delta."""
-        return epsilon_of([charge.event for charge in self.charges], self.budget.delta)
+        return self.counted.epsilon
+
+    @property
+    def counted(self) -> Counted:
+        """Epsilon of all charges together, and the accountant that it comes from.
+
+        >>> str(siloseal.read_ledger("runs/first", "north").counted.accountant)
+        'privacy loss distributions'
+        """
+        return counted([charge.event for charge in self.charges], self.budget.delta)
 
     @property
     def epsilon_by_phase(self) -> dict[str, float]:
         """What each phase alone would cost. Their sum is above `epsilon`, because composition is cheaper than a sum."""
         phases = dict.fromkeys(charge.phase for charge in self.charges)
         events = {phase: [charge.event for charge in self.charges if charge.phase == phase] for phase in phases}
-        return {phase: epsilon_of(found, self.budget.delta) for phase, found in events.items()}
+        return {phase: counted(found, self.budget.delta).epsilon for phase, found in events.items()}
 
 
 def read_ledger(path: Path) -> LedgerReading:

@@ -18,8 +18,8 @@ from torch.nn import functional
 from siloseal.experiments.attacks.softmax_learner import SoftmaxLearner
 from siloseal.federation.errors import UncountableEvent
 from siloseal.federation.job.sections.optimizers import DpSgdConfig
-from siloseal.federation.privacy.accounting import smallest_noise
 from siloseal.federation.privacy.events import Event, SampledGaussianSteps
+from siloseal.federation.privacy.least_noise import smallest_noise
 from siloseal.federation.randomness import Randomness, SecureRandomness
 from siloseal.silo.data.embedded import digits
 from siloseal.silo.data.examples import Examples

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from siloseal.experiments.attacks.uploads import ReadableSum, Reals, read_upload
-from siloseal.federation.privacy.accounting import smallest_noise
 from siloseal.federation.privacy.events import SampledGaussianSteps
+from siloseal.federation.privacy.least_noise import smallest_noise
 from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtSilo
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.sums.in_process import sum_in_process

@@ -5,7 +5,7 @@ from pydantic import Field
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.guarantee import analytics_guarantee
 from siloseal.federation.analytics.query import Answer
-from siloseal.federation.analytics.releases import planned_epsilon
+from siloseal.federation.analytics.releases import planned
 from siloseal.federation.config.section import Section
 
 ANSWERS_FILE = "answers.json"
@@ -36,13 +36,13 @@ def answers_of(job: AnalyticsJob, answers: tuple[Answer, ...]) -> Answers:
 
     Epsilon is what was planned, and not what was charged: whether a query ended early depends on the data.
     """
-    epsilon, delta = planned_epsilon(job), job.privacy.delta
-    stated = analytics_guarantee(job).statement(epsilon, delta)
+    cost, delta = planned(job), job.privacy.delta
+    stated = analytics_guarantee(job).statement(cost.epsilon, delta, accounting=cost.accountant)
     return Answers(
         name=job.name,
         job=job.digest.hex(),
         answers=answers,
-        epsilon=epsilon,
+        epsilon=cost.epsilon,
         delta=delta,
         guarantee=f"{stated} What other runs on the same records cost comes on top.",
     )

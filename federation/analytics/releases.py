@@ -13,8 +13,9 @@ from siloseal.federation.analytics.shared_noise import NoiseKind, SharedNoise
 from siloseal.federation.errors import ConfigError, DomainError
 from siloseal.federation.exact_noise import LARGEST_VARIANCE
 from siloseal.federation.job.releases import Content, Release, Run, events_of
-from siloseal.federation.privacy.accounting import epsilon_of, smallest_noise
+from siloseal.federation.privacy.accounting import Counted, counted
 from siloseal.federation.privacy.events import Event, GaussianRelease, NoisyBitsRelease
+from siloseal.federation.privacy.least_noise import smallest_noise
 from siloseal.federation.privacy.mechanisms.counts import NoisyCounts
 from siloseal.federation.sums.secure_sum import Sum
 
@@ -93,7 +94,12 @@ def spreads_of(job: AnalyticsJob, number: int) -> list[float]:
 
 def planned_epsilon(job: AnalyticsJob) -> float:
     """The most that all queries together cost."""
-    return epsilon_of(events_of(query_releases(job)), job.privacy.delta)
+    return planned(job).epsilon
+
+
+def planned(job: AnalyticsJob) -> Counted:
+    """The most that all queries together cost, and how that was counted."""
+    return counted(events_of(query_releases(job)), job.privacy.delta)
 
 
 @lru_cache(maxsize=16)

@@ -1,39 +1,42 @@
-"""What releases cost together.
+"""What releases cost together, by the tightest count that there is of them.
 
-What happened is a frozen event (`events.py`); how it is counted is its Renyi curve, from dp-accounting or, where that
-has none, from `curves.py`. Curves of different events add at equal orders, so one composition spans both phases. The
-neighbouring relation is zero-out of one unit: its contribution is there, or is nothing. Where the number of units is no
-input of a release, which is so for counts, the same curves hold for adding and removing a unit.
+What happened is a frozen event (`events.py`). Each has a Renyi curve, from dp-accounting or, where that has none, from
+`curves.py`; curves of different events add at equal orders, so one composition spans both phases. Gaussian noise has
+tighter counts: an exact one without sampling, and privacy loss distributions (`loss_distributions.py`). Plan, ledger,
+policy and report ask `counted`, and so have the same numbers. The neighbouring relation is zero-out of one unit: its
+contribution is there, or is nothing. Where the number of units is no input of a release, which is so for counts, the
+same numbers hold for adding and removing a unit.
 """
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
 from functools import lru_cache
-from typing import assert_never
+from typing import Self, assert_never
 
 import dp_accounting
 import numpy as np
 from absl import logging as absl_logging
-from dp_accounting import pld, rdp
-from numpy.typing import NDArray
-from scipy import optimize
+from dp_accounting import get_epsilon_gaussian, rdp
 
-from siloseal.federation.errors import ConfigError, UncountableEvent
-from siloseal.federation.privacy.curves import binomial_epsilon, discrete_gaussian_curve, skellam_curve
-from siloseal.federation.privacy.epsilon import delta_text
+from siloseal.federation.errors import UncountableEvent
+from siloseal.federation.privacy.curves import Curve, binomial_epsilon, discrete_gaussian_curve, skellam_curve
 from siloseal.federation.privacy.events import (
     BinomialRelease,
     DiscreteGaussianRelease,
     Event,
+    ExchangedGaussianSteps,
     GaussianRelease,
     NoisyBitsRelease,
     PoissonBinomialRelease,
     RandomBitsRelease,
     SampledGaussianSteps,
     SkellamRelease,
+    exchanged,
 )
+from siloseal.federation.privacy.loss_distributions import Composable, epsilon_by_losses
 from siloseal.federation.privacy.poisson_binomial import poisson_binomial_curve
 from siloseal.federation.privacy.random_bits import random_bit_curve
 
@@ -43,44 +46,163 @@ absl_logging.set_verbosity(absl_logging.ERROR)
 ORDERS = (*(1.0 + tenth / 10.0 for tenth in range(1, 100)), *range(11, 64), 128, 256, 512, 1024)
 """Renyi orders: dp-accounting's own, so that numbers agree with those that others print."""
 
-RENYI, PLD = "Renyi accounting", "privacy loss distributions"
-
 WIDEST_EPSILON = 1000.0
-"""Largest epsilon that is sharpened: above it, a privacy loss distribution takes gigabytes for a meaningless number."""
+"""Largest epsilon that is sharpened: above it, it means nothing, and the grid of losses would be coarse."""
+
+
+class Accounting(StrEnum):
+    """The ways to count, as plans, guarantees and reports name them."""
+
+    RENYI = "Renyi accounting"
+    LOSSES = "privacy loss distributions"
+    GAUSSIAN = "analytic Gaussian"
+    PAIRS = "composition of (epsilon, delta) pairs"
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What events cost together at some delta, and how that was counted."""
+
+    epsilon: float
+    accountant: Accounting
 
 
 class Accountant:
-    """The Renyi curve of everything added so far; and (epsilon, delta) pairs, for events that have no curve."""
+    """Everything added so far. Equal events are kept once, with their number, so that many silos' plans are cheap."""
 
-    def __init__(self) -> None:
-        self._curve = np.zeros(len(ORDERS))
-        self._pairs: list[tuple[float, float]] = []
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self._events: Counter[Event] = Counter()
+        for event, times in Counter(events).items():
+            self.add(event, times)
 
     def add(self, event: Event, times: int = 1) -> None:
         """Compose with one more event, or with `times` equal ones."""
         match event:
-            case BinomialRelease():
-                self._pairs += [(binomial_epsilon(**asdict(event)), event.delta)] * times
-            case SampledGaussianSteps(steps=steps):
-                self._curve = self._curve + times * steps * _curve_of_one(replace(event, steps=1))
+            case SampledGaussianSteps(steps=steps) | ExchangedGaussianSteps(steps=steps):
+                self._events[_single(event)] += times * steps
             case _:
-                self._curve = self._curve + times * _curve_of_one(event)
+                self._events[event] += times
+
+    def plus(self, event: Event) -> Self:
+        """Another accountant, with one more event."""
+        more = type(self)()
+        more._events = self._events.copy()
+        more.add(event)
+        return more
+
+    def counted(self, delta: float) -> Counted:
+        """The tightest count of everything added so far, at this delta."""
+        return _counted(self._summary(), delta)
 
     def epsilon(self, delta: float) -> float:
-        """Epsilon of everything added so far, at this delta."""
-        if not self._pairs:
-            return self._epsilon_of_curve(delta)
-        left = delta - sum(own for _, own in self._pairs)
-        if left <= 0:
-            return math.inf
-        pairs = [epsilon for epsilon, _ in self._pairs]
-        if not self._curve.any():
-            return min(sum(pairs), composed(pairs, left))
-        basic = sum(pairs) + self._epsilon_of_curve(left)
-        return min(basic, composed(pairs, left / 2) + self._epsilon_of_curve(left / 2))
+        """Epsilon by the tightest count."""
+        return self.counted(delta).epsilon
 
-    def _epsilon_of_curve(self, delta: float) -> float:
-        return float(rdp.compute_epsilon(ORDERS, self._curve, delta)[0]) if self._curve.any() else 0.0
+    def renyi_epsilon(self, delta: float) -> float:
+        """Epsilon by Renyi curves, and by pairs of events that have none: never below the tightest, and cheap."""
+        return _by_curves(self._summary(), delta).epsilon
+
+    def _summary(self) -> "Summary":
+        """The events, all Gaussians as the one that they are together, in an order that their order does not change."""
+        merged, precisions = list[tuple[Event, int]](), list[float]()
+        for event, times in self._events.items():
+            if isinstance(event, GaussianRelease):
+                precisions.append(times / event.noise_multiplier**2)
+            else:
+                merged.append((event, times))
+        if precisions:
+            merged.append((GaussianRelease(1 / math.sqrt(math.fsum(precisions))), 1))
+        return tuple(sorted(merged, key=repr))
+
+
+Summary = tuple[tuple[Event, int], ...]
+"""Different events, each with its number. Steps are single ones."""
+
+
+def _single(event: SampledGaussianSteps | ExchangedGaussianSteps) -> Event:
+    """One of the steps; where all units join, it is a release."""
+    if event.sampling_rate < 1:
+        return replace(event, steps=1)
+    release = GaussianRelease(event.noise_multiplier)
+    return release if isinstance(event, SampledGaussianSteps) else exchanged(release)
+
+
+def counted(events: Iterable[Event], delta: float) -> Counted:
+    """The tightest count of all events together, at this delta."""
+    return Accountant(events).counted(delta)
+
+
+def epsilon_of(events: Iterable[Event], delta: float) -> float:
+    """Epsilon of all events together, at this delta, by the tightest count."""
+    return counted(events, delta).epsilon
+
+
+def renyi_epsilon_of(events: Iterable[Event], delta: float) -> float:
+    """Epsilon of all events together by Renyi accounting, which is cheap: to search with, and to compare by."""
+    return Accountant(events).renyi_epsilon(delta)
+
+
+def quick_epsilon_of(events: Iterable[Event], delta: float) -> float:
+    """Epsilon to search with: never below the tightest, and by one accountant alone, the one that is likely best."""
+    summary = Accountant(events)._summary()
+    exact = len(summary) == 1 and isinstance(summary[0][0], GaussianRelease)
+    if not exact and _composable(summary) and (epsilon := _by_losses(summary, delta)) < WIDEST_EPSILON:
+        return epsilon
+    return _counted(summary, delta).epsilon
+
+
+@lru_cache(maxsize=4096)
+def _counted(events: Summary, delta: float) -> Counted:
+    match events:
+        case ((GaussianRelease(noise_multiplier=noise), 1),):
+            exact = float(get_epsilon_gaussian(noise, delta, tol=1e-15))  # Balle and Wang 2018, Theorem 8
+            return Counted(exact * (1 + 1e-12), Accounting.GAUSSIAN)
+        case _:
+            renyi, composable = _by_curves(events, delta), _composable(events)
+    if not composable or renyi.epsilon > WIDEST_EPSILON:
+        return renyi
+    epsilon = _by_losses(events, delta)
+    return Counted(epsilon, Accounting.LOSSES) if epsilon < renyi.epsilon else renyi
+
+
+@lru_cache(maxsize=4096)
+def _by_losses(events: Summary, delta: float) -> float:
+    return epsilon_by_losses(_composable(events), delta)
+
+
+def _composable(events: Summary) -> Mapping[Composable, int]:
+    """The events, if all have a privacy loss distribution; else none."""
+    kinds = GaussianRelease | SampledGaussianSteps | ExchangedGaussianSteps
+    found = {event: times for event, times in events if isinstance(event, kinds)}
+    return found if len(found) == len(events) else {}
+
+
+def _by_curves(events: Summary, delta: float) -> Counted:
+    """What the events' curves make of them together, and composed pairs of those that have none."""
+    curve, pairs = np.zeros(len(ORDERS)), list[tuple[float, float]]()
+    for event, times in events:
+        if isinstance(event, BinomialRelease):
+            pairs += [(binomial_epsilon(**asdict(event)), event.delta)] * times
+        else:
+            curve = curve + times * _curve_of_one(event)
+    if not pairs:
+        return Counted(_epsilon_of_curve(curve, delta), Accounting.RENYI)
+    return Counted(_with_pairs(curve, pairs, delta), Accounting.PAIRS)
+
+
+def _with_pairs(curve: Curve, pairs: list[tuple[float, float]], delta: float) -> float:
+    left = delta - sum(own for _, own in pairs)
+    if left <= 0:
+        return math.inf
+    epsilons = [epsilon for epsilon, _ in pairs]
+    if not curve.any():
+        return min(sum(epsilons), composed(epsilons, left))
+    basic = sum(epsilons) + _epsilon_of_curve(curve, left)
+    return min(basic, composed(epsilons, left / 2) + _epsilon_of_curve(curve, left / 2))
+
+
+def _epsilon_of_curve(curve: Curve, delta: float) -> float:
+    return float(rdp.compute_epsilon(ORDERS, curve, delta)[0]) if curve.any() else 0.0
 
 
 def composed(epsilons: Sequence[float], delta: float) -> float:
@@ -95,18 +217,20 @@ def composed(epsilons: Sequence[float], delta: float) -> float:
 class _CurveReader(rdp.RdpAccountant):  # type: ignore[misc]  # dp-accounting is untyped
     """An accountant that shows its curve, which dp-accounting keeps to itself and its subclasses."""
 
-    def curve(self) -> NDArray[np.float64]:
+    def curve(self) -> Curve:
         return np.asarray(self._rdp, dtype=np.float64)
 
 
-@lru_cache(maxsize=256)
-def _curve_of_one(event: Event) -> NDArray[np.float64]:
+@lru_cache(maxsize=1024)
+def _curve_of_one(event: Event) -> Curve:
     """The curve of one event, cached: a run charges the same step thousands of times, and a curve can take a second."""
     match event:
-        case GaussianRelease() | SampledGaussianSteps():
-            reader = _CurveReader(ORDERS)
-            reader.compose(_to_dp_accounting(event))
-            return reader.curve()
+        case GaussianRelease(noise_multiplier=noise) | RandomBitsRelease(noise_multiplier=noise):
+            return np.asarray(ORDERS, dtype=np.float64) / (2 * noise**2)
+        case SampledGaussianSteps():
+            return _sampled_curve(event, ORDERS)
+        case ExchangedGaussianSteps():
+            return _exchanged_curve(event, np.asarray(ORDERS, dtype=np.float64))
         case DiscreteGaussianRelease():
             parts = {name: getattr(event, name) for name in ("honest", "local_variance", "l2", "l1", "coordinates")}
             return discrete_gaussian_curve(ORDERS, **parts)
@@ -116,73 +240,24 @@ def _curve_of_one(event: Event) -> NDArray[np.float64]:
             return coordinates * poisson_binomial_curve(ORDERS, silos=honest, trials=trials, theta=theta)
         case NoisyBitsRelease(contrast=contrast, cells=cells):
             return cells * random_bit_curve(ORDERS, contrast=contrast)  # each bit has its own coins and flips
-        case RandomBitsRelease(noise_multiplier=noise):
-            return np.asarray(ORDERS, dtype=np.float64) / (2 * noise**2)
         case BinomialRelease():
             raise UncountableEvent(f"{event} has no Renyi curve")
         case _:
             assert_never(event)
 
 
-def _to_dp_accounting(event: GaussianRelease | SampledGaussianSteps) -> dp_accounting.DpEvent:
-    """One release, or one of the steps, as an event of dp-accounting."""
+def _sampled_curve(event: SampledGaussianSteps | ExchangedGaussianSteps, orders: Sequence[float]) -> Curve:
+    """The curve of one step for a unit that comes or goes, at these orders."""
+    reader = _CurveReader(orders)
     gaussian = dp_accounting.GaussianDpEvent(event.noise_multiplier)
-    if isinstance(event, GaussianRelease) or event.sampling_rate == 1.0:
-        return gaussian
-    return dp_accounting.PoissonSampledDpEvent(event.sampling_rate, gaussian)
+    reader.compose(dp_accounting.PoissonSampledDpEvent(event.sampling_rate, gaussian))
+    return reader.curve()
 
 
-def epsilon_of(events: Sequence[Event], delta: float) -> float:
-    """Epsilon of all events together, at this delta."""
-    accountant = Accountant()
-    for event, times in Counter(events).items():
-        accountant.add(event, times)
-    return accountant.epsilon(delta)
+def _exchanged_curve(event: ExchangedGaussianSteps, orders: Curve) -> Curve:
+    """The curve of one step for a unit that is exchanged, by way of the data without it.
 
-
-def tightest_epsilon(events: Sequence[Event], delta: float) -> tuple[float, str]:
-    """Epsilon of all events, and how it was counted: by privacy loss distributions where all events have one.
-
-    Those are tighter than Renyi curves and cost seconds, so a ledger enforces the one and reports may show the other.
+    The weak triangle inequality of Renyi divergence (Mironov 2017, Proposition 11, with p = q = 2).
     """
-    renyi = epsilon_of(events, delta)
-    if renyi > WIDEST_EPSILON:
-        return renyi, RENYI
-    if not events or not all(isinstance(event, GaussianRelease | SampledGaussianSteps) for event in events):
-        return renyi, RENYI
-    accountant = pld.PLDAccountant(value_discretization_interval=1e-4)
-    for event, times in Counter(events).items():
-        match event:
-            case GaussianRelease():
-                accountant.compose(_to_dp_accounting(event), times)
-            case SampledGaussianSteps(steps=steps):
-                accountant.compose(_to_dp_accounting(event), times * steps)
-    exact = float(accountant.get_epsilon(delta))
-    return (exact, PLD) if exact < renyi else (renyi, RENYI)
-
-
-def smallest_noise(events_at: Callable[[float], Sequence[Event]], *, epsilon: float, delta: float) -> float:
-    """The least noise multiplier z, to a thousandth, with which `events_at(z)` stay within (epsilon, delta).
-
-    Rounded up, never down. Epsilon falls as the noise grows, nearly as a power of it, so logarithms soon find it.
-    """
-
-    def excess(log_noise: float) -> float:
-        return math.log(max(epsilon_of(events_at(math.exp(log_noise)), delta), 1e-12) / epsilon)
-
-    low = high = math.log(1.0)
-    while excess(high) > 0:
-        low, high = high, high + math.log(4.0)
-        if high > math.log(1e5):
-            raise ConfigError(
-                f"no noise reaches epsilon {epsilon:g} at delta {delta_text(delta)} for these steps; "
-                "raise epsilon, or release less: fewer steps, rounds or queries, smaller batches, a cheaper warm start"
-            )
-    while low == high or excess(low) <= 0:
-        low -= math.log(4.0)
-        if low < math.log(1e-3):
-            return math.exp(low)
-    noise = math.exp(optimize.brentq(excess, low, high, xtol=2e-4))
-    while epsilon_of(events_at(noise), delta) > epsilon:
-        noise *= 1.0005
-    return noise
+    goes, comes = _sampled_curve(event, (2 * orders).tolist()), _sampled_curve(event, (2 * orders - 1).tolist())
+    return (orders - 0.5) / (orders - 1) * goes + comes

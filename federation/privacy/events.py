@@ -39,11 +39,23 @@ class SampledGaussianSteps(PrivacyEvent):
     steps: int
 
     def __post_init__(self) -> None:
-        _require_noise(self, self.noise_multiplier)
-        if not 0 < self.sampling_rate <= 1:
-            raise UncountableEvent(f"{self} cannot be counted: a rate lies in (0, 1]")
-        if not (isinstance(self.steps, int) and self.steps > 0):
-            raise UncountableEvent(f"{self} cannot be counted: steps are at least one")
+        _require_steps(self, self.sampling_rate, self.noise_multiplier, self.steps)
+
+
+@dataclass(frozen=True)
+class ExchangedGaussianSteps(PrivacyEvent):
+    """Steps on Poisson samples as in `SampledGaussianSteps`, for a unit that is exchanged for another one.
+
+    It says what such steps cost to somebody else than they were charged for: `exchanged` derives it, and no ledger
+    holds it.
+    """
+
+    sampling_rate: float
+    noise_multiplier: float
+    steps: int
+
+    def __post_init__(self) -> None:
+        _require_steps(self, self.sampling_rate, self.noise_multiplier, self.steps)
 
 
 @dataclass(frozen=True)
@@ -166,6 +178,7 @@ class RandomBitsRelease(PrivacyEvent):
 Event = (
     GaussianRelease
     | SampledGaussianSteps
+    | ExchangedGaussianSteps
     | DiscreteGaussianRelease
     | SkellamRelease
     | BinomialRelease
@@ -179,7 +192,8 @@ def exchanged(event: Event) -> Event:
     """The cost of a release to a unit that is not taken away but exchanged for another: it moves twice as far.
 
     So one example of a silo is hidden whose whole contribution may be there or not: with the example or without it,
-    the contribution is another one within the clip norm.
+    the contribution is another one within the clip norm. The result is there to be counted, and is never charged: a
+    ledger holds what was released.
     """
     match event:
         case GaussianRelease(noise_multiplier=noise):
@@ -188,9 +202,11 @@ def exchanged(event: Event) -> Event:
             return replace(event, l2=2 * l2, l1=2 * l1)
         case BinomialRelease(l2=l2, l1=l1, linf=linf):
             return replace(event, l2=2 * l2, l1=2 * l1, linf=2 * linf)
-        case PoissonBinomialRelease():
+        case SampledGaussianSteps(sampling_rate=rate, noise_multiplier=noise, steps=steps):
+            return ExchangedGaussianSteps(rate, noise, steps)
+        case PoissonBinomialRelease() | ExchangedGaussianSteps():
             return event  # it covers any exchange as it is
-        case SampledGaussianSteps() | NoisyBitsRelease() | RandomBitsRelease():
+        case NoisyBitsRelease() | RandomBitsRelease():
             raise UncountableEvent(f"{event} is counted for single units only, not for their exchange")
         case _:
             assert_never(event)
@@ -202,6 +218,14 @@ def _require_noise(event: object, noise: float) -> None:
             f"{event} has no finite epsilon; set a finite noise multiplier above 0, or switch privacy off by name "
             "(privacy: {kind: none})"
         )
+
+
+def _require_steps(event: object, sampling_rate: float, noise: float, steps: int) -> None:
+    _require_noise(event, noise)
+    if not 0 < sampling_rate <= 1:
+        raise UncountableEvent(f"{event} cannot be counted: a rate lies in (0, 1]")
+    if not (isinstance(steps, int) and steps > 0):
+        raise UncountableEvent(f"{event} cannot be counted: steps are at least one")
 
 
 def _require_all_units(event: object, sampling_rate: float) -> None:

@@ -50,7 +50,7 @@ class Guarantee:
         """Epsilon that may be stated where this much was charged: no less than planned."""
         return max(charged, self.planned)
 
-    def statement(self, epsilon: float, delta: float, *, accounting: str = "Renyi accounting") -> str:
+    def statement(self, epsilon: float, delta: float, *, accounting: str) -> str:
         """The guarantee in one line that a person can quote."""
         epsilon = self.stated(epsilon)
         public = f"; {self.public} count as public" if self.public else ""

@@ -134,6 +134,7 @@ def _ledger(entries: list[PrivacyMetric]) -> Table:
             phase_title(entry.phase),
             wording.epsilon(entry.epsilon),
             wording.delta(entry.delta),
+            entry.accountant or "",
             _written(entry.noise_multiplier, ".3f"),
             _written(entry.sampling_rate, ".4f"),
             _written(entry.steps, ","),
@@ -141,8 +142,8 @@ def _ledger(entries: list[PrivacyMetric]) -> Table:
         for entry in entries
     )
     starts = [n for n, entry in enumerate(entries) if n == 0 or entry.silo != entries[n - 1].silo]
-    columns = ("Silo", "Phase", "Epsilon", "Delta", "Noise multiplier", "Sampling rate", "Steps")
-    return Table("Ledger by phase", columns, rows, numbers=(2, 3, 4, 5, 6), groups=tuple(starts))
+    columns = ("Silo", "Phase", "Epsilon", "Delta", "Counted by", "Noise multiplier", "Sampling rate", "Steps")
+    return Table("Ledger by phase", columns, rows, numbers=(2, 3, 5, 6, 7), groups=tuple(starts))
 
 
 def _written(value: float | None, form: str) -> str:

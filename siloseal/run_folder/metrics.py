@@ -102,6 +102,8 @@ class PrivacyMetric(Record):
     phase: PhaseOrQuery
     epsilon: NonNegativeFloat | None
     delta: Share | None
+    accountant: str | None = None
+    """How epsilon was counted; None in folders of earlier versions, and where no ledger is here."""
     noise_multiplier: NonNegativeFloat | None = None
     sampling_rate: Share | None = None
     steps: NonNegativeInt | None = None

@@ -153,7 +153,7 @@ class AggregatorRecorder:
         privacy, epsilon = self._job.privacy, self._epsilon(name)
         if isinstance(privacy, NoPrivacy) or epsilon is None:
             return f"{name}: {NO_GUARANTEE}"
-        stated = guarantee_in(self._job).statement(epsilon, privacy.delta)
+        stated = guarantee_in(self._job).statement(epsilon, privacy.delta, accounting="counted by its ledger")
         known = "as far as the aggregator knows" if epsilon < privacy.epsilon else "because its ledger allows no more"
         return f"{name}: at most {stated} It has not spent more, {known}. Its own ledger has the exact statement."
 

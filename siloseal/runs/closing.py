@@ -192,6 +192,7 @@ def privacy_of(ledgers: Ledgers) -> list[PrivacyMetric]:
             continue
         delta = ledger.budget.delta
         for phase in dict.fromkeys(charge.phase for charge in ledger.charges):
+            alone = ledger.counted_of_phase(phase)
             events = [charge.event for charge in ledger.charges if charge.phase == phase]
             steps = sum(event.steps for event in events if isinstance(event, SampledGaussianSteps))
             multipliers = [
@@ -202,14 +203,18 @@ def privacy_of(ledgers: Ledgers) -> list[PrivacyMetric]:
                 PrivacyMetric(
                     silo=name,
                     phase=phase,
-                    epsilon=ledger.epsilon_of_phase(phase),
+                    epsilon=alone.epsilon,
                     delta=delta,
+                    accountant=alone.accountant,
                     noise_multiplier=min(multipliers, default=None),
                     sampling_rate=max(rates, default=None),
                     steps=steps or len(events),
                 )
             )
-        metrics.append(PrivacyMetric(silo=name, phase="total", epsilon=ledger.stated_epsilon, delta=delta))
+        how = ledger.counted.accountant
+        metrics.append(
+            PrivacyMetric(silo=name, phase="total", epsilon=ledger.stated_epsilon, delta=delta, accountant=how)
+        )
     return metrics
 
 

@@ -13,8 +13,6 @@ from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.planning import plan_silo
 from siloseal.federation.job.releases import Content, Lengths, Release, counted, releases
 from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
-from siloseal.federation.privacy.accounting import RENYI, tightest_epsilon
-from siloseal.federation.privacy.epsilon import epsilon_text
 from siloseal.federation.privacy.guarantee import Guarantee
 from siloseal.federation.sums.exposure import Exposure, NoisedBy
 from siloseal.models.building import vector_lengths
@@ -140,13 +138,9 @@ def _privacy(guarantee: Guarantee, ledgers: Ledgers) -> dict[str, str]:
 
 
 def _accountant(ledgers: list[Ledger], over: str) -> str:
-    """What the ledgers enforce, and what a tighter and slower count makes of the largest of them."""
-    words = f"Renyi (dp-accounting), one composition over {over}"
-    if not ledgers:
-        return words
-    largest = max(ledgers, key=lambda ledger: ledger.epsilon)
-    epsilon, how = tightest_epsilon([charge.event for charge in largest.charges], largest.budget.delta)
-    return words if how == RENYI else f"{words}; {how} count epsilon {epsilon_text(epsilon)} for {largest.silo}"
+    """How the ledgers count, and over what."""
+    found = dict.fromkeys(str(ledger.counted.accountant) for ledger in ledgers)
+    return f"{' or '.join(found) or 'that of each ledger'} (dp-accounting), one composition over {over}"
 
 
 def training_releases(job: Job, finished: RunResult) -> CountedReleases:

@@ -12,11 +12,10 @@ import torch
 from siloseal.federation.job.contributions import require_precision
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
-from siloseal.federation.job.planning import SiloPlan, epsilon_by_phase, plan_silo
+from siloseal.federation.job.planning import SiloPlan, counted_in_all, epsilon_by_phase, plan_silo
 from siloseal.federation.job.releases import Content, Lengths, counted, releases
 from siloseal.federation.job.sections.privacy import NoPrivacy, UnitLevel
 from siloseal.federation.job.sections.warm_start import KernelMeanStart, PublicStart
-from siloseal.federation.privacy.accounting import RENYI, tightest_epsilon
 from siloseal.federation.privacy.events import Event
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.sums.in_process import sum_in_process
@@ -65,8 +64,8 @@ class Plan:
     """
 
     silos: list[SiloCost]
-    tightest_epsilon: float | None
-    """Epsilon of the silo that spends most, by privacy loss distributions; None where they do not apply."""
+    accountant: str | None
+    """How the epsilon of the silo that spends most was counted; None where privacy is off."""
     parameters: int
     upload_bytes: dict[str, int]
     """Bytes that one silo sends, by phase; measured on encoded messages of the right size."""
@@ -103,7 +102,7 @@ def make_plan(job: Job, parts: dict[str, Examples], *, workers: int) -> Plan:
     sent, received, in_sums = _traffic(job, lengths)
     return Plan(
         silos=silos,
-        tightest_epsilon=_tightest(job, silos),
+        accountant=_accountant(job, silos),
         parameters=model.size,
         upload_bytes=sent,
         download_bytes=received,
@@ -123,13 +122,11 @@ def _silo_cost(job: Job, name: str, part: Examples) -> SiloCost:
     return SiloCost(name, len(part), units, plan, epsilon)
 
 
-def _tightest(job: Job, silos: list[SiloCost]) -> float | None:
+def _accountant(job: Job, silos: list[SiloCost]) -> str | None:
     if isinstance(job.privacy, NoPrivacy):
         return None
     most = max(silos, key=lambda cost: cost.epsilon["total"] if cost.epsilon else 0.0)
-    events = [event for of_phase in most.plan.events().values() for event in of_phase]
-    epsilon, how = tightest_epsilon(events, job.privacy.delta)
-    return None if how == RENYI else epsilon
+    return counted_in_all(most.plan, job.privacy.delta).accountant
 
 
 def _traffic(job: Job, lengths: Lengths) -> tuple[dict[str, int], dict[str, int], dict[str, float]]:

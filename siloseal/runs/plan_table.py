@@ -42,9 +42,8 @@ def print_plan(terminal: Terminal, plan: Plan) -> None:
         unit = f" at delta {wording.delta(privacy.delta)} for {guarantee_of(job).protected}"
     largest = max((cost.epsilon["total"] for cost in plan.silos if cost.epsilon), default=None)
     terminal.print(f"epsilon  {wording.epsilon(largest)}{unit}")
-    if plan.tightest_epsilon is not None:
-        tightest = wording.epsilon(plan.tightest_epsilon)
-        terminal.print(f"         {tightest} by privacy loss distributions, which are tighter")
+    if plan.accountant is not None:
+        terminal.print(f"         by {plan.accountant}")
     if not isinstance(privacy, NoPrivacy) and "silo_alone" in plan.seconds:
         again = spent_again(privacy.epsilon, privacy.delta, unit=guarantee_of(job).unit)
         terminal.print(Padding(Text(again), (0, 0, 0, len("epsilon  "))))

@@ -44,7 +44,7 @@ def test_it_is_noised_with_the_noise_that_was_charged(bench: Bench) -> None:
 def test_nothing_is_noised_before_it_is_charged(bench: Bench) -> None:
     """A ledger that refuses: the silo draws no noise for the release, so nothing can have left."""
     bench.ask(1, kernel_mean=pb.KernelMean())
-    bench.silo.ledger.charge(GaussianRelease(0.56), phase="phase_1")
+    bench.silo.ledger.charge(GaussianRelease(0.5), phase="phase_1")
     drawn = bench.silo._randomness._draws
     reply = decode(pb.Reply, bench.silo.answer(bench.kernel_mean_sum(2)))
     assert reply.refusal.code == ErrorCode.BUDGET_EXCEEDED

@@ -13,7 +13,7 @@ from siloseal.federation.config.section import Section
 from siloseal.federation.job.noise_on_sums import mechanism_for
 from siloseal.federation.job.sections.fitting_noise import require_hidden_parts
 from siloseal.federation.job.sections.mechanisms import MechanismConfig, SplitConfig
-from siloseal.federation.privacy.mechanisms.calibration import Demand, gaussian_multiplier
+from siloseal.federation.privacy.mechanisms.calibration import Demand, renyi_gaussian_multiplier
 from siloseal.federation.sums.config import SecureSumConfig
 from siloseal.federation.sums.in_process import sum_in_process
 from siloseal.federation.sums.noisy_sum import NoisySum
@@ -55,6 +55,6 @@ class NoiseMeasurement(Section):
         return [
             Row(measure="rmse", value=error),
             Row(measure="delta", value=self.delta),
-            Row(measure="central_rmse", value=gaussian_multiplier(demand) * CLIP_NORM),
+            Row(measure="central_rmse", value=renyi_gaussian_multiplier(demand) * CLIP_NORM),
             Row(measure="sent_bytes", value=fmean(result.sent.values()), unit="B"),
         ]

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from dp_accounting import get_sigma_gaussian
 from scipy import optimize
 
 from siloseal.federation.errors import ConfigError
-from siloseal.federation.privacy.accounting import epsilon_of, smallest_noise
+from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.privacy.events import GaussianRelease, PoissonBinomialRelease
+from siloseal.federation.privacy.least_noise import smallest_noise_by_renyi
 from siloseal.federation.privacy.mechanisms.pbm import PoissonBinomial, coefficients
 
 MARGIN = 1 - 1e-9
@@ -50,13 +52,28 @@ class Demand:
 
 
 def gaussian_multiplier(demand: Demand) -> float:
-    """The noise multiplier of a continuous Gaussian on each of the releases."""
-    return _gaussian_multiplier(demand.epsilon, demand.delta, demand.releases)
+    """The least noise multiplier of a continuous Gaussian on each of the releases, which together are one Gaussian.
+
+    Exact (Balle and Wang 2018, Theorem 8).
+    """
+    one = float(get_sigma_gaussian(MARGIN * demand.epsilon, demand.delta))
+    return round_up(math.sqrt(demand.releases) * one)
+
+
+def renyi_gaussian_multiplier(demand: Demand) -> float:
+    """The noise multiplier that Renyi accounting asks of a continuous Gaussian on each of the releases.
+
+    Noise on a grid is counted by Renyi curves. So this is what it is compared with, and where a search for it begins.
+    """
+    return _renyi_gaussian_multiplier(demand.epsilon, demand.delta, demand.releases)
 
 
 @lru_cache(maxsize=64)
-def _gaussian_multiplier(epsilon: float, delta: float, releases: int) -> float:
-    return round_up(smallest_noise(lambda z: [GaussianRelease(z)] * releases, epsilon=MARGIN * epsilon, delta=delta))
+def _renyi_gaussian_multiplier(epsilon: float, delta: float, releases: int) -> float:
+    def events(noise: float) -> list[GaussianRelease]:
+        return [GaussianRelease(noise)] * releases
+
+    return round_up(smallest_noise_by_renyi(events, epsilon=MARGIN * epsilon, delta=delta))
 
 
 def calibrated_pbm(demand: Demand, *, bits: int, clip_norm: float) -> PoissonBinomial:

@@ -11,7 +11,7 @@ from siloseal.federation.errors import ConfigError, UncountableEvent
 from siloseal.federation.exact_noise import LARGEST_VARIANCE
 from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.privacy.epsilon import delta_text
-from siloseal.federation.privacy.mechanisms.calibration import MARGIN, Demand, gaussian_multiplier, round_up
+from siloseal.federation.privacy.mechanisms.calibration import MARGIN, Demand, renyi_gaussian_multiplier, round_up
 from siloseal.federation.privacy.mechanisms.integer_noise import Binomial, DiscreteGaussian, IntegerNoise, Skellam
 from siloseal.federation.privacy.mechanisms.lattice import LatticeNoise
 from siloseal.federation.privacy.mechanisms.rotation import padded
@@ -101,7 +101,7 @@ def _at_bits(
     if noise is None:
         return None
     deviation = step * math.sqrt(demand.honest * (noise.variance + 0.25))
-    return (step, noise) if deviation <= WORST_DEVIATION[kind] * gaussian_multiplier(demand) else None
+    return (step, noise) if deviation <= WORST_DEVIATION[kind] * renyi_gaussian_multiplier(demand) else None
 
 
 def _bits_worth_it(kind: LatticeKind, demand: Demand, reach: float, whole: bool) -> int:
@@ -139,7 +139,7 @@ def _least_noise(kind: LatticeKind, demand: Demand, step: float, whole: bool) ->
         return excess(_noise(kind, math.exp(log_variance), demand))
 
     # The continuous Gaussian's noise is where the search begins: a little more, and seldom a little less, is needed.
-    guess = 2 * math.log(move.l2 * gaussian_multiplier(demand)) - math.log(demand.honest)
+    guess = 2 * math.log(move.l2 * renyi_gaussian_multiplier(demand)) - math.log(demand.honest)
     low, high = guess - 0.01, guess + 0.01
     while excess_at(high) > 0:
         low, high = high, high + 2 * (high - guess)

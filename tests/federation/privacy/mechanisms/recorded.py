@@ -33,6 +33,7 @@ def recorded_orders() -> Iterator[None]:
 
 def _forget() -> None:
     accounting._curve_of_one.cache_clear()
-    calibration._gaussian_multiplier.cache_clear()
+    accounting._counted.cache_clear()
+    calibration._renyi_gaussian_multiplier.cache_clear()
     lattice_calibration._calibrated.cache_clear()
     calibration._coins.cache_clear()

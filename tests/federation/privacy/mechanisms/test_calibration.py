@@ -11,7 +11,12 @@ from siloseal.federation.errors import ConfigError
 from siloseal.federation.privacy.accounting import Accountant, epsilon_of
 from siloseal.federation.privacy.events import Event, GaussianRelease
 from siloseal.federation.privacy.mechanisms import lattice_calibration
-from siloseal.federation.privacy.mechanisms.calibration import Demand, calibrated_pbm, gaussian_multiplier
+from siloseal.federation.privacy.mechanisms.calibration import (
+    Demand,
+    calibrated_pbm,
+    gaussian_multiplier,
+    renyi_gaussian_multiplier,
+)
 from siloseal.federation.privacy.mechanisms.integer_noise import Binomial, DiscreteGaussian, IntegerNoise, Skellam
 from siloseal.federation.privacy.mechanisms.lattice import LatticeNoise
 from siloseal.federation.privacy.mechanisms.lattice_calibration import RANGE_DEVIATIONS, LatticeKind, calibrated_lattice
@@ -110,7 +115,7 @@ def test_with_many_bits_the_noise_is_nearly_that_of_a_continuous_gaussian(kind: 
     demand = DEMANDS[0]
     mechanism = calibrated_lattice(kind, demand, bits=20, sensitivity=1.0)
     deviation = mechanism.step * math.sqrt(demand.honest * mechanism.noise.variance)
-    assert deviation == pytest.approx(gaussian_multiplier(demand), rel=2e-3)
+    assert deviation == pytest.approx(renyi_gaussian_multiplier(demand), rel=2e-3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -160,7 +165,14 @@ def test_noise_of_no_honest_silo_is_refused(silos: int, honest: int) -> None:
 def test_the_gaussian_multiplier_stays_within_epsilon_and_wastes_little(demand: Demand) -> None:
     noise = gaussian_multiplier(demand)
     assert epsilon_of([GaussianRelease(noise)] * demand.releases, demand.delta) <= demand.epsilon
-    assert epsilon_of([GaussianRelease(0.998 * noise)] * demand.releases, demand.delta) > demand.epsilon
+    assert epsilon_of([GaussianRelease((1 - 1e-6) * noise)] * demand.releases, demand.delta) > demand.epsilon
+
+
+def test_the_gaussian_multiplier_is_the_exact_one_and_renyi_accounting_asks_for_more() -> None:
+    demand = Demand(4.0, 1e-5, 1, 3, 3, 100)
+    assert gaussian_multiplier(demand) == pytest.approx(1.081, abs=5e-4)
+    assert renyi_gaussian_multiplier(demand) == pytest.approx(1.158, abs=5e-4)
+    assert gaussian_multiplier(replace(demand, releases=9)) == pytest.approx(3 * gaussian_multiplier(demand), rel=1e-6)
 
 
 @pytest.mark.parametrize(
