@@ -34,6 +34,7 @@ from siloseal.federation.privacy.events import (
 from siloseal.federation.privacy.guarantee import NO_GUARANTEE, Guarantee
 from siloseal.federation.records.chained_file import ChainedFile, End, link, parse_line, read_line, whole_lines
 from siloseal.federation.records.storage import Survives
+from siloseal.silo.allowance import Allowance
 
 LEDGER_FILE = "ledger.jsonl"
 """Name of the ledger's file in a silo's folder of a run."""
@@ -86,8 +87,10 @@ class Ledger:
         budget: Budget,
         guarantee: Guarantee = EXAMPLE_AT_SILO,
         survives: Survives = Survives.POWER_CUT,
+        allowance: Allowance | None = None,
     ) -> None:
-        self.budget, self.guarantee = budget, guarantee
+        """`allowance` is what the silo's policy leaves to this run beside others; a simulated silo has no policy."""
+        self.budget, self.guarantee, self._allowance = budget, guarantee, allowance
         self.silo = silo
         numbers = {name: float(value) for name, value in asdict(budget).items()}  # 10 and 10.0 are the same budget
         self._header = {"silo": silo, **numbers, "unit": guarantee.unit, "relation": guarantee.relation}
@@ -134,6 +137,8 @@ class Ledger:
                 f"{self.silo} has spent epsilon {self.epsilon:.3f} of {self.budget.epsilon:g}, and {phase} asks for "
                 f"{event}, which would make {epsilon:.3f}; the silo stops here. Raise epsilon, or plan fewer steps"
             )
+        if self._allowance is not None:
+            self._allowance.require(self.silo, [*(charge.event for charge in self.charges), event])
         self._file.append({"phase": phase, "event": _NAMES[type(event)], **asdict(event)})
         self.charges.append(Charge(phase, event))
         self._accountant = trial
@@ -212,7 +217,13 @@ def statement_of(silo: str, ledger: Ledger | None) -> str:
 
 
 def open_ledger(
-    job: AnyJob, silo: str, folder: Path, *, worked_before: bool, survives: Survives = Survives.POWER_CUT
+    job: AnyJob,
+    silo: str,
+    folder: Path,
+    *,
+    worked_before: bool,
+    survives: Survives = Survives.POWER_CUT,
+    allowance: Allowance | None = None,
 ) -> Ledger | None:
     """The ledger of a silo in one run; none where privacy is off. A silo that has worked must have one already."""
     if isinstance(job.privacy, NoPrivacy):
@@ -224,4 +235,4 @@ def open_ledger(
             "backup, or begin another run"
         )
     budget = Budget(job.privacy.epsilon, job.privacy.delta)
-    return Ledger(path, silo=silo, budget=budget, guarantee=guarantee_in(job), survives=survives)
+    return Ledger(path, silo=silo, budget=budget, guarantee=guarantee_in(job), survives=survives, allowance=allowance)

@@ -26,6 +26,7 @@ from siloseal.federation.privacy.events import (
     BinomialRelease,
     DiscreteGaussianRelease,
     Event,
+    ExchangedGaussianSteps,
     GaussianRelease,
     PoissonBinomialRelease,
     RandomBitsRelease,
@@ -58,7 +59,7 @@ class Accountant:
         match event:
             case BinomialRelease():
                 self._pairs += [(binomial_epsilon(**asdict(event)), event.delta)] * times
-            case SampledGaussianSteps(steps=steps):
+            case SampledGaussianSteps(steps=steps) | ExchangedGaussianSteps(steps=steps):
                 self._curve = self._curve + times * steps * _curve_of_one(replace(event, steps=1))
             case _:
                 self._curve = self._curve + times * _curve_of_one(event)
@@ -104,6 +105,8 @@ def _curve_of_one(event: Event) -> NDArray[np.float64]:
             reader = _CurveReader(ORDERS)
             reader.compose(_to_dp_accounting(event))
             return reader.curve()
+        case ExchangedGaussianSteps():
+            return _exchanged_curve(event)
         case DiscreteGaussianRelease():
             parts = {name: getattr(event, name) for name in ("honest", "local_variance", "l2", "l1", "coordinates")}
             return discrete_gaussian_curve(ORDERS, **parts)
@@ -117,6 +120,22 @@ def _curve_of_one(event: Event) -> NDArray[np.float64]:
             raise UncountableEvent(f"{event} has no Renyi curve")
         case _:
             assert_never(event)
+
+
+def _exchanged_curve(event: ExchangedGaussianSteps) -> NDArray[np.float64]:
+    """The curve of one step for a unit that is exchanged, by way of the data without it.
+
+    The weak triangle inequality of Renyi divergence (Mironov 2017, Proposition 11, with p = q = 2).
+    """
+    orders, step = (
+        np.asarray(ORDERS, dtype=np.float64),
+        SampledGaussianSteps(event.sampling_rate, event.noise_multiplier, 1),
+    )
+    there, back = _CurveReader(2 * orders), _CurveReader(2 * orders - 1)
+    for reader in (there, back):
+        reader.compose(_to_dp_accounting(step))
+    curve: NDArray[np.float64] = (orders - 0.5) / (orders - 1) * there.curve() + back.curve()
+    return curve
 
 
 def _to_dp_accounting(event: GaussianRelease | SampledGaussianSteps) -> dp_accounting.DpEvent:

@@ -47,6 +47,15 @@ class SampledGaussianSteps(PrivacyEvent):
 
 
 @dataclass(frozen=True)
+class ExchangedGaussianSteps(PrivacyEvent):
+    """The cost of `SampledGaussianSteps` to a unit that is exchanged for another. It is derived, and never charged."""
+
+    sampling_rate: float
+    noise_multiplier: float
+    steps: int
+
+
+@dataclass(frozen=True)
 class DiscreteGaussianRelease(PrivacyEvent):
     """A sum of integers to which `honest` silos each added discrete Gaussian noise of `local_variance`.
 
@@ -150,6 +159,7 @@ class RandomBitsRelease(PrivacyEvent):
 Event = (
     GaussianRelease
     | SampledGaussianSteps
+    | ExchangedGaussianSteps
     | DiscreteGaussianRelease
     | SkellamRelease
     | BinomialRelease
@@ -173,7 +183,11 @@ def exchanged(event: Event) -> Event:
             return replace(event, l2=2 * l2, l1=2 * l1, linf=2 * linf)
         case PoissonBinomialRelease():
             return event  # it covers any exchange as it is
-        case SampledGaussianSteps() | RandomBitsRelease():
+        case SampledGaussianSteps(sampling_rate=rate, noise_multiplier=noise, steps=steps):
+            return ExchangedGaussianSteps(rate, noise, steps)
+        case ExchangedGaussianSteps():
+            return event
+        case RandomBitsRelease():
             raise UncountableEvent(f"{event} is counted for single units only, not for their exchange")
         case _:
             assert_never(event)

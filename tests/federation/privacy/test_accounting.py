@@ -24,9 +24,11 @@ from siloseal.federation.privacy.accounting import (
 from siloseal.federation.privacy.events import (
     BinomialRelease,
     DiscreteGaussianRelease,
+    ExchangedGaussianSteps,
     Event,
     GaussianRelease,
     PoissonBinomialRelease,
+    RandomBitsRelease,
     SampledGaussianSteps,
     SkellamRelease,
     exchanged,
@@ -272,8 +274,10 @@ def test_an_exchanged_unit_moves_twice_as_far() -> None:
     assert exchanged(DiscreteGaussianRelease(2, 9.0, 2.0, 3.0, 7)) == DiscreteGaussianRelease(2, 9.0, 4.0, 6.0, 7)
     assert exchanged(BinomialRelease(10_000, 1, 2, 3, 1, 1e-5)) == BinomialRelease(10_000, 2, 4, 6, 1, 1e-5)
     assert exchanged(PoissonBinomialRelease(3, 4, 0.1, 5)) == PoissonBinomialRelease(3, 4, 0.1, 5)
+    steps = exchanged(SampledGaussianSteps(0.1, 1.0, 5))
+    assert exchanged(steps) == steps == ExchangedGaussianSteps(0.1, 1.0, 5)
     with pytest.raises(UncountableEvent):
-        exchanged(SampledGaussianSteps(0.1, 1.0, 5))
+        exchanged(RandomBitsRelease(1.0))
 
 
 def test_an_epsilon_that_means_nothing_is_not_sharpened() -> None:
