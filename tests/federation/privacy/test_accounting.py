@@ -24,8 +24,8 @@ from siloseal.federation.privacy.accounting import (
 from siloseal.federation.privacy.events import (
     BinomialRelease,
     DiscreteGaussianRelease,
-    ExchangedGaussianSteps,
     Event,
+    ExchangedGaussianSteps,
     GaussianRelease,
     PoissonBinomialRelease,
     RandomBitsRelease,
