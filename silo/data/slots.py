@@ -17,7 +17,7 @@ Slot = tuple[int, ...]
 
 
 def slots_of(counts: Mapping[int, int], *, ways: int, images: int, seed: int) -> list[Slot]:
-    """As many slots of `ways` classes as there can be, where a class with n images is in at most n // images of them.
+    """The most slots of `ways` classes that there can be, where a class of n images is in at most n // images of them.
 
     Classes are drawn in proportion to how often each may still come, with the same random numbers whatever the counts
     are. So a count that falls by one changes nothing, as long as the quotient stays; where the quotient falls by one
