@@ -53,14 +53,14 @@ class Allowance:
         """Epsilon of all runs for one example, once this one is done as planned."""
         return self._epsilon_with(self.planned)
 
-    def require(self, silo: str, charged: Iterable[Event]) -> None:
-        """`BudgetExceeded` where these charges of the run, and all earlier runs, cost an example too much.
+    def require(self, silo: str, charged: Counter[Event]) -> None:
+        """`BudgetExceeded` where so many charges of each event, and all earlier runs, cost an example too much.
 
         What is planned was counted before the run. Steps that a crash repeats are not planned.
         """
-        if not _singly(charged) - _singly(self.planned):
+        if not _singly(charged) - _singly(Counter(self.planned)):
             return
-        epsilon, most = self._epsilon_with(charged), self.policy.largest_epsilon
+        epsilon, most = self._epsilon_with(charged.elements()), self.policy.largest_epsilon
         if not epsilon <= most * TOLERANCE:  # NaN must not pass
             raise BudgetExceeded(
                 f"{silo}'s runs together would cost one example epsilon {roughly(epsilon, most):.4g}, but "
@@ -95,12 +95,12 @@ def roughly(epsilon: float, largest: float) -> float:
     return math.ceil(20 * epsilon / largest * (1 - 1e-9)) / 20 * largest if math.isfinite(epsilon) else epsilon
 
 
-def _singly(events: Iterable[Event]) -> Counter[Event]:
-    """How often each event is there, steps one by one: a ledger is charged in other portions than a plan has."""
+def _singly(events: Counter[Event]) -> Counter[Event]:
+    """The same events, steps one by one: a ledger is charged in other portions than a plan has."""
     counts = Counter[Event]()
-    for event in events:
+    for event, times in events.items():
         if isinstance(event, SampledGaussianSteps):
-            counts[replace(event, steps=1)] += event.steps
+            counts[replace(event, steps=1)] += times * event.steps
         else:
-            counts[event] += 1
+            counts[event] += times
     return counts

@@ -9,6 +9,7 @@ line is a charge that never returned, hence a release that never happened: it is
 
 import copy
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -101,6 +102,7 @@ class Ledger:
         except BaseException:
             self._file.close()
             raise
+        self._charged: Counter[Event] = Counter(charge.event for charge in self.charges)
         self._accountant = Accountant()
         for charge in self.charges:
             self._accountant.add(charge.event)
@@ -138,9 +140,10 @@ class Ledger:
                 f"{event}, which would make {epsilon:.3f}; the silo stops here. Raise epsilon, or plan fewer steps"
             )
         if self._allowance is not None:
-            self._allowance.require(self.silo, [*(charge.event for charge in self.charges), event])
+            self._allowance.require(self.silo, self._charged + Counter((event,)))
         self._file.append({"phase": phase, "event": _NAMES[type(event)], **asdict(event)})
         self.charges.append(Charge(phase, event))
+        self._charged[event] += 1
         self._accountant = trial
 
     def statement(self) -> str:

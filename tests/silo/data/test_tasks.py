@@ -157,6 +157,11 @@ class TestFixedTasks:
             for visit in one.select(torch.tensor([number])):
                 assert sorted(members_of(visit)) == sorted(np.concatenate(members).tolist())
 
+    def test_they_do_not_depend_on_the_order_in_which_the_images_lie(self) -> None:
+        data = numbered()
+        mixed = data.select(torch.from_numpy(np.random.default_rng(0).permutation(len(data))))
+        assert changed_slots(fixed(data), data, fixed(mixed), mixed) == 0
+
     def test_the_jobs_seed_decides_who_meets_whom(self) -> None:
         data = numbered()
         one, other = (FixedTasks(data, CONFIG, seed=seed, randomness=SecureRandomness()) for seed in (4, 5))
