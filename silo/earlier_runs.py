@@ -39,7 +39,8 @@ def spent_in(runs: list[Path], silo: str) -> Spent:
 def _charged(path: Path, silo: str, job: AnyJob, budget: Budget, kept: int) -> tuple[Charge, ...]:
     """The charges of an earlier run, if they are all there: a checkpoint of that run has counted them."""
     ledger, guarantee = read_ledger(path), guarantee_in(job)
-    found = (ledger.silo, ledger.budget, ledger.unit, ledger.relation)
+    relation = guarantee.relation if guarantee.goes_by(ledger.relation) else ledger.relation
+    found = (ledger.silo, ledger.budget, ledger.unit, relation)
     if found != (expected := (silo, budget, guarantee.unit, guarantee.relation)):
         raise LedgerDamaged(
             f"{path} is the ledger of {found}, but the job beside it has {expected}: one of the two files is another "

@@ -27,6 +27,7 @@ from siloseal.federation.privacy.events import (
     DiscreteGaussianRelease,
     Event,
     GaussianRelease,
+    NoisyBitsRelease,
     PoissonBinomialRelease,
     RandomBitsRelease,
     SampledGaussianSteps,
@@ -47,7 +48,8 @@ _EVENTS: dict[str, Callable[..., Event]] = {
     "skellam_release": SkellamRelease,
     "binomial_release": BinomialRelease,
     "poisson_binomial_release": PoissonBinomialRelease,
-    "random_bits_release": RandomBitsRelease,
+    "noisy_bits_release": NoisyBitsRelease,
+    "random_bits_release": RandomBitsRelease,  # earlier versions charged it
 }
 _NAMES: dict[object, str] = {kind: name for name, kind in _EVENTS.items()}
 
@@ -172,17 +174,23 @@ class Ledger:
             self._file.resume(self._file.end)
             self._file.begin(self._header)
             return []
-        if (header := parse_line(lines[0], where=f"{path}, line 1", damaged=LedgerDamaged)) != self._header:
+        header = parse_line(lines[0], where=f"{path}, line 1", damaged=LedgerDamaged)
+        if not self._began(header):
             raise LedgerDamaged(
                 f"{path} is the ledger of {header}, but this silo is {self._header}; use the job that began it, "
                 "or a new run folder"
             )
-        charges, end = list[Charge](), self._file.end.after(lines[0], self._file.end.chain)
+        charges, end = list[Charge](), End(1, len(lines[0]), link("", header))
         for content in lines[1:]:
             charge, end = read_charge(path, end, content)
             charges.append(charge)
         self._file.resume(end)
         return charges
+
+    def _began(self, header: dict[str, Any]) -> bool:
+        """Whether this silo's ledger begins so, also where an earlier version began it."""
+        named = {**header, "relation": self.guarantee.relation}
+        return named == self._header and self.guarantee.goes_by(header.get("relation"))
 
 
 def read_charge(path: Path, end: End, content: bytes) -> tuple[Charge, End]:

@@ -5,6 +5,7 @@ from typing import assert_never
 
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob, RecordLevel
+from siloseal.federation.analytics.releases import shared_noise
 from siloseal.federation.averages.config import AverageJob
 from siloseal.federation.errors import PolicyRefused
 from siloseal.federation.job.job import Job
@@ -89,7 +90,7 @@ def _refused_queries(policy: Policy, job: AnalyticsJob, spent: Spent) -> list[st
     return [
         *(line for kind in kinds for line in _allowed("a query's kind", kind, "queries", policy.queries)),
         *_allowed("privacy.kind", "example_level", "privacy", policy.privacy),
-        *_allowed("mechanism.kind", job.mechanism.kind, "mechanisms", policy.mechanisms),
+        *_allowed("mechanism.kind", shared_noise(job).kind, "mechanisms", policy.mechanisms),
         *_spending(policy, job, job.privacy, spent, events_of_queries(job, []) if spent != NOTHING_SPENT else []),
         *_allowed("secure_sum.kind", job.secure_sum.kind, "secure_sums", policy.secure_sums),
         *_too_few_silos(policy, job.quorum, "silos.names, silos.fewest"),

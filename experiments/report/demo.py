@@ -16,6 +16,7 @@ from siloseal.federation.records.storage import write_atomically
 from siloseal.report import charts, wording
 from siloseal.report.document import Chapter, Command, Figure, Notes, Table
 from siloseal.report.markdown import write_markdown
+from siloseal.report.sentences import spent_on_silos_alone
 from siloseal.run_folder.images import Images, Labels, gap_of, paste, read_npz
 from siloseal.run_folder.metrics import stage_title
 from siloseal.run_folder.run import Run, read_run
@@ -34,8 +35,8 @@ def chapter(run: Run, folder: Path, *, dpi: int = charts.DPI) -> Chapter:
         name="demo",
         title="What the demo draws",
         lead=f"Accuracy is that of a small classifier ({run.summary.classifier}) which saw generated images only, on "
-        f"real held-out ones. Each silo spends epsilon {wording.epsilon(run.summary.epsilon)} at most, at delta "
-        f"{wording.delta(run.summary.delta)}.",
+        f"real held-out ones. Each silo spends {wording.guarantee(run.summary.epsilon, run.summary.delta)} at most. "
+        f"{spent_on_silos_alone(run.summary) or ''}".rstrip(),
         blocks=(Command(COMMAND), picture, _accuracies(run), Notes(_notes(run), LIMITS)),
     )
 
@@ -91,7 +92,7 @@ def row_middle(height: int, row: int) -> float:
 
 def _accuracies(run: Run) -> Table:
     models: dict[str, float | None] = {stage_title(stage): value for stage, value in run.summary.accuracy.items()}
-    models["Best silo alone, at the same epsilon"] = run.summary.best_silo_accuracy
+    models["Best silo alone, at the same epsilon once more"] = run.summary.best_silo_accuracy
     models["Real data instead of generated"] = run.summary.real_data_accuracy
     rows = tuple((name, wording.share(value)) for name, value in models.items())
     return Table("Accuracy by stage", ("stage", "accuracy"), rows, numbers=(1,))

@@ -9,7 +9,6 @@ from siloseal.federation.analytics.heavy_hitters import HeavyHitters
 from siloseal.federation.analytics.histogram import Histogram
 from siloseal.federation.analytics.mean import Mean
 from siloseal.federation.analytics.quantiles import Quantiles
-from siloseal.federation.analytics.shared_noise import NoiseKind
 from siloseal.federation.config.fields import Name, Printable
 from siloseal.federation.config.section import Section
 from siloseal.federation.errors import DomainError
@@ -65,7 +64,10 @@ class RecordLevel(Section):
 class SplitNoise(Section):
     """Each silo adds a part of the noise, and what counts is that of the honest ones together."""
 
-    kind: NoiseKind = Field(default="skellam", description="which integers: skellam, or ddg for discrete Gaussians")
+    kind: Literal["least", "skellam", "ddg"] = Field(
+        default="least",
+        description="which integers: skellam, ddg for discrete Gaussians, or least for the one of which less is needed",
+    )
     colluding: int = Field(
         default=1, ge=1, description="silos that may tell the aggregator all they know; their noise does not count"
     )

@@ -4,10 +4,11 @@ Every value is hashed to one of m cells; `noisy_bits` tells, noisily, which cell
 1 with chance f for an empty cell and 1/2 for any other, so (1/2 - ones / m) / (1/2 - f) is an unbiased estimate of the
 share of empty cells, and m ln(1 / share) estimates the number of values (linear counting, Whang et al. 1990).
 
-What to expect: with t values a cell the standard error is about sqrt(m) e^t / (1 - 2 f) values, where
-1 - 2 f = tanh(1 / z)^(contributors / honest). With 16,384 cells, as many values, and four silos of which three are
-honest, that is 500 values or 3 % at z = 1, and 2,300 or 14 % at z = 4. So choose about as many cells as values are
-expected; a few hundred values cannot be counted well at a small epsilon.
+What to expect: with t values a cell the standard error is about sqrt(m) e^t / (1 - 2 f) values, where 1 - 2 f is the
+contrast of the honest silos' flips to the power of contributors / honest. With 16,384 cells, as many values, and four
+silos of which three are honest, that is 640 values or 4 % where the count alone has epsilon 1, and 2,700 or 16 % where
+it has epsilon 1/4. So choose about as many cells as values are expected; a few hundred values cannot be counted well at
+a small epsilon.
 
 The hash has a key, which differs from run to run so that two runs err independently. It is public: whoever sees the
 bits can hash a list of guesses. Only the noise stands between a guess and an answer.

@@ -4,7 +4,7 @@ from typing import assert_never
 
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob
-from siloseal.federation.analytics.releases import planned_epsilon
+from siloseal.federation.analytics.releases import planned_epsilon, shared_noise
 from siloseal.federation.averages.config import AverageJob
 from siloseal.federation.errors import UncountableEvent
 from siloseal.federation.job.guarantee import NOISES, guarantee_of, split_noise_words
@@ -14,7 +14,8 @@ from siloseal.federation.privacy.guarantee import Guarantee
 
 def analytics_guarantee(job: AnalyticsJob) -> Guarantee:
     """The words around the epsilon of a job of queries."""
-    kinds = {"random-bit" if query.kind == "distinct" else NOISES[job.mechanism.kind] for query in job.queries}
+    chosen = NOISES[shared_noise(job).kind]
+    kinds = {"random-bit" if query.kind == "distinct" else chosen for query in job.queries}
     person, exposure = job.privacy.person, job.secure_sum.build().exposure
     return Guarantee(
         "one record" if person is None else f"one person's records in a silo, {person.records} of which count",

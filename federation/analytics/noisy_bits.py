@@ -4,14 +4,11 @@ A silo sends a fair coin for a cell that it has set and 0 for any other, and fli
 the total is then a fair coin if one silo or more has set the cell, however many, and a rare 1 if none has. A sum of
 counts would tell less: its noise is wider than the step from no silo to one.
 
-One record moves at most one cell, from a coin that shows 1 with chance f to a fair one. With 1 - 2 f = tanh(1 / z) both
-Renyi divergences are at most those of a Gaussian release of noise multiplier z, at every order. With a = 1 / z and
-h = ln cosh they are h(a) + h((alpha - 1) a) / (alpha - 1) and (h(alpha a) - alpha h(a)) / (alpha - 1). Because
-h(x) <= x^2 / 2, the first is at most alpha a^2 / 2; because x^2 / 2 - h(x) is convex and 0 at 0, so is the second. That
-is what the ledger is charged with.
+One record moves at most one cell, from a coin that shows 1 with chance f to a fair one. What that tells is known
+exactly (`federation/privacy/random_bits.py`), and the ledger is charged with that. The contrast of a cell is 1 - 2 f: 1
+where nothing flips, 0 where all bits are coins. The contrasts of independent flips multiply.
 """
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,30 +16,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siloseal.federation.errors import DomainError
-from siloseal.federation.privacy.events import Event, RandomBitsRelease
+from siloseal.federation.privacy.events import Event, NoisyBitsRelease
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.sums.exposure import NoisedBy
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session, Vector
 
 MOST_CONTRAST = 1 - 2.0**-20
+"""Largest contrast that is planned with, however large epsilon is: some bits always flip."""
 
 
 @dataclass(frozen=True)
 class NoisyBits:
     """Each silo flips bits with a chance such that those of `honest` silos together flip often enough."""
 
-    multiplier: float
-    """z: a release is at most as telling as a Gaussian one with this noise multiplier."""
+    contrast: float
+    """Contrast that the flips of the honest silos together leave."""
     honest: int
     cells: int = 1
-    """Number of cells that one unit may move. Their divergences add up, like a Gaussian release moved by its root."""
+    """Number of cells that one unit may move. Their divergences add up."""
     noised_by: ClassVar[NoisedBy] = NoisedBy.SILOS_TOGETHER
 
     @property
     def name(self) -> str:
         """Mechanism and parameters as one string: part of the session's digest."""
-        return f"bits(multiplier={self.multiplier!r}, honest={self.honest}, cells={self.cells})"
+        return f"bits(contrast={self.contrast!r}, honest={self.honest}, cells={self.cells})"
 
     def domain(self, outer: RealDomain, silos: int) -> IntegerDomain:
         """The domain of bits."""
@@ -65,10 +63,10 @@ class NoisyBits:
         return Sum(np.asarray(total.total, dtype=np.float64), total.contributors, 0.0)
 
     def event(self, outer: RealDomain, honest: int) -> Event:
-        """A Gaussian release of the same Renyi divergence or more; see the module's text."""
+        """The cost of one release while at least this many contributors are honest."""
         if honest < self.honest:
             raise DomainError(f"the flips of {self.honest} silos were planned on, but only {honest} may be honest")
-        return RandomBitsRelease(self.multiplier)
+        return NoisyBitsRelease(self.contrast, self.cells)
 
     def deviation(self, outer: RealDomain, contributors: int) -> float:
         """The standard deviation of a bit of the total at its worst: that of a fair coin."""
@@ -76,8 +74,4 @@ class NoisyBits:
 
     def spread(self, contributors: int) -> float:
         """The chance that the flips of this many silos turn a bit of the total: 1 - 2 f multiplies."""
-        # Floats call tanh 1 where epsilon is huge, and then nothing would ever flip; more flips only tell less.
-        contrast: float = min(math.tanh(1 / (self.multiplier * math.sqrt(self.cells))), MOST_CONTRAST) ** (
-            contributors / self.honest
-        )
-        return (1 - contrast) / 2
+        return (1 - float(self.contrast ** (contributors / self.honest))) / 2

@@ -7,13 +7,14 @@ from dataclasses import replace
 from functools import lru_cache
 
 from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.analytics.noisy_bits import MOST_CONTRAST
 from siloseal.federation.analytics.query import NoisyTotal, Progress, Query
-from siloseal.federation.analytics.shared_noise import SharedNoise
+from siloseal.federation.analytics.shared_noise import NoiseKind, SharedNoise
 from siloseal.federation.errors import ConfigError, DomainError
 from siloseal.federation.exact_noise import LARGEST_VARIANCE
 from siloseal.federation.job.releases import Content, Release, Run, events_of
 from siloseal.federation.privacy.accounting import epsilon_of, smallest_noise
-from siloseal.federation.privacy.events import Event
+from siloseal.federation.privacy.events import Event, GaussianRelease, NoisyBitsRelease
 from siloseal.federation.privacy.mechanisms.counts import NoisyCounts
 from siloseal.federation.sums.secure_sum import Sum
 
@@ -97,19 +98,50 @@ def planned_epsilon(job: AnalyticsJob) -> float:
 
 @lru_cache(maxsize=16)
 def shared_noise(job: AnalyticsJob) -> SharedNoise:
-    """The least noise, equal for all releases, with which all of them together stay within the job's epsilon.
+    """The least noise with which all releases together stay within the job's epsilon, of the kind that needs less.
 
     Found with the exact events of the integer noise, so nothing has to be added for its being discrete.
     """
+    asked = job.mechanism.kind
+    kinds: tuple[NoiseKind, ...] = ("skellam", "ddg") if asked == "least" else (asked,)
+    found = [(_least_multiplier(job, kind), kind) for kind in kinds]
+    multiplier, kind = min(found, key=lambda each: each[0])  # Skellam where both need the same: its sums are Skellam
+    return SharedNoise(kind, multiplier, _largest_contrast(job, kind, multiplier), job.honest, job.privacy.records)
 
-    def noise(multiplier: float) -> SharedNoise:
-        return SharedNoise(job.mechanism.kind, multiplier, job.honest, job.privacy.records)
+
+def _least_multiplier(job: AnalyticsJob, kind: NoiseKind) -> float:
+    """The least multiplier, equal for all counts, where releases of bits get the share of the budget that counts get.
+
+    They stand for Gaussian releases of that multiplier here, which leaves something of their share.
+    """
 
     def events(multiplier: float) -> list[Event]:
-        return events_of(_releases(job, noise(multiplier)))
+        noise = SharedNoise(kind, multiplier, MOST_CONTRAST, job.honest, job.privacy.records)
+        share = GaussianRelease(multiplier)
+        return [share if isinstance(event, NoisyBitsRelease) else event for event in events_of(_releases(job, noise))]
 
-    least = smallest_noise(events, epsilon=job.privacy.epsilon, delta=job.privacy.delta)
-    return noise(math.ceil(least * 1e6) / 1e6)  # two machines whose logarithms differ in the last bit still agree
+    return _rounded_up(smallest_noise(events, epsilon=job.privacy.epsilon, delta=job.privacy.delta))
+
+
+def _largest_contrast(job: AnalyticsJob, kind: NoiseKind, multiplier: float) -> float:
+    """The largest contrast of bits, beside counts with this multiplier: bits use all that the counts leave.
+
+    A job that asks for bits alone spends its whole epsilon on them. Where no query asks for bits, any contrast will do.
+    """
+
+    def contrast(noise: float) -> float:
+        return math.floor(min(math.tanh(1 / noise), MOST_CONTRAST) * 1e9) / 1e9
+
+    def events(noise: float) -> list[Event]:
+        shared = SharedNoise(kind, multiplier, contrast(noise), job.honest, job.privacy.records)
+        return events_of(_releases(job, shared))
+
+    return contrast(_rounded_up(smallest_noise(events, epsilon=job.privacy.epsilon, delta=job.privacy.delta)))
+
+
+def _rounded_up(noise: float) -> float:
+    """The noise in millionths, so that two machines whose logarithms differ in the last bit still agree."""
+    return math.ceil(noise * 1e6) / 1e6
 
 
 def require_feasible(job: AnalyticsJob) -> None:

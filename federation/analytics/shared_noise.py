@@ -1,4 +1,4 @@
-"""The noise that all queries of a job share: one multiplier, spread over the honest silos."""
+"""The noise that all queries of a job share: a multiplier for counts and a contrast for bits, over honest silos."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -20,6 +20,8 @@ class SharedNoise:
     kind: NoiseKind
     multiplier: float
     """The deviation of the honest silos' noise together, in units of how far one unit moves the counts in L2."""
+    contrast: float
+    """The contrast that the honest silos' flips together leave between a bit that is never set and a coin."""
     honest: int
     records: int = 1
     """Number of records that are protected together: they may all move the same count."""
@@ -37,4 +39,4 @@ class SharedNoise:
 
     def bits(self) -> NoisyBits:
         """The mechanism for cells of which one record sets at most one."""
-        return NoisyBits(self.multiplier, self.honest, self.records)
+        return NoisyBits(self.contrast, self.honest, self.records)

@@ -20,7 +20,7 @@ EXAMPLE_AT_SILO = Guarantee(ExampleLevel.unit, "Gaussian noise, added inside the
 def guarantee_of(job: Job) -> Guarantee:
     """The guarantee of a private job that trains."""
     if isinstance(job.privacy, SiloLevel):
-        return Guarantee("one silo's whole contribution", _on_sums(job), "there or zeros")
+        return Guarantee("one silo's whole contribution", _on_sums(job))
     if isinstance(job.privacy, TaskLevel):
         return Guarantee(TaskLevel.unit, EXAMPLE_AT_SILO.noise, public="the numbers of images of each class")
     if isinstance(job.warm_start, KernelMeanStart) and isinstance(job.noise, SplitConfig | GaussianCentral):

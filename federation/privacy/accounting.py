@@ -2,7 +2,8 @@
 
 What happened is a frozen event (`events.py`); how it is counted is its Renyi curve, from dp-accounting or, where that
 has none, from `curves.py`. Curves of different events add at equal orders, so one composition spans both phases. The
-neighbouring relation is add/remove of one unit: its contribution is there, or is nothing.
+neighbouring relation is zero-out of one unit: its contribution is there, or is nothing. Where the number of units is no
+input of a release, which is so for counts, the same curves hold for adding and removing a unit.
 """
 
 import math
@@ -28,12 +29,14 @@ from siloseal.federation.privacy.events import (
     Event,
     ExchangedGaussianSteps,
     GaussianRelease,
+    NoisyBitsRelease,
     PoissonBinomialRelease,
     RandomBitsRelease,
     SampledGaussianSteps,
     SkellamRelease,
 )
 from siloseal.federation.privacy.poisson_binomial import poisson_binomial_curve
+from siloseal.federation.privacy.random_bits import random_bit_curve
 
 # Renyi orders whose series does not converge are left out, which can only raise epsilon. A warning each time says so.
 absl_logging.set_verbosity(absl_logging.ERROR)
@@ -114,6 +117,8 @@ def _curve_of_one(event: Event) -> NDArray[np.float64]:
             return skellam_curve(ORDERS, variance=variance, l2=l2, l1=l1)
         case PoissonBinomialRelease(honest=honest, trials=trials, theta=theta, coordinates=coordinates):
             return coordinates * poisson_binomial_curve(ORDERS, silos=honest, trials=trials, theta=theta)
+        case NoisyBitsRelease(contrast=contrast, cells=cells):
+            return cells * random_bit_curve(ORDERS, contrast=contrast)  # each bit has its own coins and flips
         case RandomBitsRelease(noise_multiplier=noise):
             return np.asarray(ORDERS, dtype=np.float64) / (2 * noise**2)
         case BinomialRelease():

@@ -143,8 +143,24 @@ class PoissonBinomialRelease(PrivacyEvent):
 
 
 @dataclass(frozen=True)
+class NoisyBitsRelease(PrivacyEvent):
+    """Bits modulo 2 that are fair coins where a unit is, and else 1 with chance (1 - contrast) / 2.
+
+    One unit may make coins of `cells` bits. The flips behind that chance are those of all honest silos together.
+    """
+
+    contrast: float
+    cells: int
+
+    def __post_init__(self) -> None:
+        _require_positive(self, self.cells)
+        if not 0 < self.contrast < 1:
+            raise UncountableEvent(f"{self} cannot be counted: a contrast lies in (0, 1), or bits never flip")
+
+
+@dataclass(frozen=True)
 class RandomBitsRelease(PrivacyEvent):
-    """Bits that are fair coins or seldom 1 (`federation/analytics/noisy_bits.py`).
+    """Noisy bits as ledgers of earlier versions hold them.
 
     Their Renyi divergences are at most those of a Gaussian release with this noise multiplier. Nothing more is proven,
     so it is an event of its own, which nobody counts by the Gaussian's privacy loss.
@@ -164,6 +180,7 @@ Event = (
     | SkellamRelease
     | BinomialRelease
     | PoissonBinomialRelease
+    | NoisyBitsRelease
     | RandomBitsRelease
 )
 
@@ -187,7 +204,7 @@ def exchanged(event: Event) -> Event:
             return ExchangedGaussianSteps(rate, noise, steps)
         case ExchangedGaussianSteps():
             return event
-        case RandomBitsRelease():
+        case NoisyBitsRelease() | RandomBitsRelease():
             raise UncountableEvent(f"{event} is counted for single units only, not for their exchange")
         case _:
             assert_never(event)

@@ -2,12 +2,13 @@
 
 from rich.console import Console as Terminal
 
+from siloseal.federation.privacy.guarantee import in_short
 from siloseal.report import wording
 from siloseal.report.answer_table import answer_table
 from siloseal.report.classifier_tables import served_table
 from siloseal.report.document import Table
 from siloseal.report.score_table import TITLE, score_table
-from siloseal.report.sentences import uploads_line
+from siloseal.report.sentences import spent_on_silos_alone, unit_of, uploads_line
 from siloseal.report.silo_table import silo_table
 from siloseal.report.terminal import print_line, print_table
 from siloseal.run_folder.metrics import stage_title
@@ -56,11 +57,14 @@ def value_table(summary: RunSummary) -> Table:
 
 
 def footer(run: Run) -> tuple[str, ...]:
-    """The guarantee, the cost, what the aggregator could read, and where the report is."""
+    """The guarantee, the cost, what comparisons spent, what the aggregator could read, and where the report is."""
     summary = run.summary
-    guarantee = f"epsilon {wording.epsilon(summary.epsilon)}"
-    if summary.epsilon is not None:
-        unit = summary.parameters.get("unit of privacy", "one example")
-        guarantee += f", delta {wording.delta(summary.delta)} for {unit}"
-    cost = f"{guarantee} · {wording.size(summary.bytes)} · {wording.duration(summary.seconds)}"
-    return cost, uploads_line(run.protection), f"report: {summary.run_dir}/report.html"
+    cost = f"{_guarantee(summary)} · {wording.size(summary.bytes)} · {wording.duration(summary.seconds)}"
+    again = spent_on_silos_alone(summary)
+    return cost, *([again] if again else []), uploads_line(run.protection), f"report: {summary.run_dir}/report.html"
+
+
+def _guarantee(summary: RunSummary) -> str:
+    if summary.epsilon is None:
+        return f"epsilon {wording.epsilon(None)}"
+    return in_short(summary.epsilon, summary.delta, protected=unit_of(summary))

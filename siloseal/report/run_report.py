@@ -8,7 +8,7 @@ from siloseal.report.classifier_words import own_headlines, record_headlines
 from siloseal.report.document import Chapter, Document, Headline
 from siloseal.report.page import write_page
 from siloseal.report.score_table import headline
-from siloseal.report.sentences import guide, upload_alerts
+from siloseal.report.sentences import guide, spent_on_silos_alone, upload_alerts
 from siloseal.run_folder.run import Run, read_run
 from siloseal.run_folder.summary import RunSummary
 
@@ -82,7 +82,9 @@ def _quality(summary: RunSummary) -> tuple[Headline, ...]:
 def _whose(summary: RunSummary) -> str:
     if summary.answers is not None:
         return "all queries together"
-    return "largest that a silo reported" if summary.at_aggregator else "largest of any silo"
+    if summary.at_aggregator:
+        return "largest that a silo reported"
+    return "largest of any silo" + ("; silos alone spend it again" if spent_on_silos_alone(summary) else "")
 
 
 def image_headlines(summary: RunSummary) -> tuple[Headline, ...]:

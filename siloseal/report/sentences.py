@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from siloseal.federation.privacy.epsilon import protects
+from siloseal.federation.privacy.guarantee import in_short
 from siloseal.report import wording
 from siloseal.report.classifier_words import own_learnt, records_learnt
 from siloseal.report.document import Alert
@@ -100,19 +101,46 @@ def privacy_sentence(summary: RunSummary) -> str:
     """What epsilon means here, without comfort that it does not give."""
     if summary.epsilon is None or summary.delta is None:
         return "Differential privacy was off, so nothing bounds what the model may reveal about a single record."
-    unit = summary.parameters.get("unit of privacy", "one example")
+    unit = unit_of(summary)
     if not protects(summary.epsilon):
         return (
             f"Epsilon bounds what can be learnt about {unit}, but at {summary.epsilon:.0f} the bound is "
             "too weak to mean anything: treat what was released as if it had no such guarantee."
         )
+    again = spent_on_silos_alone(summary)
     factor = math.ceil(100 * math.exp(summary.epsilon)) / 100
     aside = "," if "," in unit else ""  # closes what the unit's own comma opened
     return (
         f"Epsilon {wording.epsilon(summary.epsilon)} bounds what can be learnt about {unit}{aside} from what "
         f"was released: its presence changes the odds of any outcome at most {factor:,.{2 if factor < 10 else 0}f}-fold"
         f" (delta {wording.delta(summary.delta)} aside), so smaller is safer, and about 1 counts as strong."
+        f"{'' if again is None else f' {again}'}"
     )
+
+
+def unit_of(summary: RunSummary) -> str:
+    """The unit of privacy of a run."""
+    return summary.parameters.get("unit of privacy", "one example")
+
+
+def spent_again(epsilon: float, delta: float, *, unit: str) -> str:
+    """What it costs to train each silo alone as well: the same budget once more, on the same examples.
+
+    Epsilons and deltas add up (basic composition). The scores of those models follow from the models.
+    """
+    both = in_short(2 * epsilon, 2 * delta, protected=unit)
+    return (
+        "Training silos alone, for comparison, spends the same epsilon once more. For whoever sees those models or "
+        f"their scores as well, it is {both}."
+    )
+
+
+def spent_on_silos_alone(summary: RunSummary) -> str | None:
+    """A sentence where silos were trained alone as well, under a privacy that this spends twice."""
+    budgets = [silo.budget for silo in summary.silos if silo.accuracy_alone is not None and silo.budget is not None]
+    if not budgets or summary.delta is None:
+        return None
+    return spent_again(max(budgets), summary.delta, unit=unit_of(summary))
 
 
 def upload_alerts(uploads: Sequence[ProtectionMetric]) -> tuple[Alert, ...]:

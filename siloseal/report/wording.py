@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 
 from siloseal.federation.privacy.epsilon import MEANINGLESS_EPSILON, delta_text, epsilon_text, protects
+from siloseal.federation.privacy.guarantee import in_short
 
 NOT_MEASURED = "not measured"
 NOT_KNOWN = "not known"
@@ -49,7 +50,7 @@ def guarantee(epsilon: float | None, delta: float | None, *, limit: float = MEAN
     if not protects(epsilon, limit=limit):
         shown = plain(float(f"{epsilon:.2g}")) if epsilon >= 100 else epsilon_text(epsilon)
         return f"no meaningful guarantee (epsilon {shown})"
-    return f"epsilon {epsilon_text(epsilon)}" + ("" if delta is None else f" at delta {delta_text(delta)}")
+    return in_short(epsilon, delta)
 
 
 def byte_unit(largest: float) -> tuple[float, str]:

@@ -87,7 +87,7 @@ def aggregator_notes(job: AnyJob) -> list[str]:
 def run_notes(job: Job, scores: Scores) -> list[str]:
     """The notes for the report, in the order of the run."""
     sizes = [_TASK_SIZES if isinstance(job.learner, Episodic) else _SIZES]
-    sizes += [_ALONE] if job.evaluation.silo_alone else []
+    sizes += [_ALONE] if job.evaluation.silo_alone and not isinstance(job.privacy, NoPrivacy) else []
     match job.evaluation:
         case GeneratedImages():
             return [_IMAGES, *sizes, *_of_images(scores, headline(job))]

@@ -13,6 +13,7 @@ from siloseal.federation.job.phase_sums import phase_sums
 from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.report import wording
 from siloseal.report.document import Table
+from siloseal.report.sentences import spent_again
 from siloseal.report.terminal import print_table
 from siloseal.run_folder.metrics import phase_title
 from siloseal.runs.guarantees import baseline_warnings
@@ -36,12 +37,17 @@ def print_plan(terminal: Terminal, plan: Plan) -> None:
     print_table(terminal, _phases(plan))
     print_table(terminal, _uploads(job, plan))
     privacy = job.privacy
-    unit = "" if isinstance(privacy, NoPrivacy) else f" at delta {wording.delta(privacy.delta)}, for {_protected(job)}"
+    unit = ""
+    if not isinstance(privacy, NoPrivacy):
+        unit = f" at delta {wording.delta(privacy.delta)} for {guarantee_of(job).protected}"
     largest = max((cost.epsilon["total"] for cost in plan.silos if cost.epsilon), default=None)
     terminal.print(f"epsilon  {wording.epsilon(largest)}{unit}")
     if plan.tightest_epsilon is not None:
         tightest = wording.epsilon(plan.tightest_epsilon)
         terminal.print(f"         {tightest} by privacy loss distributions, which are tighter")
+    if not isinstance(privacy, NoPrivacy) and "silo_alone" in plan.seconds:
+        again = spent_again(privacy.epsilon, privacy.delta, unit=guarantee_of(job).unit)
+        terminal.print(Padding(Text(again), (0, 0, 0, len("epsilon  "))))
     if not isinstance(privacy, NoPrivacy):
         terminal.print(f"noise    {guarantee_of(job).noise}")
     for warning in baseline_warnings(job):
@@ -95,11 +101,10 @@ def _phases(plan: Plan) -> Table:
 def _comparisons(plan: Plan) -> Iterator[str]:
     """What is trained once more to compare the federation with, what it takes, and what it would cost."""
     if "silo_alone" in plan.seconds:
-        spends = "" if isinstance(plan.job.privacy, NoPrivacy) else "; that spends the same epsilon once more"
         trained, silos = plan.job.evaluation.most_silos, len(plan.silos)
         who = "each silo" if trained >= silos else f"{trained} of {silos} silos"
         time = wording.duration(plan.seconds["silo_alone"])
-        yield f"about {time} more to train {who} alone, for comparison{spends} (evaluation.silo_alone)"
+        yield f"about {time} more to train {who} alone, for comparison (evaluation.silo_alone)"
     if "pooled" in plan.seconds:
         time = wording.duration(plan.seconds["pooled"])
         yield f"about {time} more to train on all records together, without privacy, for comparison (evaluation.pooled)"
@@ -113,8 +118,3 @@ def _uploads(job: Job, plan: Plan) -> Table:
 
 def _short(phase: str) -> str:
     return "total" if phase == "total" else phase_title(phase).lower()
-
-
-def _protected(job: Job) -> str:
-    guarantee = guarantee_of(job)
-    return f"{guarantee.unit}, {guarantee.relation}"

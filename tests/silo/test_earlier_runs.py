@@ -21,6 +21,8 @@ from siloseal.silo.earlier_runs import JOB_FILE, spent_in
 from siloseal.silo.ledger import Budget, Ledger, open_ledger
 from siloseal.silo.state import Checkpoint, SiloState
 
+from .test_ledger import as_an_earlier_version_began_it
+
 EXAMPLE_LEVEL = {"kind": "example_level", "epsilon": 10, "delta": 1e-5}
 SILOS = {"names": ["north", "east", "south"]}
 
@@ -117,6 +119,13 @@ def test_a_run_whose_job_was_put_in_from_another_run_cannot_be_counted(run_of: C
     (whole / JOB_FILE).write_bytes((run_of("b") / JOB_FILE).read_bytes())
     with pytest.raises(LedgerDamaged, match=str(whole)):
         spent_in([whole], "north")
+
+
+def test_a_run_whose_ledger_names_the_relation_as_earlier_versions_did_is_counted(run_of: Callable[..., Path]) -> None:
+    folder = run_of("a")
+    expected = spent_in([folder], "north")
+    as_an_earlier_version_began_it(folder / "ledger.jsonl", "add/remove")
+    assert spent_in([folder], "north") == expected
 
 
 def test_a_run_whose_ledger_is_another_silos_cannot_be_counted(run_of: Callable[..., Path]) -> None:

@@ -12,7 +12,13 @@ import pytest
 
 from siloseal.federation.errors import BudgetExceeded, LedgerDamaged
 from siloseal.federation.privacy.accounting import epsilon_of
-from siloseal.federation.privacy.events import GaussianRelease, SampledGaussianSteps
+from siloseal.federation.privacy.events import (
+    GaussianRelease,
+    NoisyBitsRelease,
+    RandomBitsRelease,
+    SampledGaussianSteps,
+)
+from siloseal.federation.records.chained_file import link
 from siloseal.silo.ledger import Budget, Ledger
 
 BUDGET = Budget(epsilon=3.0, delta=1e-5)
@@ -198,7 +204,7 @@ def test_the_statement_can_be_quoted_on_its_own(tmp_path: Path) -> None:
         "(1.03,",
         "1e-5",
         "one example",
-        "add/remove",
+        "zero-out",
         "Gaussian",
         "trusts",
     ):
@@ -210,7 +216,49 @@ def test_the_file_is_json_lines_with_everything_an_auditor_needs(tmp_path: Path)
     with opened(tmp_path) as ledger:
         ledger.charge(STEPS, phase="phase_1")
     header, charge = (json.loads(line) for line in (tmp_path / "ledger.jsonl").read_text().splitlines())
-    assert header == {"silo": "north", "epsilon": 3.0, "delta": 1e-5, "unit": "one example", "relation": "add/remove"}
+    assert header == {"silo": "north", "epsilon": 3.0, "delta": 1e-5, "unit": "one example", "relation": "zero-out"}
     numbers = {"sampling_rate": 0.05, "noise_multiplier": 1.5, "steps": 20}
     assert len(charge.pop("chain")) == 64
     assert charge == {"phase": "phase_1", "event": "sampled_gaussian_steps", **numbers}
+
+
+def test_bits_that_an_earlier_version_charged_are_still_counted(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    file = tmp_path / "ledger.jsonl"
+    start = link("", json.loads(file.read_text()))
+    fields = {"phase": "1. distinct values of age", "event": "random_bits_release", "noise_multiplier": 4.5}
+    file.write_text(file.read_text() + json.dumps({**fields, "chain": link(start, fields)}) + "\n")
+    with opened(tmp_path) as ledger:
+        assert ledger.epsilon == pytest.approx(epsilon_of([RandomBitsRelease(4.5)], 1e-5))
+        ledger.charge(NoisyBitsRelease(0.2, 1), phase="2. distinct values of sex")
+    with opened(tmp_path) as again:
+        assert [charge.event for charge in again.charges] == [RandomBitsRelease(4.5), NoisyBitsRelease(0.2, 1)]
+
+
+def as_an_earlier_version_began_it(file: Path, relation: str) -> None:
+    """Write the ledger again with this relation in its header, and with hashes that follow from it."""
+    header, *charges = (json.loads(line) for line in file.read_text().splitlines())
+    header["relation"] = relation
+    lines, chain = [header], link("", header)
+    for charge in charges:
+        del charge["chain"]
+        lines.append({**charge, "chain": (chain := link(chain, charge))})
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+@pytest.mark.parametrize("relation", ["add/remove", "there or zeros"])
+def test_a_ledger_that_an_earlier_version_began_goes_on(tmp_path: Path, relation: str) -> None:
+    with opened(tmp_path) as ledger:
+        ledger.charge(STEPS, phase="phase_1")
+    as_an_earlier_version_began_it(tmp_path / "ledger.jsonl", relation)
+    with opened(tmp_path) as again:
+        again.charge(STEPS, phase="phase_2")
+    with opened(tmp_path) as once_more:
+        assert [charge.phase for charge in once_more.charges] == ["phase_1", "phase_2"]
+
+
+def test_a_ledger_of_another_relation_is_refused(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    as_an_earlier_version_began_it(tmp_path / "ledger.jsonl", "replace one")
+    with pytest.raises(LedgerDamaged):
+        opened(tmp_path)

@@ -19,10 +19,9 @@ from siloseal.federation.analytics.releases import (
     spreads_of,
     start_of,
 )
-from siloseal.federation.analytics.shared_noise import SharedNoise
 from siloseal.federation.errors import BudgetExceeded, ConfigError, DataError, MessageError, WrongRound
 from siloseal.federation.job.releases import Run
-from siloseal.federation.privacy.events import SkellamRelease
+from siloseal.federation.privacy.events import DiscreteGaussianRelease, NoisyBitsRelease
 from siloseal.federation.privacy.mechanisms.counts import NoisyCounts
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
@@ -118,7 +117,8 @@ class TestTheLedger:
         noise = shared_noise(job())
         assert noise.honest == 2  # three must remain, one of them may collude
         first = ledger().charges[0]
-        assert first.event == SkellamRelease(2 * noise.counts(job().queries[0].move).noise.variance, 1.0, 1.0)
+        variance = noise.counts(job().queries[0].move).noise.variance
+        assert first.event == DiscreteGaussianRelease(2, variance, 1.0, 1.0, 3)
         assert first.phase == "1. histogram of sex"
 
     def test_all_queries_together_use_the_budget_and_no_more(
@@ -277,14 +277,13 @@ class TestPersons:
         assert query.mechanism(two).noise.variance == pytest.approx(4 * query.mechanism(one).noise.variance, rel=0.1)
         assert query.mechanism(two).move.l2 == 2 * query.mechanism(one).move.l2
 
-    def test_bits_of_several_cells_cost_what_one_does(self) -> None:
-        """The divergences of the cells add up to no more than what is charged."""
-        bits = SharedNoise("skellam", 1.5, honest=2, records=4).bits()
-        flip = bits.spread(2)
-        for alpha in (1.5, 2.0, 8.0, 32.0):
-            for one, other in ((0.5, flip), (flip, 0.5)):
-                moment = one**alpha * other ** (1 - alpha) + (1 - one) ** alpha * (1 - other) ** (1 - alpha)
-                assert 4 * np.log(moment) / (alpha - 1) <= alpha / (2 * bits.multiplier**2) + 1e-12
+    def test_the_bits_of_all_their_records_are_paid_for(self) -> None:
+        query = {"kind": "distinct", "column": "sex", "cells": 64}
+        asked = job(privacy=self.PERSON, queries=[query], secure_sum={"kind": "secagg"})
+        event = query_release(asked, 0, progress_of(RUN, 0)).event
+        assert isinstance(event, NoisyBitsRelease)
+        assert event.cells == 2
+        assert 1.99 < planned_epsilon(asked) <= 2
 
     def test_the_guarantee_says_so(self) -> None:
         assert "one person's records in a silo, 2 of which count" in analytics_guarantee(job(privacy=self.PERSON)).unit

@@ -65,7 +65,7 @@ def summary_of(run_dir: Path, names: tuple[str, ...]) -> RunSummary:
         SiloSummary(
             name=name, examples=1000 - 3 * index, labels=[0, 1, 2, 3, 4, 7], epsilon=6.418, budget=8.0,
             accuracy_alone=ALONE[index], accuracy_trained=TRAINED[index],
-            statement=f"{name}: (6.42, 1e-5)-DP for one image, add/remove, Gaussian noise 1.21, trusting its machine only",
+            statement=f"{name}: (6.42, 1e-5)-DP for one image, zero-out, Gaussian noise 1.21, trusting its machine only",
         )
         for index, name in enumerate(names)
     ]  # fmt: skip

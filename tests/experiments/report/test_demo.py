@@ -34,7 +34,8 @@ def test_the_picture_the_table_and_the_text_are_the_runs(
     stages = [f"{value:.3f}" for value in summary.accuracy.values()]
     others = [f"{value:.3f}" for value in (summary.best_silo_accuracy, summary.real_data_accuracy)]
     assert [value for _, value in drawn.tables[0].rows] == [*stages, *others]
-    assert f"epsilon {summary.epsilon:.2f} at most" in drawn.lead
+    assert f"epsilon {summary.epsilon:.2f} at delta 1e-5 at most" in drawn.lead
+    assert "epsilon 20.00 at delta 2e-5 for one example" in drawn.lead, "with the silos' own models, twice"
     samples = demo.samples_of(run)
     assert list(samples) == ["north alone", "east alone", "federation"]
     for silo in summary.silos:

@@ -21,7 +21,7 @@ REPEATS, ENOUGH = 200, 0.9
 RNG = np.random.default_rng(5)
 AGES = [np.clip(RNG.normal(centre, 12, size), 0, 100) for centre, size in ((40, 500), (55, 800), (62, 300))]
 POOLED = np.concatenate(AGES)
-NOISES = [SharedNoise("skellam", 4.0, honest=2), SharedNoise("ddg", 4.0, honest=2)]
+NOISES = [SharedNoise("skellam", 4.0, 0.2, honest=2), SharedNoise("ddg", 4.0, 0.2, honest=2)]
 IDS = [noise.kind for noise in NOISES]
 
 Exactly = Callable[..., Answer]
@@ -164,16 +164,15 @@ class TestDistinct:
     COLUMNS = tuple(texts(*(f"patient {number}" for number in range(start, start + 1500))) for start in (0, 1000, 2000))
     TRUTH = 3500  # a thousand of them at two silos
 
-    @pytest.mark.parametrize(("multiplier", "expected_error"), [(1.0, 226.3), (3.0, 825.1)])
+    @pytest.mark.parametrize(("contrast", "expected_error"), [(0.76, 227.0), (0.32, 830.8)])
     def test_values_of_several_silos_count_once_and_the_interval_holds(
-        self, multiplier: float, expected_error: float, answer_noisily: Noisily
+        self, contrast: float, expected_error: float, answer_noisily: Noisily
     ) -> None:
         """The error is what the text of distinct.py says, sqrt(m) e^t / (1 - 2 f), within a quarter."""
-        noise = SharedNoise("skellam", multiplier, honest=2)
+        noise = SharedNoise("skellam", 1.0, contrast, honest=2)
         answers = [answer_noisily(self.QUERY, self.COLUMNS, noise, seed) for seed in range(REPEATS)]
         assert coverage(answers, "values", self.TRUTH) >= ENOUGH
-        contrast = 1 - 2 * noise.bits().spread(3)
-        stated = 64 * np.exp(self.TRUTH / 4096) / contrast
+        stated = 64 * np.exp(self.TRUTH / 4096) / (1 - 2 * noise.bits().spread(3))
         assert stated == pytest.approx(expected_error, rel=1e-3)
         values = np.array([by_name(answer)["values"].value for answer in answers])
         spread = (np.quantile(values, 0.84) - np.quantile(values, 0.16)) / 2
@@ -182,5 +181,5 @@ class TestDistinct:
 
     def test_more_values_than_the_cells_can_tell_are_said_to_be_so(self, answer_noisily: Noisily) -> None:
         query = Distinct(kind="distinct", column="x", cells=64)
-        answer = answer_noisily(query, self.COLUMNS, SharedNoise("skellam", 1.0, honest=2), 0)
+        answer = answer_noisily(query, self.COLUMNS, SharedNoise("skellam", 1.0, 0.76, honest=2), 0)
         assert "take more cells" in by_name(answer)["values"].note

@@ -17,7 +17,7 @@ WORDS = ["", "a", "ab", "abc", "abcd", "b", "ba", "Ab", "a!", "zzz", "ünder"]
 
 
 def moves(query: Query, records: Column, progress: Progress) -> list[np.ndarray]:
-    """By every record that is taken away, and by every one that is added a second time."""
+    """Moves by every record that is taken away, and by every one that is added a second time."""
     whole = query.count(records, progress)
     less = [whole - query.count(np.delete(records, place), progress) for place in range(len(records))]
     more = [query.count(np.append(records, record), progress) - whole for record in records]
@@ -42,14 +42,30 @@ def test_of_a_histogram() -> None:
     require_bounds(query, moves(query, words(), Progress()))
 
 
-def test_of_a_mean() -> None:
-    query = Mean(kind="mean", column="x", low=-1, high=1, steps=37)
-    require_bounds(query, moves(query, np.array(NUMBERS), Progress()))
+def where_rounding_changes(steps: int) -> np.ndarray:
+    """Numbers in [-1, 1] just behind each point where u or u^2 - 1, in steps, is rounded to another integer."""
+    halves = (np.arange(steps) + 0.5) / steps
+    return np.concatenate([side * edge * (1 + sign * 1e-12) for edge in (halves, np.sqrt(halves)) for side in (-1, 1)
+                           for sign in (-1, 1)])  # fmt: skip
+
+
+@pytest.mark.parametrize("steps", [16, 37, 100])
+def test_of_a_mean(steps: int) -> None:
+    query = Mean(kind="mean", column="x", low=-1, high=1, steps=steps)
+    require_bounds(query, moves(query, np.concatenate([NUMBERS, where_rounding_changes(steps)]), Progress()))
 
 
 def test_of_a_mean_over_a_lopsided_range() -> None:
-    query = Mean(kind="mean", column="x", low=0.1, high=0.7, steps=1000)
-    require_bounds(query, moves(query, np.array([*NUMBERS, *np.linspace(0, 0.8, 200)]), Progress()))
+    query = Mean(kind="mean", column="x", low=0.1, high=0.7, steps=200)
+    require_bounds(query, moves(query, 0.4 + 0.3 * np.append(NUMBERS, where_rounding_changes(200)), Progress()))
+
+
+@pytest.mark.parametrize("steps", [16, 1024, 65_536])
+def test_of_a_mean_is_that_of_its_formula_but_for_rounding(steps: int) -> None:
+    """K sqrt(2) and 9/4 K; rounding adds about 1 / (8 K) of the first and two steps to the second at most."""
+    move = Mean(kind="mean", column="x", low=0, high=1, steps=steps).move
+    assert math.sqrt(2) * steps < move.l2 <= math.sqrt(2) * steps * (1 + 0.2 / steps)
+    assert 9 / 4 * steps <= move.l1 <= 9 / 4 * steps + 2
 
 
 @pytest.mark.parametrize("depth", [2, 5, 9])

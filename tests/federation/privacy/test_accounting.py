@@ -27,6 +27,7 @@ from siloseal.federation.privacy.events import (
     Event,
     ExchangedGaussianSteps,
     GaussianRelease,
+    NoisyBitsRelease,
     PoissonBinomialRelease,
     RandomBitsRelease,
     SampledGaussianSteps,
@@ -132,6 +133,8 @@ ONE_OF_EACH: list[Event] = [
     SkellamRelease(900.0, 10.0, 60.0),
     PoissonBinomialRelease(20, 4, 0.05, 16),
     BinomialRelease(400_000, 10.0, 60.0, 10.0, 64, 1e-6),
+    NoisyBitsRelease(0.3, 2),
+    RandomBitsRelease(3.0),
 ]
 
 
@@ -254,6 +257,11 @@ def test_events_without_a_loss_distribution_are_counted_by_renyi_curves() -> Non
         lambda: PoissonBinomialRelease(1, 1, 0.26, 1),
         lambda: PoissonBinomialRelease(1, 1, math.nan, 1),
         lambda: PoissonBinomialRelease(1, 1, 0.1, 0),
+        lambda: NoisyBitsRelease(0.0, 1),
+        lambda: NoisyBitsRelease(1.0, 1),
+        lambda: NoisyBitsRelease(math.nan, 1),
+        lambda: NoisyBitsRelease(0.5, 0),
+        lambda: RandomBitsRelease(0.0),
     ],
 )
 def test_a_release_that_no_theorem_covers_cannot_be_counted(event) -> None:  # type: ignore[no-untyped-def]
@@ -277,7 +285,7 @@ def test_an_exchanged_unit_moves_twice_as_far() -> None:
     steps = exchanged(SampledGaussianSteps(0.1, 1.0, 5))
     assert exchanged(steps) == steps == ExchangedGaussianSteps(0.1, 1.0, 5)
     with pytest.raises(UncountableEvent):
-        exchanged(RandomBitsRelease(1.0))
+        exchanged(NoisyBitsRelease(0.3, 1))
 
 
 def test_an_epsilon_that_means_nothing_is_not_sharpened() -> None:

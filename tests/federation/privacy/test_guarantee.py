@@ -2,14 +2,14 @@
 
 import pytest
 
-from siloseal.federation.privacy.guarantee import Guarantee
+from siloseal.federation.privacy.guarantee import Guarantee, in_short
 
 RECORD = Guarantee("one record", "noise of the silos", public="", over="all queries")
 
 
 def test_a_statement_says_epsilon_delta_unit_relation_noise_and_accounting() -> None:
     stated = Guarantee("one example", "Gaussian noise").statement(1.234, 1e-5)
-    for part in ("(1.24, 1e-5)", "one example", "(add/remove)", "all phases", "Gaussian noise", "Renyi", "public"):
+    for part in ("(1.24, 1e-5)", "one example", "(zero-out)", "all phases", "Gaussian noise", "Renyi", "public"):
         assert part in stated
 
 
@@ -30,3 +30,20 @@ def test_a_planned_epsilon_is_stated_though_less_was_charged() -> None:
 
 def test_another_accounting_is_named() -> None:
     assert "pairs of numbers" in RECORD.statement(1.0, 1e-5, accounting="pairs of numbers")
+
+
+def test_the_relation_says_whether_the_number_of_units_is_public() -> None:
+    assert Guarantee("one example", "noise").relation == "zero-out"
+    assert RECORD.relation == "add/remove"
+
+
+def test_a_relation_goes_by_the_names_of_earlier_versions_and_no_others() -> None:
+    names = ("zero-out", "add/remove", "there or zeros", "replace one", "", None)
+    assert [name for name in names if Guarantee("one example", "noise").goes_by(name)] == list(names[:3])
+    assert [name for name in names if RECORD.goes_by(name)] == ["add/remove"]
+
+
+def test_the_short_statement_has_the_same_numbers() -> None:
+    assert in_short(1.234, 1e-5, protected="one record") == "epsilon 1.24 at delta 1e-5 for one record"
+    assert in_short(1.234, None) == "epsilon 1.24"
+    assert "no meaningful guarantee" in in_short(25.0, 1e-5)

@@ -17,7 +17,10 @@ from siloseal.federation.job.phases import Phase
 from siloseal.report import charts
 from siloseal.report.accuracy_chart import abscissae, spread
 from siloseal.report.cost_charts import traffic_charts
+from siloseal.report.result_table import print_result
 from siloseal.report.run_report import run_report, write_report
+from siloseal.report.sentences import spent_on_silos_alone
+from siloseal.report.terminal import as_text
 from siloseal.run_folder.metrics import QualityMetric, TrafficMetric
 from siloseal.run_folder.run import read_run, write_metrics, write_summary
 
@@ -78,7 +81,7 @@ def test_every_section_and_statement_is_there(make_run: MakeRun) -> None:
     anchors = [attributes["id"] for tag, attributes in reader.tags if tag == "section" and "id" in attributes]
     names = ("samples", "quality", "silos", "privacy", "uploads", "traffic", "timings", "parameters", "notes")
     assert anchors == [f"chapter-{name}" for name in names]
-    assert reader.text.count("(6.42, 1e-5)-DP for one image, add/remove") == 4
+    assert reader.text.count("(6.42, 1e-5)-DP for one image, zero-out") == 4
     assert "the leader spends more steps" in reader.text
 
 
@@ -126,6 +129,19 @@ def test_names_cannot_become_markup(make_run: MakeRun, evil: str) -> None:
     assert {tag for tag, _ in reader.tags} & {"script", "b"} == set()
     assert all("onerror" not in attributes for _, attributes in reader.tags)
     assert reader.text.count(evil) >= 5
+
+
+def test_silos_alone_that_spent_the_same_epsilon_again_are_said_to(make_run: MakeRun) -> None:
+    """The budgets are 8 at delta 1e-5. Page and terminal say it; nothing does where no silo was trained alone."""
+    twice = "it is epsilon 16.00 at delta 2e-5 for one image"
+    run = read_run(make_run())
+    terminal = as_text(lambda shown: print_result(shown, run))
+    assert twice in " ".join(Reader(write_report(run.directory).read_text(encoding="utf-8")).text.split())
+    assert twice in " ".join(terminal.split())
+    silos = [silo.model_copy(update={"accuracy_alone": None}) for silo in run.summary.silos]
+    assert spent_on_silos_alone(run.summary.model_copy(update={"silos": silos})) is None
+    silos = [silo.model_copy(update={"budget": None}) for silo in run.summary.silos]
+    assert spent_on_silos_alone(run.summary.model_copy(update={"silos": silos})) is None
 
 
 def test_privacy_off_says_no_guarantee(make_run: MakeRun) -> None:

@@ -114,7 +114,7 @@ def test_updates_are_clipped_noised_and_paid_for(
             assert [charge.phase for charge in paid.charges] == ["phase_1", "phase_2", "phase_2"]
             assert 11.5 < paid.epsilon <= 12 or UPDATES[name]["kind"] == "binomial"
             assert paid.epsilon <= 12
-            assert "one silo's whole contribution (there or zeros)" in paid.statement()
+            assert "one silo's whole contribution (zero-out)" in paid.statement()
 
 
 def test_the_clip_norm_moves_by_what_was_released(small_job: Callable[..., Job], tmp_path: Path, ended: Ended) -> None:

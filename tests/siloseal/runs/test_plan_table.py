@@ -93,7 +93,8 @@ def test_training_once_more_for_comparison_is_no_phase_and_says_what_it_spends(s
     assert not [line for line in lines if line.startswith(("│ Silo alone", "│ Pooled"))]
     text = " ".join(lines)
     assert "time about 1 min 00 s on this machine" in text
-    assert re.search(r"about 2 min 00 s more [^;]*; that spends the same epsilon once more", text)
+    assert "epsilon 20.00 at delta 2e-5 for one example" in text, "the job's 10, twice"
+    assert re.search(r"about 2 min 00 s more [^;]*\(evaluation.silo_alone\)", text)
     assert re.search(r"about 3 min 00 s more [^;]*, without privacy,", text)
     private = small_job(privacy={"kind": "none"})
-    assert "once more" not in str(Plan([cost], None, 28_064, {}, {}, 10**6, seconds, [], private))
+    assert "spends the same epsilon" not in str(Plan([cost], None, 28_064, {}, {}, 10**6, seconds, [], private))
