@@ -56,7 +56,7 @@ class NobodysLedger:
 def tasks() -> Tasks:
     """Tasks of random images: what they show makes no difference to the time."""
     torch.manual_seed(0)
-    return Tasks(task_of(torch.rand(WAYS, SHOTS + QUERIES, *SHAPE), shots=SHOTS) for _ in range(TASKS))
+    return Tasks(task_of(list(torch.rand(WAYS, SHOTS + QUERIES, *SHAPE)), shots=SHOTS) for _ in range(TASKS))
 
 
 def images() -> Examples:

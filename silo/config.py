@@ -32,15 +32,18 @@ LARGEST_MESSAGE_MIB = 2047
 
 
 class Policy(Section):
-    """The silo's last word. A job that asks for more is refused before anything touches the data."""
+    """The silo's last word. A job that asks for more is refused before it trains, mostly before data are looked at."""
 
     largest_epsilon: float = Field(
         gt=0,
         le=1000,
-        description="the most that all jobs together, past ones included, may cost one example; one that protects the "
-        "silo as a whole counts with what it costs an example, about twice as much",
+        description="the most that all jobs together, past ones included, may cost one example; their releases are "
+        "composed, so ten jobs of epsilon 1 cost about 3.5; one that protects tasks, or the silo as a whole, counts "
+        "with what it costs an example, about twice as much",
     )
-    largest_delta: float = Field(gt=0, lt=0.1, description="the most that the deltas of all jobs may add up to")
+    largest_delta: float = Field(
+        gt=0, lt=0.1, description="the delta at which all jobs are counted together; none may have a larger one itself"
+    )
     fewest_silos: int = Field(ge=1, description="the fewest silos that a sum may be over")
     secure_sums: tuple[SumKind, ...] = Field(
         min_length=1,

@@ -1,6 +1,7 @@
 """How a deployed silo joins a job that it was offered, if its own data fit and its policy allows it."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import assert_never
 
@@ -24,10 +25,11 @@ from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.own import Records
 from siloseal.silo.data.records import encode
 from siloseal.silo.data.tables import Table, example_table
+from siloseal.silo.earlier_runs import spent_in
 from siloseal.silo.handover import Handover
-from siloseal.silo.opening import open_averaging_silo, open_query_silo, open_training_silo
+from siloseal.silo.opening import Allow, open_averaging_silo, open_query_silo, open_training_silo
 from siloseal.silo.own_weights import require_own_weights
-from siloseal.silo.policy import check_policy, require_allowed_code, spent_in
+from siloseal.silo.policy import allow, check_policy, require_allowed_code
 from siloseal.silo.public_start import require_other_package
 from siloseal.silo.runtime import Silo
 from siloseal.silo.training.device import training_device
@@ -58,15 +60,17 @@ def join(
             return open_averaging_silo(job, script, folder, identity=identity, roster=roster, randomness=randomness)
         case AnalyticsJob():
             _require_single_copies(job, config, private=True)
-            _require_allowed(job, config, other_runs, NOTHING_TRAINED)
+            allowed = _require_allowed(job, config, other_runs, NOTHING_TRAINED)
             records = _records(job, config, data)
             table = records if isinstance(records, Table) else example_table(records)
-            return open_query_silo(job, table, folder, identity=identity, roster=roster, randomness=randomness)
+            return open_query_silo(
+                job, table, folder, identity=identity, roster=roster, randomness=randomness, allow=allowed
+            )
         case Job():
             require_allowed_code(config.policy, job, silo=config.name)
             records = _records(job, config, data)
             lengths = vector_lengths(job, *_shape_and_classes(job, config, records))
-            _require_allowed(job, config, other_runs, lengths)
+            allowed = _require_allowed(job, config, other_runs, lengths)
             # Only now: weights that a stranger's job names, and columns that it declares, would else ask what is here.
             examples = _examples(job, config, records)
             _require_weights(job, config, examples)
@@ -81,15 +85,20 @@ def join(
                 randomness=randomness,
                 publish=publish,
                 device=training_device(config.device),
+                allow=allowed,
             )
         case _:
             assert_never(job)
 
 
-def _require_allowed(job: AnyJob, config: SiloConfig, other_runs: list[Path], lengths: Lengths) -> None:
-    """`PolicyRefused` unless the silo's policy allows the job, on top of what the silo spent in other runs."""
+def _require_allowed(job: AnyJob, config: SiloConfig, other_runs: list[Path], lengths: Lengths) -> Allow:
+    """`PolicyRefused` unless the silo's policy allows the job, on top of what the silo spent in other runs.
+
+    The policy's decision on what the job plans comes later, when that is known.
+    """
     spent = spent_in(other_runs, config.name)
     check_policy(config.policy, job, silo=config.name, lengths=lengths, spent=spent)
+    return partial(allow, config.policy, job, silo=config.name, spent=spent)
 
 
 def _require_weights(job: Job, config: SiloConfig, examples: Examples) -> None:

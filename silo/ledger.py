@@ -8,6 +8,7 @@ line is a charge that never returned, hence a release that never happened: it is
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -34,6 +35,7 @@ from siloseal.federation.privacy.events import (
 from siloseal.federation.privacy.guarantee import NO_GUARANTEE, Guarantee
 from siloseal.federation.records.chained_file import ChainedFile, End, link, parse_line, read_line, whole_lines
 from siloseal.federation.records.storage import Survives
+from siloseal.silo.allowance import Allowance
 
 LEDGER_FILE = "ledger.jsonl"
 """Name of the ledger's file in a silo's folder of a run."""
@@ -87,8 +89,10 @@ class Ledger:
         budget: Budget,
         guarantee: Guarantee = EXAMPLE_AT_SILO,
         survives: Survives = Survives.POWER_CUT,
+        allowance: Allowance | None = None,
     ) -> None:
-        self.budget, self.guarantee = budget, guarantee
+        """`allowance` is what the silo's policy leaves to this run beside others; a simulated silo has no policy."""
+        self.budget, self.guarantee, self._allowance = budget, guarantee, allowance
         self.silo = silo
         numbers = {name: float(value) for name, value in asdict(budget).items()}  # 10 and 10.0 are the same budget
         self._header = {"silo": silo, **numbers, "unit": guarantee.unit, "relation": guarantee.relation}
@@ -99,7 +103,8 @@ class Ledger:
         except BaseException:
             self._file.close()
             raise
-        self._accountant = Accountant(charge.event for charge in self.charges)
+        self._charged: Counter[Event] = Counter(charge.event for charge in self.charges)
+        self._accountant = Accountant(self._charged.elements())
 
     @property
     def counted(self) -> Counted:
@@ -141,8 +146,11 @@ class Ledger:
                 f"{self.silo} has spent epsilon {self.epsilon:.3f} of {self.budget.epsilon:g}, and {phase} asks for "
                 f"{event}, which would make {epsilon:.3f}; the silo stops here. Raise epsilon, or plan fewer steps"
             )
+        if self._allowance is not None:
+            self._allowance.require(self.silo, self._charged + Counter((event,)))
         self._file.append({"phase": phase, "event": _NAMES[type(event)], **asdict(event)})
         self.charges.append(Charge(phase, event))
+        self._charged[event] += 1
         self._accountant = trial
 
     def statement(self) -> str:
@@ -220,7 +228,13 @@ def statement_of(silo: str, ledger: Ledger | None) -> str:
 
 
 def open_ledger(
-    job: AnyJob, silo: str, folder: Path, *, worked_before: bool, survives: Survives = Survives.POWER_CUT
+    job: AnyJob,
+    silo: str,
+    folder: Path,
+    *,
+    worked_before: bool,
+    survives: Survives = Survives.POWER_CUT,
+    allowance: Allowance | None = None,
 ) -> Ledger | None:
     """The ledger of a silo in one run; none where privacy is off. A silo that has worked must have one already."""
     if isinstance(job.privacy, NoPrivacy):
@@ -232,4 +246,4 @@ def open_ledger(
             "backup, or begin another run"
         )
     budget = Budget(job.privacy.epsilon, job.privacy.delta)
-    return Ledger(path, silo=silo, budget=budget, guarantee=guarantee_in(job), survives=survives)
+    return Ledger(path, silo=silo, budget=budget, guarantee=guarantee_in(job), survives=survives, allowance=allowance)

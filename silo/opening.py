@@ -1,24 +1,26 @@
 """How a silo of a job comes to be: its ledger, its work, and the runtime around both."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 import torch
 
 from siloseal.federation.analytics.config import AnalyticsJob
-from siloseal.federation.analytics.releases import query_releases, require_feasible
+from siloseal.federation.analytics.releases import require_feasible
 from siloseal.federation.averages.config import AverageJob
 from siloseal.federation.errors import BudgetExceeded, DataError
 from siloseal.federation.job.contributions import require_precision
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.planning import plan_silo
-from siloseal.federation.job.releases import Lengths, events_of
+from siloseal.federation.job.releases import Lengths
 from siloseal.federation.privacy.accounting import epsilon_of
+from siloseal.federation.privacy.events import Event
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.storage import Survives
 from siloseal.federation.run_events.stream import Subscriber
+from siloseal.silo.allowance import Allowance
 from siloseal.silo.averages import SiloAverages
 from siloseal.silo.data.examples import Examples, require_images
 from siloseal.silo.data.tables import Table
@@ -26,11 +28,14 @@ from siloseal.silo.data.units import units_of
 from siloseal.silo.handover import Handover
 from siloseal.silo.ledger import Ledger, open_ledger
 from siloseal.silo.promises.requiring import require_promises
-from siloseal.silo.queries import SiloQueries
+from siloseal.silo.queries import SiloQueries, events_of_queries
 from siloseal.silo.runtime import Silo
 from siloseal.silo.state import SiloState
 from siloseal.silo.training.device import CPU
 from siloseal.silo.training.work import SiloTraining
+
+Allow = Callable[[Sequence[Event]], Allowance]
+"""Decision of a silo's policy on the events that a run plans: `PolicyRefused`, or what the run's ledger may charge."""
 
 
 def open_training_silo(
@@ -47,11 +52,13 @@ def open_training_silo(
     device: torch.device = CPU,
     survives: Survives = Survives.POWER_CUT,
     networks: Literal["now", "when_asked"] = "now",
+    allow: Allow | None = None,
 ) -> Silo:
     """A silo that trains on these data, in its folder, where it finds what an interrupted run left.
 
-    `lengths` are those of the job's vectors for examples of this shape (`models.building.vector_lengths`). `networks`
-    says when they are built: a real silo refuses at once what it cannot train, a thousand simulated ones need not.
+    A policy is asked to `allow` what is planned, which only the data tell; a simulated silo has none. `lengths` are
+    those of the job's vectors for examples of this shape (`models.building.vector_lengths`). `networks` says when they
+    are built: a real silo refuses at once what it cannot train, a thousand simulated ones need not.
     """
     _require_fitting(job, data)
     require_promises(job, data)
@@ -60,8 +67,9 @@ def open_training_silo(
     units = units_of(job, data, randomness)
     plan = plan_silo(job, identity.name, len(units), lengths)
     require_precision(job, identity.name, len(units))
+    allowance = allow([event for events in plan.events().values() for event in events]) if allow else None
     worked = SiloState(folder, survives).exists()
-    ledger = open_ledger(job, identity.name, folder, worked_before=worked, survives=survives)
+    ledger = open_ledger(job, identity.name, folder, worked_before=worked, survives=survives, allowance=allowance)
     try:
         work = SiloTraining(
             job,
@@ -97,12 +105,14 @@ def open_query_silo(
     roster: Mapping[str, bytes],
     randomness: Randomness,
     survives: Survives = Survives.POWER_CUT,
+    allow: Allow | None = None,
 ) -> Silo:
     """A silo that answers queries about these records, in its folder, where it finds what an interrupted run left."""
     require_feasible(job)
     work = SiloQueries(job, identity.name, table)
+    allowance = allow(events_of_queries(job, [])) if allow else None
     worked = SiloState(folder, survives).exists()
-    ledger = open_ledger(job, identity.name, folder, worked_before=worked, survives=survives)
+    ledger = open_ledger(job, identity.name, folder, worked_before=worked, survives=survives, allowance=allowance)
     if ledger is None:
         raise AssertionError("every job of queries has a budget")
     try:
@@ -147,9 +157,7 @@ def _close(ledger: Ledger | None) -> None:
 
 def _require_budget(job: AnalyticsJob, ledger: Ledger) -> None:
     """`BudgetExceeded` where the last query could not be paid for: what the first ones cost would be wasted."""
-    charged = {charge.phase for charge in ledger.charges}
-    left = events_of(release for release in query_releases(job) if release.entry not in charged)
-    epsilon = epsilon_of([*(charge.event for charge in ledger.charges), *left], job.privacy.delta)
+    epsilon = epsilon_of(events_of_queries(job, ledger.charges), job.privacy.delta)
     if not epsilon <= job.privacy.epsilon:
         raise BudgetExceeded(
             f"{ledger.silo} has spent epsilon {ledger.epsilon:.3f} of {job.privacy.epsilon:g}, more than its queries "

@@ -23,11 +23,11 @@ from siloseal.federation.transport.wire.codec import decode
 from siloseal.federation.transport.wire.errors_pb2 import ErrorCode
 from siloseal.silo.config import SiloConfig
 from siloseal.silo.data.own import Records
+from siloseal.silo.earlier_runs import JOB_FILE
 from siloseal.silo.handover import Handover
 from siloseal.silo.joining import join
 from siloseal.silo.ledger import statement_of
 from siloseal.silo.messages import GivenReply, ReceivedRequest
-from siloseal.silo.policy import JOB_FILE
 from siloseal.silo.refusals import refusal
 from siloseal.silo.runtime import Silo
 from siloseal.silo.state import SiloState

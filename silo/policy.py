@@ -1,40 +1,32 @@
-"""The silo's last word on a job, before anything touches its data."""
+"""The silo's last word on a job: what can be told without its data first, what it would cost them before it trains."""
 
-import math
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Sequence
 from typing import assert_never
 
-from siloseal.federation.analytics.any_job import AnyJob, load_any_job
+from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob, RecordLevel
-from siloseal.federation.analytics.guarantee import guarantee_in
 from siloseal.federation.analytics.releases import shared_noise
 from siloseal.federation.averages.config import AverageJob
-from siloseal.federation.errors import LedgerDamaged, PolicyRefused
+from siloseal.federation.errors import PolicyRefused
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phase_sums import PhaseSum, phase_sums
 from siloseal.federation.job.phases import asked_by, rounds_of
 from siloseal.federation.job.planning import costs_of
 from siloseal.federation.job.releases import Lengths
-from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
-from siloseal.federation.privacy.accounting import epsilon_of
-from siloseal.federation.privacy.epsilon import delta_text, epsilon_text
-from siloseal.federation.privacy.events import Event, exchanged
+from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel, UnitLevel
+from siloseal.federation.privacy.epsilon import delta_text
+from siloseal.federation.privacy.events import Event
 from siloseal.models.user_code.pinning import not_deployable, weights_of
+from siloseal.silo.allowance import NOTHING_SPENT, TOLERANCE, Allowance, Spent, roughly
 from siloseal.silo.config import Policy
-from siloseal.silo.ledger import LEDGER_FILE, Budget
-from siloseal.silo.ledger_reading import read_ledger
-from siloseal.silo.state import SiloState
-
-JOB_FILE = "job.yaml"
-"""Name of the file, in a run's folder, with the job that the silo was offered in this run, and no other."""
+from siloseal.silo.queries import events_of_queries
 
 
-def check_policy(policy: Policy, job: AnyJob, *, silo: str, lengths: Lengths, spent: Budget) -> None:
+def check_policy(policy: Policy, job: AnyJob, *, silo: str, lengths: Lengths, spent: Spent) -> None:
     """`PolicyRefused` with everything that the job would have to change, or the silo's policy, and where.
 
-    `spent` is what this silo's earlier runs have cost. Epsilons and deltas add up (basic composition), because those
-    runs saw the same examples. Only a job that trains has `lengths` that matter.
+    `spent` is what this silo's earlier runs have cost one example. What the data have to be known for, `allow` asks
+    later. Only a job that trains has `lengths` that matter.
     """
     match job:
         case AnalyticsJob():
@@ -79,7 +71,7 @@ def _learner(policy: Policy, job: Job) -> list[str]:
     ]
 
 
-def _refused_training(policy: Policy, job: Job, silo: str, lengths: Lengths, spent: Budget) -> list[str]:
+def _refused_training(policy: Policy, job: Job, silo: str, lengths: Lengths, spent: Spent) -> list[str]:
     found = [
         *_privacy(policy, job, silo, lengths, spent),
         *_sums(policy, job, silo),
@@ -92,14 +84,14 @@ def _refused_training(policy: Policy, job: Job, silo: str, lengths: Lengths, spe
     return found
 
 
-def _refused_queries(policy: Policy, job: AnalyticsJob, spent: Budget) -> list[str]:
+def _refused_queries(policy: Policy, job: AnalyticsJob, spent: Spent) -> list[str]:
     """What is refused of a job of queries, which protects single records: examples, in the words of a policy."""
     kinds = dict.fromkeys(query.kind for query in job.queries)
     return [
         *(line for kind in kinds for line in _allowed("a query's kind", kind, "queries", policy.queries)),
         *_allowed("privacy.kind", "example_level", "privacy", policy.privacy),
         *_allowed("mechanism.kind", shared_noise(job).kind, "mechanisms", policy.mechanisms),
-        *_spending(policy, Budget(job.privacy.epsilon, job.privacy.delta), spent),
+        *_spending(policy, job, job.privacy, spent, events_of_queries(job, []) if spent != NOTHING_SPENT else []),
         *_allowed("secure_sum.kind", job.secure_sum.kind, "secure_sums", policy.secure_sums),
         *_too_few_silos(policy, job.quorum, "silos.names, silos.fewest"),
     ]
@@ -115,94 +107,57 @@ def _refused_averages(policy: Policy, job: AverageJob) -> list[str]:
     ]
 
 
-def spent_in(runs: list[Path], silo: str) -> Budget:
-    """The budget that these runs of the silo have spent together, by their jobs and ledgers."""
-    epsilon = delta = 0.0
-    for folder in runs:
-        job, trained = load_any_job(folder / JOB_FILE), SiloState(folder).has_trained()
-        if isinstance(privacy := job.privacy, NoPrivacy):
-            if trained:
-                return Budget(math.inf, math.inf)  # without noise: nothing bounds what it reveals
-            continue
-        if (path := folder / LEDGER_FILE).exists():
-            events = _charged(path, silo, job, Budget(privacy.epsilon, privacy.delta), SiloState(folder).kept_charges())
-            epsilon += _cost_to_one_example(job, events, privacy.delta) if events else 0.0
-            delta += privacy.delta if events else 0.0
-        elif trained:
-            raise LedgerDamaged(
-                f"{path} is gone, but the silo has trained in that run: what it spent is not known; restore the file "
-                "from a backup"
-            )
-    return Budget(epsilon, delta)
-
-
-def _charged(path: Path, silo: str, job: AnyJob, budget: Budget, kept: int) -> list[Event]:
-    """The charges of an earlier run, if they are all there: a checkpoint of that run has counted them."""
-    ledger, guarantee = read_ledger(path), guarantee_in(job)
-    relation = guarantee.relation if guarantee.goes_by(ledger.relation) else ledger.relation
-    found = (ledger.silo, ledger.budget, ledger.unit, relation)
-    if found != (expected := (silo, budget, guarantee.unit, guarantee.relation)):
-        raise LedgerDamaged(
-            f"{path} is the ledger of {found}, but the job beside it has {expected}: one of the two files is another "
-            "run's; restore them from a backup"
-        )
-    if len(ledger.charges) < kept:
-        raise LedgerDamaged(
-            f"{path} holds {len(ledger.charges)} charges, but the silo had made {kept} by its last checkpoint: lines "
-            "are missing; restore the file from a backup"
-        )
-    return [charge.event for charge in ledger.charges]
-
-
-def _cost_to_one_example(job: AnyJob, events: list[Event], delta: float) -> float:
-    match job.privacy:
-        case SiloLevel():
-            return of_one_example(events, delta)
-        case RecordLevel(epsilon=epsilon):
-            return epsilon  # not what was charged: when a query ends depends on the records
-        case _:
-            return epsilon_of(events, delta)
-
-
-def _privacy(policy: Policy, job: Job, silo: str, lengths: Lengths, spent: Budget) -> list[str]:
+def _privacy(policy: Policy, job: Job, silo: str, lengths: Lengths, spent: Spent) -> list[str]:
     found = _allowed("privacy.kind", job.privacy.kind, "privacy", policy.privacy)
     if isinstance(job.privacy, NoPrivacy):
         return found
     found += _allowed("mechanism.kind", job.noise.kind, "mechanisms", policy.mechanisms)
     if not isinstance(job.privacy, SiloLevel):
-        return found + _spending(policy, Budget(job.privacy.epsilon, job.privacy.delta), spent)
-    of_silo = costs_of(job, silo, lengths)
-    epsilon = of_one_example([event for events in of_silo.values() for event in events], job.privacy.delta)
-    given = f"{job.privacy.epsilon:g} for the silo as a whole, which is {epsilon_text(epsilon)} for one example"
-    return found + _spending(policy, Budget(epsilon, job.privacy.delta), spent, given=given)
+        return found + _spending(policy, job, job.privacy, spent, [])  # what its steps cost, only the data tell
+    known = [event for events in costs_of(job, silo, lengths).values() for event in events]
+    return found + _spending(policy, job, job.privacy, spent, known)
 
 
-def _spending(policy: Policy, asked: Budget, spent: Budget, *, given: str = "") -> list[str]:
-    """What is wrong with this cost for one example; `given` is how the job gives its epsilon, if in other words."""
-    # What is shown of earlier runs is rounded up: to the digit it tells the sampling rate, and so the size of the data.
-    found, tolerance = list[str](), 1 + 1e-9
-    if not asked.epsilon + spent.epsilon <= policy.largest_epsilon * tolerance:
-        given = given or f"{asked.epsilon:g}"
-        past = _earlier(_rounded_up(spent.epsilon, policy.largest_epsilon), "{:.4g}".format)
-        found.append(f"privacy.epsilon is {given}{past}, but policy.largest_epsilon is {policy.largest_epsilon:g}")
-    if not asked.delta + spent.delta <= policy.largest_delta * tolerance:
-        given, most = f"{delta_text(asked.delta)}{_earlier(spent.delta, delta_text)}", delta_text(policy.largest_delta)
-        found.append(f"privacy.delta is {given}, but policy.largest_delta is {most}")
+def _spending(
+    policy: Policy, job: AnyJob, privacy: UnitLevel | SiloLevel | RecordLevel, spent: Spent, known: Sequence[Event]
+) -> list[str]:
+    """What is wrong with the cost of the job, by itself or with what earlier runs have spent.
+
+    `known` are the events that can be told without the data.
+    """
+    found, most = list[str](), policy.largest_epsilon
+    if not privacy.epsilon <= most:
+        found.append(f"privacy.epsilon is {privacy.epsilon:g}, but policy.largest_epsilon is {most:g}")
+    else:
+        found += _beyond(Allowance(policy, job, spent, tuple(known)), privacy.epsilon)
+    if not privacy.delta <= policy.largest_delta:
+        given, largest = delta_text(privacy.delta), delta_text(policy.largest_delta)
+        found.append(f"privacy.delta is {given}, but policy.largest_delta is {largest}")
     return found
 
 
-def _earlier(spent: float, write: Callable[[float], str]) -> str:
-    return f" and earlier runs have spent up to {write(spent)}" if spent else ""
+def allow(policy: Policy, job: AnyJob, planned: Sequence[Event], *, silo: str, spent: Spent) -> Allowance:
+    """What the run's ledger may charge; `PolicyRefused` if the plan and all earlier runs cost an example too much.
+
+    It comes when the data are there, which alone tell how many steps a silo takes and at which rate.
+    """
+    allowance = Allowance(policy, job, spent, tuple(planned))
+    if not isinstance(job.privacy, NoPrivacy) and (found := _beyond(allowance, job.privacy.epsilon)):
+        raise _refused(silo, job, found)
+    return allowance
 
 
-def of_one_example(events: list[Event], delta: float) -> float:
-    """The cost to one of the silo's examples of releases that protect the silo as a whole: a policy counts examples."""
-    return epsilon_of([exchanged(event) for event in events], delta)
-
-
-def _rounded_up(spent: float, largest: float) -> float:
-    """The number, rounded up to a twentieth of the most that is allowed."""
-    return math.ceil(20 * spent / largest) / 20 * largest if math.isfinite(spent) else spent
+def _beyond(allowance: Allowance, given: float) -> list[str]:
+    """What is wrong where all runs together would cost one example more than the policy allows."""
+    most, delta, spent = allowance.policy.largest_epsilon, allowance.policy.largest_delta, allowance.spent
+    if (epsilon := allowance.epsilon) <= most * TOLERANCE:
+        return []
+    words = f"privacy.epsilon is {given:g}"
+    if earlier := spent != NOTHING_SPENT:
+        words += f" and earlier runs have spent up to {roughly(spent.epsilon_with([], delta), most):.4g}"
+    if allowance.planned:
+        words += f", {'together' if earlier else 'which is'} up to {roughly(epsilon, most):.4g} for one example"
+    return [f"{words}, but policy.largest_epsilon is {most:g}"]
 
 
 def _sums(policy: Policy, job: Job, silo: str) -> list[str]:

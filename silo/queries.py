@@ -1,5 +1,7 @@
 """Queries at a silo: it counts one release of one query for the sum that follows."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -7,13 +9,15 @@ from torch import Tensor
 
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.query import Column, NoisyTotal, Progress, Query
-from siloseal.federation.analytics.releases import progress_of, query_release, spreads_of, start_of
+from siloseal.federation.analytics.releases import progress_of, query_release, query_releases, spreads_of, start_of
 from siloseal.federation.analytics.wire import received_progress
 from siloseal.federation.errors import ConfigError, MessageError, WrongRound
-from siloseal.federation.job.releases import Release, Run
+from siloseal.federation.job.releases import Release, Run, events_of
 from siloseal.federation.privacy.epsilon import delta_text
+from siloseal.federation.privacy.events import Event
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.silo.data.tables import Table
+from siloseal.silo.ledger import Charge
 from siloseal.silo.state import Checkpoint
 from siloseal.silo.work import Checkpoints
 
@@ -86,6 +90,13 @@ class SiloQueries:
         kept = [tensors[name].numpy() for name in sorted(tensors) if name != _KEY]
         totals = tuple(NoisyTotal(values[:-1], float(values[-1])) for values in kept)
         self._progress = Progress(tensors[_KEY].numpy().tobytes(), totals)
+
+
+def events_of_queries(job: AnalyticsJob, charges: Sequence[Charge]) -> list[Event]:
+    """The most that the queries cost: what was charged, and what was planned of the releases that were not."""
+    charged = {charge.phase for charge in charges}
+    left = events_of(release for release in query_releases(job) if release.entry not in charged)
+    return [*(charge.event for charge in charges), *left]
 
 
 def _require_size(job: AnalyticsJob, silo: str, records: int) -> None:

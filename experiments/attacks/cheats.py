@@ -10,8 +10,8 @@ silo tell its vector. What stands against it is outside of the sums:
   `test_what_was_prepared_is_summed_once`, `test_a_sum_that_is_not_the_jobs_is_refused`, and for kernel means and
   statistics `test_it_leaves_once_whatever_the_aggregator_tries` and `test_a_release_happens_once`).
 - Across rounds and runs, the policy and the noise in what is summed. The others train anew, so that two sums differ by
-  their noise as well; each run is charged, and a policy's epsilon counts all of them (`silo.policy.spent_in`). Nothing
-  covers jobs without privacy that a policy allows, for as many runs as there are.
+  their noise as well; each run is charged, and a policy's epsilon counts all of them (`silo.earlier_runs.spent_in`).
+  Nothing covers jobs without privacy that a policy allows, for as many runs as there are.
 """
 
 import copy

@@ -57,7 +57,7 @@ class TaskEvaluator:
         return self._images, model.classify
 
     def _accuracy(self, classify: Classify, rows: Tensor, shots: int) -> float:
-        task = task_of(rows, shots=shots)
+        task = task_of(list(rows), shots=shots)
         named = classify(task.support, task.support_labels, task.query).argmax(1)
         return float((named == task.query_labels).float().mean())
 

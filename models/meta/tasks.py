@@ -1,5 +1,6 @@
 """A task: a few labelled images to learn from, and others to be told apart."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -21,13 +22,16 @@ class Task:
         return Task(*(part.to(device) for part in parts))
 
 
-def task_of(images: Tensor, *, shots: int) -> Task:
-    """A task from each class's images (ways, images, C, H, W), or rows of features; the first are learnt from."""
-    ways, per_class = images.shape[:2]
-    labels = torch.arange(ways)
+def task_of(classes: Sequence[Tensor], *, shots: int) -> Task:
+    """A task from each class's images (N, C, H, W), or rows of features; the first of each class are learnt from.
+
+    Classes may have different numbers of images, each more than `shots`.
+    """
+    queries = torch.tensor([len(images) - shots for images in classes])
+    labels = torch.arange(len(classes))
     return Task(
-        images[:, :shots].flatten(0, 1),
+        torch.cat([images[:shots] for images in classes]),
         labels.repeat_interleave(shots),
-        images[:, shots:].flatten(0, 1),
-        labels.repeat_interleave(per_class - shots),
+        torch.cat([images[shots:] for images in classes]),
+        labels.repeat_interleave(queries),
     )

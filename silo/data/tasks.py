@@ -1,43 +1,84 @@
 """A silo's images as training tasks."""
 
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from siloseal.federation.errors import DataError
 from siloseal.federation.job.sections.few_shot import Episodic
 from siloseal.federation.randomness import Randomness
 from siloseal.models.meta.tasks import Task, task_of
 from siloseal.silo.data.examples import Examples
+from siloseal.silo.data.slots import Slot, digest_of, require_classes, slot_joined, slots_of
 
-Members = NDArray[np.int64]  # (ways, images a class): indices of one task's images
+Members = Sequence[NDArray[np.int64]]
+"""Indices of one task's images, class by class."""
 
 
 class FixedTasks:
-    """Each image belongs to one task for good, or to none: a task is then a unit of privacy that can be counted.
+    """Each image belongs to one slot for good, and a slot's images are one task: a unit of privacy that can be counted.
 
-    Which images form a task follows from the labels and the job's seed, not from what the images show. Within a task,
-    it is drawn anew at every visit which of its images are learnt from and which are tried, and that concerns nobody
-    else's images.
+    The neighbours that count are zero-out ones: an image is there or is nothing, and how many images each class has is
+    public either way. Slots follow from these counts alone, and each image joins one by itself. So an image that is
+    taken out changes the task of one slot, and an image that is exchanged for another of its class changes two at most.
+    A slot that few images joined is an empty unit: it is counted and sampled like the others, and contributes nothing.
+
+    `counts` are the public numbers of images by class, those of the data if not given. Where an image is deleted and
+    the published counts fall with it, most often nothing else changes either: `slots_of` says what does, and when.
+
+    Within a task, it is drawn anew at every visit which of its images are learnt from and which are tried, and that
+    concerns nobody else's images.
     """
 
-    def __init__(self, data: Examples, config: Episodic, *, seed: int, randomness: Randomness) -> None:
-        self._data, self._config, self._randomness = data, config, randomness
-        self.members = disjoint_tasks(data.labels.numpy(), ways=config.ways, images=config.task_images, seed=seed)
+    def __init__(
+        self,
+        data: Examples,
+        config: Episodic,
+        *,
+        seed: int,
+        randomness: Randomness,
+        counts: Mapping[int, int] | None = None,
+    ) -> None:
+        self._data, self._config, self._seed, self._randomness = data, config, seed, randomness
+        counted = _counts(data) if counts is None else counts
+        self.slots = slots_of(counted, ways=config.ways, images=config.task_images, seed=seed)
 
     def __len__(self) -> int:
-        return len(self.members)
+        """Number of slots, empty ones too: it is public, so that the sampling rate tells nothing."""
+        return len(self.slots)
+
+    @cached_property
+    def members(self) -> list[Members]:
+        """The images of each slot's task; of an empty slot none."""
+        joined = [dict[int, list[tuple[bytes, int]]]() for _ in self.slots]
+        for label, places in _places(self.slots).items():
+            for index in np.flatnonzero(self._data.labels.numpy() == label).tolist():
+                digest = digest_of(self._data.inputs[index].numpy(), seed=self._seed)
+                joined[slot_joined(digest, places)].setdefault(label, []).append((digest, index))
+        return [self._task_members(found) for found in joined]
+
+    def _task_members(self, joined: Mapping[int, Sequence[tuple[bytes, int]]]) -> Members:
+        """The images of one task, of those that joined its slot: by their hashes, not by where they lie in the data.
+
+        Hashes spread images unevenly. A class with fewer than one image more than `shots` is left out; a class has at
+        most twice the usual number, which bounds what a task costs to learn.
+        """
+        usable = [sorted(found) for found in joined.values() if len(found) > self._config.shots]
+        if len(usable) < 2:
+            return []
+        return [np.array([index for _, index in found[: 2 * self._config.task_images]]) for found in usable]
 
     def select(self, indices: Tensor) -> list[Task]:
-        """The tasks with these numbers."""
+        """The tasks of the slots with these numbers, empty ones left out."""
         draw = _Draw(self._randomness)
-        return [self._visited(self.members[index], draw) for index in indices.tolist()]
+        return [self._visited(self.members[index], draw) for index in indices.tolist() if self.members[index]]
 
     def _visited(self, members: Members, draw: "_Draw") -> Task:
-        ways, images = members.shape
-        shuffled = np.stack([members[row][draw.order(images)] for row in draw.order(ways)])
-        return _task(self._data, shuffled, self._config, draw)
+        classes = [members[number] for number in draw.order(len(members))]
+        return _task(self._data, [found[draw.order(len(found))] for found in classes], self._config, draw)
 
 
 class FreshTasks:
@@ -51,7 +92,7 @@ class FreshTasks:
         labels = data.labels.numpy()
         members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
         self._classes = [found for found in members if len(found) >= config.task_images]
-        _require_classes(len(self._classes), ways=config.ways, images=config.task_images)
+        require_classes(len(self._classes), ways=config.ways, images=config.task_images)
 
     def __len__(self) -> int:
         """Number of tasks that there could be at once without sharing an image."""
@@ -65,7 +106,7 @@ class FreshTasks:
     def _drawn(self, draw: "_Draw") -> Task:
         classes = draw.order(len(self._classes))[: self._config.ways]
         members = [self._classes[index] for index in classes]
-        chosen = np.stack([found[draw.order(len(found))[: self._config.task_images]] for found in members])
+        chosen = [found[draw.order(len(found))[: self._config.task_images]] for found in members]
         return _task(self._data, chosen, self._config, draw)
 
 
@@ -83,30 +124,21 @@ class _Draw:
 
 
 def _task(data: Examples, members: Members, config: Episodic, draw: _Draw) -> Task:
-    images = data.inputs[torch.from_numpy(members)]  # (ways, images, C, H, W)
+    classes = [data.inputs[torch.from_numpy(found)] for found in members]  # each (images, C, H, W)
     if config.mirror:
-        images = torch.where(draw.coins((*members.shape, 1, 1, 1)), images.flip(-1), images)
-    return task_of(images, shots=config.shots)
+        classes = [torch.where(draw.coins((len(found), 1, 1, 1)), found.flip(-1), found) for found in classes]
+    return task_of(classes, shots=config.shots)
 
 
-def disjoint_tasks(labels: NDArray[np.int64], *, ways: int, images: int, seed: int) -> list[Members]:
-    """Deal all tasks that these labels give, no image to two of them, always of the classes with most images left."""
-    generator = np.random.default_rng(seed)
-    left = [generator.permutation(np.flatnonzero(labels == label)) for label in np.unique(labels)]
-    _require_classes(sum(len(members) >= images for members in left), ways=ways, images=images)
-    tasks = list[Members]()
-    while True:
-        order = sorted(generator.permutation(len(left)).tolist(), key=lambda index: -len(left[index]))[:ways]
-        if min(len(left[index]) for index in order) < images:
-            return tasks
-        tasks.append(np.stack([left[index][:images] for index in order]))
-        for index in order:
-            left[index] = left[index][images:]
+def _counts(data: Examples) -> dict[int, int]:
+    labels, counts = np.unique(data.labels.numpy(), return_counts=True)
+    return dict(zip(labels.tolist(), counts.tolist(), strict=True))
 
 
-def _require_classes(found: int, *, ways: int, images: int) -> None:
-    if found < ways:
-        raise DataError(
-            f"{found} classes have {images} images or more, but a task takes {images} images of each of {ways} "
-            "classes; add images, or lower learner.ways, learner.shots or learner.queries"
-        )
+def _places(slots: Sequence[Slot]) -> dict[int, list[int]]:
+    """The numbers of the slots of each class."""
+    places = dict[int, list[int]]()
+    for number, labels in enumerate(slots):
+        for label in labels:
+            places.setdefault(label, []).append(number)
+    return places

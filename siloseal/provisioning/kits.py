@@ -19,7 +19,7 @@ from siloseal.provisioning.consortium import RESERVED, Consortium, Member, read_
 from siloseal.provisioning.credentials import certify, identity_of, key_path, standing
 from siloseal.provisioning.kit import Kit
 from siloseal.provisioning.request import IDENTITY_KEY, TLS_KEY
-from siloseal.silo.ledger import Budget
+from siloseal.silo.allowance import NOTHING_SPENT
 from siloseal.silo.policy import check_policy
 
 AUTHORITY, AGGREGATOR, OPERATOR = RESERVED
@@ -67,7 +67,7 @@ def _note_what_is_refused(root: Kit, consortium: Consortium, job: AnyJob) -> Non
     """Note what policies refuse: silos may change them; but if nobody does, this comes out at enrolment only."""
     for member in consortium.silos:
         try:
-            check_policy(consortium.policy, job, silo=member.name, lengths=Lengths(1, 1), spent=Budget(0.0, 0.0))
+            check_policy(consortium.policy, job, silo=member.name, lengths=Lengths(1, 1), spent=NOTHING_SPENT)
         except (PolicyRefused, ConfigError) as error:
             root.notes.append(str(error))
             return

@@ -14,6 +14,7 @@ from siloseal.federation.job.sections.learners import MEASURED_AS
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.models.building import build_learner, initial_model, load_model
 from siloseal.models.learner import ExampleLearner, TaskLearner
+from siloseal.models.meta.tasks import Task, task_of
 from siloseal.models.model_files import model_file, read_model
 from siloseal.models.user_code.places import look_in
 from siloseal.models.vectors import flatten
@@ -191,8 +192,11 @@ def test_a_built_in_learner_keeps_what_a_users_own_is_asked_for(name: str) -> No
 
 
 def _with_still_roles(units: Any) -> Any:
-    """Every task with its images in the order of the partition."""
-    from siloseal.models.meta.tasks import task_of
-
+    """Every task with its images in the order of their hashes."""
     images, members, shots = units._data.inputs, units.members, units._config.shots
-    return lambda indices: [task_of(images[torch.from_numpy(members[n])], shots=shots) for n in indices.tolist()]
+
+    def select(indices: Tensor) -> list[Task]:
+        found = [members[number] for number in indices.tolist() if members[number]]
+        return [task_of([images[torch.from_numpy(one)] for one in classes], shots=shots) for classes in found]
+
+    return select

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -9,13 +10,15 @@ from typing import Any, ClassVar
 import pytest
 import yaml
 
-from siloseal.federation.errors import LedgerDamaged, MessageError
+from siloseal.federation.errors import BudgetExceeded, LedgerDamaged, MessageError
 from siloseal.federation.job.agreement import Agreement
 from siloseal.federation.job.beacon import commit, join_nonces
 from siloseal.federation.job.contributions import start_of
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.releases import Lengths, Run, release_of
+from siloseal.federation.privacy.accounting import epsilon_of
+from siloseal.federation.privacy.events import SampledGaussianSteps
 from siloseal.federation.privacy.guarantee import NO_GUARANTEE
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.federation.records.identity import Identity
@@ -47,7 +50,7 @@ TASKS: dict[str, Any] = {
     "evaluation": {},
     "schedule": {**SHORT, "batch": 8},
 }
-TASKS_ALLOWED: dict[str, Any] = {"learners": ["protonet"], "privacy": ["task_level"]}
+TASKS_ALLOWED: dict[str, Any] = {"learners": ["protonet"], "privacy": ["task_level"], "largest_epsilon": 30}
 RUN, SECOND_RUN = b"1" * 32, b"2" * 32
 NONCE = b"n" * 32
 """Nonce of every silo but north, which draws its own."""
@@ -177,6 +180,12 @@ class TestAFewShotJob:
         assert "one training task" in part.statement
         assert reply_of(part, request(job)).enrolled.classes == 1  # which ones is nobody's business
 
+    def test_is_refused_where_an_image_would_cost_more_than_the_policy_allows(self, desk: Desk) -> None:
+        """A task costs 8; an image changes a task into another, which costs more."""
+        refused = desk.offered(desk.job(**TASKS), policy={**TASKS_ALLOWED, "largest_epsilon": 8.5}).refused
+        assert re.match(r"PolicyRefused: .* privacy\.epsilon is 8, .* policy\.largest_epsilon is 8.5;", refused)
+        assert not desk.folder().exists(), "nothing was written"
+
     def test_is_refused_where_the_policy_names_other_learners_or_units(self, desk: Desk) -> None:
         part = desk.offered(desk.job(**TASKS))
         assert "learner.kind is protonet" in part.refused
@@ -258,13 +267,10 @@ class TestAJobOfQueries:
     def test_counts_with_what_training_has_spent(self, desk: Desk) -> None:
         part = desk.offered(job := desk.job())
         desk.train(part, job)
-        assert desk.offered(json.dumps(self.QUERIES), SECOND_RUN, policy=self.ALLOWED).refused.startswith(
-            "PolicyRefused: "
-        )
-        assert (
-            desk.offered(json.dumps(self.QUERIES), SECOND_RUN, policy={**self.ALLOWED, "largest_epsilon": 14}).refused
-            == ""
-        )
+        tight, wide = ({**self.ALLOWED, "largest_delta": 1e-5, "largest_epsilon": most} for most in (10, 13.5))
+        asked = json.dumps(self.QUERIES)
+        assert desk.offered(asked, SECOND_RUN, policy=tight).refused.startswith("PolicyRefused: ")
+        assert desk.offered(asked, SECOND_RUN, policy=wide).refused == "", "together they cost less than 10 + 4"
 
     def test_is_refused_where_one_image_would_be_several_records(self, desk: Desk) -> None:
         turned = {"data": {"kind": "omniglot", "folder": "x", "rotations": True}}
@@ -540,18 +546,34 @@ def test_a_run_whose_number_is_no_runs_number_is_not_even_refused(desk: Desk) ->
 
 
 class TestWhatEarlierRunsSpent:
-    def test_counts_against_the_policy_in_epsilon_and_delta(self, desk: Desk) -> None:
+    def test_composes_with_what_the_job_plans_which_only_the_data_tell(self, desk: Desk) -> None:
         part = desk.offered(job := desk.job())
         desk.train(part, job)
         spent = part.epsilon or 0.0
-        assert spent > 0.1
-        tight = {"largest_epsilon": 15, "largest_delta": 1.5e-5}
-        refused = desk.offered(job, SECOND_RUN, policy=tight).refused
-        assert " 10.5, but policy.largest_epsilon" in refused
+        assert 9 < spent < 10
+        refused = desk.offered(job, SECOND_RUN, policy={"largest_epsilon": 12, "largest_delta": 1e-5}).refused
+        assert re.search(" and earlier runs have spent up to 10.2, together up to .*, but policy.largest_eps", refused)
         assert f"{spent:.4g}" not in refused, "the exact number tells how much data the silo has"
-        assert " 1e-5, but policy.largest_delta" in refused
-        wide = {"largest_epsilon": 10 + 2 * spent, "largest_delta": 2e-5}
-        assert desk.offered(job, SECOND_RUN, policy=wide).refused == ""
+        assert not desk.folder(SECOND_RUN).exists(), "nothing was written"
+        assert desk.offered(job, SECOND_RUN, policy={"largest_epsilon": 18, "largest_delta": 1e-5}).refused == ""
+
+    def test_stops_the_ledger_where_a_crash_repeats_steps_that_only_the_jobs_own_budget_has_left(
+        self, desk: Desk
+    ) -> None:
+        steps = SampledGaussianSteps(48 / len(desk.data), 1.0, 2)
+        twice, thrice = (epsilon_of([steps] * times, 1e-5) for times in (2, 3))
+        limit = (twice + thrice) / 2
+        noisy = {"kind": "example_level", "epsilon": limit, "delta": 1e-5, "noise_multiplier": 1.0}
+        job, policy = desk.job(privacy=noisy), {"largest_epsilon": limit, "largest_delta": 1e-5}
+        desk.train(desk.offered(job, policy=policy), job)
+        part = desk.offered(job, SECOND_RUN, policy=policy)
+        desk.train(part, job, SECOND_RUN)
+        assert part._silo is not None
+        ledger = part._silo.ledger
+        assert ledger is not None
+        assert [charge.event for charge in ledger.charges] == [steps]
+        with pytest.raises(BudgetExceeded, match="policy"):
+            ledger.charge(steps, phase="phase_1")
 
     def test_in_the_run_itself_is_not_counted_twice(self, desk: Desk) -> None:
         part = desk.offered(job := desk.job())

@@ -1,35 +1,27 @@
 """The silo's last word: whatever a job asks for in excess is refused, with the words to change it."""
 
-import math
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
 from siloseal.federation.analytics.config import AnalyticsJob
-from siloseal.federation.analytics.releases import query_releases
 from siloseal.federation.averages.config import AverageJob
-from siloseal.federation.config.loading import to_yaml
-from siloseal.federation.errors import ConfigError, LedgerDamaged, PolicyRefused
-from siloseal.federation.job.guarantee import guarantee_of
+from siloseal.federation.errors import PolicyRefused
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phase_sums import phase_sum
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.releases import NOTHING_TRAINED, Lengths
 from siloseal.federation.privacy.accounting import epsilon_of
-from siloseal.federation.privacy.events import GaussianRelease
+from siloseal.federation.privacy.events import GaussianRelease, SampledGaussianSteps, SkellamRelease, exchanged
+from siloseal.federation.privacy.least_noise import smallest_noise
 from siloseal.federation.sums.config import SumKind
+from siloseal.silo.allowance import NOTHING_SPENT, Spent
 from siloseal.silo.config import Policy
-from siloseal.silo.ledger import Budget, Ledger, open_ledger
-from siloseal.silo.policy import JOB_FILE, check_policy, spent_in
-from siloseal.silo.state import Checkpoint, SiloState
-
-from .test_ledger import as_an_earlier_version_began_it
+from siloseal.silo.policy import allow, check_policy
 
 OF_TRAINING = ("tuning_sums", "learners", "largest_model")
-FRESH = Budget(0.0, 0.0)
 LENGTH = 5000
 KINDS = get_args(SumKind)
 CKKS = {"kind": "ckks"}
@@ -54,11 +46,11 @@ def job_of(small_job: Callable[..., Job]) -> Callable[..., Job]:
     return make
 
 
-def check(policy: Policy, job: Job, *, length: int = LENGTH, spent: Budget = FRESH) -> None:
+def check(policy: Policy, job: Job, *, length: int = LENGTH, spent: Spent = NOTHING_SPENT) -> None:
     check_policy(policy, job, silo="north", lengths=Lengths(100, length), spent=spent)
 
 
-def refused(policy: Policy, job: Job, *, length: int = LENGTH, spent: Budget = FRESH) -> str:
+def refused(policy: Policy, job: Job, *, length: int = LENGTH, spent: Spent = NOTHING_SPENT) -> str:
     with pytest.raises(PolicyRefused) as error:
         check(policy, job, length=length, spent=spent)
     words = str(error.value)
@@ -86,7 +78,7 @@ EXCESSES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"warm_start": {"kind": "kernel_mean", "epsilon": 2}, "mechanism": {"kind": "gaussian_central"}}, {},
      "mechanism.kind is gaussian_central, but policy.mechanisms allows gaussian_local, ddg, skellam, binomial, pbm"),
     ({"privacy": {"kind": "silo_level", "epsilon": 6, "delta": 1e-5}, "mechanism": {"kind": "gaussian_local"}},
-     {"privacy": ["silo_level"]}, "privacy.epsilon is 6 .*14.01 .*policy.largest_epsilon is 10"),
+     {"privacy": ["silo_level"]}, "privacy.epsilon is 6, .* 1[34].* .*policy.largest_epsilon is 10"),
     ({"secure_sum": {"kind": "plain"}}, {}, "secure_sum.kind is plain, but policy.secure_sums allows ckks"),
     ({}, {"tuning_sums": ["ckks"]}, "schedule.tuning_sum.kind is plain, but policy.tuning_sums allows ckks"),
     ({}, {"fewest_silos": 4},
@@ -164,114 +156,72 @@ def test_a_job_without_tuning_rounds_is_not_asked_about_their_sum(job_of: Callab
     check(policy_of(tuning_sums=["ckks"]), job_of(schedule={**TWO_PHASE, "tuning_rounds": 0}))
 
 
-def test_what_earlier_runs_have_spent_counts(job_of: Callable[..., Job]) -> None:
-    policy = policy_of(largest_epsilon=15, largest_delta=3e-5)
-    check(policy, job_of(), spent=Budget(5.0, 2e-5))
-    words = refused(policy, job_of(), spent=Budget(5.1, 2.1e-5))
-    assert re.search("privacy.epsilon is 10 .* 5.25, .*policy.largest_epsilon is 15", words)
-    assert re.search("privacy.delta is 1e-5 .* 2.1e-5, .*policy.largest_delta is 3e-5", words)
+def test_what_earlier_runs_have_spent_is_named_and_rounded_up(job_of: Callable[..., Job]) -> None:
+    policy = policy_of(largest_epsilon=15)
+    check(policy, job_of(), spent=Spent((GaussianRelease(0.5),)))
+    words = refused(policy, job_of(), spent=Spent((GaussianRelease(0.3),)))  # about 20 by itself
+    assert re.search("privacy.epsilon is 10 .* (19|2).*, .*policy.largest_epsilon is 15", words)
+    for unbounded in (Spent(unbounded=True), Spent((GaussianRelease(5.0),), unbounded=True)):
+        assert "earlier runs have spent up to inf" in refused(policy, job_of(), spent=unbounded)
 
 
-class TestEarlierRuns:
-    @pytest.fixture
-    def run_of(self, job_of: Callable[..., Job], tmp_path: Path) -> Callable[..., Path]:
-        """A run's folder as a silo leaves it."""
+def test_a_silo_level_job_is_held_to_what_it_and_earlier_runs_cost_an_example(job_of: Callable[..., Job]) -> None:
+    """No data have to be known for it."""
+    job = job_of(privacy={"kind": "silo_level", "epsilon": 6, "delta": 1e-5}, mechanism={"kind": "gaussian_local"})
+    policy = policy_of(privacy=["silo_level"], largest_epsilon=15)
+    check(policy, job)
+    words = refused(policy, job, spent=Spent((GaussianRelease(1.0),)))
+    assert re.search("privacy.epsilon is 6 .* [45].*, .* 1[5-7].* .*policy.largest_epsilon is 15", words)
 
-        def make(name: str, *, trained: bool = True, releases: int = 1, **sections: Any) -> Path:
-            job, folder = job_of(**sections), tmp_path / name
-            state = SiloState(folder)
-            (folder / JOB_FILE).write_text(to_yaml(job))
-            if job.privacy.kind != "none":
-                budget = Budget(job.privacy.epsilon, job.privacy.delta)
-                path, guarantee = folder / "ledger.jsonl", guarantee_of(job)
-                with Ledger(path, silo="north", budget=budget, guarantee=guarantee) as ledger:
-                    for _ in range(releases):
-                        ledger.charge(GaussianRelease(noise_multiplier=5.0), phase="warm_start")
-            if trained:
-                state.save(Checkpoint(3, "phase_1", charges=releases if job.privacy.kind != "none" else 0))
-            return folder
 
-        return make
+class TestAllowing:
+    """What only the data tell: how many steps a job takes, at which rate."""
 
-    def test_cost_what_their_ledgers_say_and_their_deltas(self, run_of: Callable[..., Path]) -> None:
-        one = spent_in([run_of("a")], "north")
-        assert 0 < one.epsilon < 10
-        assert one.delta == 1e-5
-        both = spent_in([run_of("b"), run_of("c", privacy=example_level(delta=1e-6))], "north")
-        assert both.epsilon > 2 * one.epsilon
-        assert both.delta == pytest.approx(1.1e-5)
+    STEPS = (0.05, 300)
 
-    def test_cost_an_example_more_where_the_silo_as_a_whole_was_protected(self, run_of: Callable[..., Path]) -> None:
-        """With the example or without it, what left is another vector within the clip norm: twice as far, not as far."""
-        silo_level = {"kind": "silo_level", "epsilon": 10, "delta": 1e-5}
-        whole = spent_in([run_of("a", privacy=silo_level, mechanism={"kind": "gaussian_local"})], "north")
-        assert whole.epsilon == pytest.approx(epsilon_of([GaussianRelease(2.5)], 1e-5))
+    def steps(self, epsilon: float, delta: float = 1e-5) -> SampledGaussianSteps:
+        rate, steps = self.STEPS
+        noise = smallest_noise(lambda z: [SampledGaussianSteps(rate, z, steps)], epsilon=epsilon, delta=delta)
+        return SampledGaussianSteps(rate, noise, steps)
 
-    def test_cost_nothing_while_nothing_was_made_of_the_data(self, run_of: Callable[..., Path]) -> None:
-        assert spent_in([run_of("a", trained=False, releases=0)], "north") == FRESH
-        assert spent_in([], "north") == FRESH
-
-    def test_cost_what_their_ledgers_say_when_the_networks_were_deleted_too(self, run_of: Callable[..., Path]) -> None:
-        assert spent_in([run_of("a", trained=False)], "north") == spent_in([run_of("b")], "north")
-
-    def test_cost_everything_if_they_had_no_noise(
-        self, run_of: Callable[..., Path], job_of: Callable[..., Job]
+    def test_of_ten_runs_of_epsilon_1_that_cost_3_and_a_half_together_seven_fit_into_3(
+        self, job_of: Callable[..., Job]
     ) -> None:
-        spent = spent_in([run_of("a", privacy={"kind": "none"})], "north")
-        assert spent == Budget(math.inf, math.inf)
-        assert "earlier runs have spent up to inf" in refused(policy_of(), job_of(), spent=spent)
+        job, one, spent = job_of(privacy=example_level(epsilon=1)), self.steps(1.0), NOTHING_SPENT
+        assert 3.3 < Spent((one,) * 9).epsilon_with([one], 1e-5) < 3.6
+        for _ in range(7):
+            allowed = allow(policy_of(largest_epsilon=3), job, [one], silo="north", spent=spent)
+            assert allowed.planned == (one,)
+            spent = Spent((*spent.events, one))
+        with pytest.raises(PolicyRefused) as error:
+            allow(policy_of(largest_epsilon=3), job, [one], silo="north", spent=spent)
+        words = str(error.value)
+        assert re.search("privacy.epsilon is 1 .* 3, .* 3.15 ", words), "to a twentieth of what is allowed"
+        assert re.match("north's policy .* small: .* policy.largest_epsilon is 3; .*silo.yaml$", words)
 
-    def test_whose_ledger_is_gone_cannot_be_counted(self, run_of: Callable[..., Path]) -> None:
-        folder = run_of("a")
-        (folder / "ledger.jsonl").unlink()
-        with pytest.raises(LedgerDamaged, match=str(folder / "ledger.jsonl")):
-            spent_in([folder], "north")
+    def test_training_and_queries_compose(self, job_of: Callable[..., Job]) -> None:
+        job, one = job_of(privacy=example_level(epsilon=1)), self.steps(1.0)
+        answered = Spent((SkellamRelease(variance=200.0, l2=1.0, l1=1.0),))
+        apart = answered.epsilon_with([], 1e-5) + 1
+        together = answered.epsilon_with([one], 1e-5)
+        assert 1 < together < 0.95 * apart
+        allow(policy_of(largest_epsilon=together), job, [one], silo="north", spent=answered)
+        with pytest.raises(PolicyRefused):
+            allow(policy_of(largest_epsilon=0.99 * together), job, [one], silo="north", spent=answered)
 
-    @pytest.mark.parametrize("left", [0, 1, 2, 1.5], ids=["nothing", "header", "one of two charges", "half a line"])
-    def test_whose_ledger_has_lost_lines_cannot_be_counted(self, run_of: Callable[..., Path], left: float) -> None:
-        folder = run_of("a", releases=2)
-        path = folder / "ledger.jsonl"
-        lines = path.read_bytes().splitlines(keepends=True)
-        half = lines[int(left)][:20] if left != int(left) else b""
-        path.write_bytes(b"".join(lines[: int(left)]) + half)
-        before = path.read_bytes()
-        with pytest.raises(LedgerDamaged, match=str(path)):
-            spent_in([folder], "north")
-        assert path.read_bytes() == before
+    def test_a_task_level_job_costs_an_image_what_an_exchanged_task_costs(self, job_of: Callable[..., Job]) -> None:
+        task_level = {"kind": "task_level", "epsilon": 4, "delta": 1e-5}
+        few_shot = {"learner": {"kind": "protonet"}, "data": {"kind": "strokes"}, "evaluation": {}}
+        job = job_of(privacy=task_level, warm_start={"kind": "none"}, **few_shot)
+        task = self.steps(4.0)
+        image = epsilon_of([exchanged(task)], 1e-5)
+        assert image > 1.5 * 4
+        allow(policy_of(largest_epsilon=image), job, [task], silo="north", spent=NOTHING_SPENT)
+        with pytest.raises(PolicyRefused, match=r"privacy\.epsilon is 4, .*policy\.largest_epsilon"):
+            allow(policy_of(largest_epsilon=0.95 * image), job, [task], silo="north", spent=NOTHING_SPENT)
 
-    def test_whose_checkpoint_is_damaged_say_which_file_to_restore(self, run_of: Callable[..., Path]) -> None:
-        folder = run_of("a")
-        (path := folder / "checkpoint.safetensors").write_bytes(b"\xff" + path.read_bytes()[1:])
-        with pytest.raises(LedgerDamaged, match=str(path)):
-            spent_in([folder], "north")
-
-    def test_whose_job_was_put_in_from_another_run_cannot_be_counted(self, run_of: Callable[..., Path]) -> None:
-        """The ledger of a silo as a whole costs one example more than an example's with the same budget."""
-        silo_level = {"kind": "silo_level", "epsilon": 10, "delta": 1e-5}
-        whole = run_of("a", privacy=silo_level, mechanism={"kind": "gaussian_local"})
-        (whole / JOB_FILE).write_bytes((run_of("b") / JOB_FILE).read_bytes())
-        with pytest.raises(LedgerDamaged, match=str(whole)):
-            spent_in([whole], "north")
-
-    def test_whose_ledger_names_the_relation_as_earlier_versions_did_are_counted(
-        self, run_of: Callable[..., Path]
-    ) -> None:
-        folder = run_of("a")
-        expected = spent_in([folder], "north")
-        as_an_earlier_version_began_it(folder / "ledger.jsonl", "add/remove")
-        assert spent_in([folder], "north") == expected
-
-    def test_whose_ledger_is_another_silos_cannot_be_counted(self, run_of: Callable[..., Path]) -> None:
-        folder = run_of("a")
-        assert spent_in([folder], "north").epsilon > 0
-        with pytest.raises(LedgerDamaged, match="north"):
-            spent_in([folder], "east")
-
-    def test_whose_job_is_damaged_cannot_be_counted(self, run_of: Callable[..., Path]) -> None:
-        folder = run_of("a")
-        (folder / JOB_FILE).write_text("name: [")
-        with pytest.raises(ConfigError, match=JOB_FILE):
-            spent_in([folder], "north")
+    def test_a_job_without_noise_has_no_epsilon_to_be_held_to(self, job_of: Callable[..., Job]) -> None:
+        allow(policy_of(), job_of(privacy={"kind": "none"}), [], silo="north", spent=Spent(unbounded=True))
 
 
 class TestQueries:
@@ -290,22 +240,22 @@ class TestQueries:
             }
         )
 
-    def check(self, policy: Policy, job: AnalyticsJob, spent: Budget) -> None:
+    def check(self, policy: Policy, job: AnalyticsJob, spent: Spent) -> None:
         check_policy(policy, job, silo="north", lengths=NOTHING_TRAINED, spent=spent)
 
     def test_are_allowed_by_no_policy_that_does_not_name_them(self) -> None:
         with pytest.raises(PolicyRefused, match=r"policy\.queries"):
-            self.check(policy_of(), self.job(), FRESH)
+            self.check(policy_of(), self.job(), NOTHING_SPENT)
 
     def test_that_ask_for_no_more_than_is_allowed_pass(self) -> None:
-        self.check(policy_of(queries=["mean", "histogram"]), self.job(), FRESH)
+        self.check(policy_of(queries=["mean", "histogram"]), self.job(), NOTHING_SPENT)
 
     def test_a_policy_for_queries_alone_says_nothing_of_training_and_allows_none(
         self, job_of: Callable[..., Job]
     ) -> None:
         written = policy_of(queries=["histogram"]).model_dump(mode="json")
         policy = Policy.model_validate({k: v for k, v in written.items() if k not in OF_TRAINING})
-        self.check(policy, self.job(), FRESH)
+        self.check(policy, self.job(), NOTHING_SPENT)
         words = refused(policy, job_of(), length=1)
         assert [f"policy.{name}" in words for name in OF_TRAINING] == [True] * 3
         assert Policy.model_validate(policy.model_dump(mode="json")) == policy  # as a kit writes it out
@@ -313,48 +263,23 @@ class TestQueries:
     @pytest.mark.parametrize(
         ("changes", "sections", "spent"),
         [
-            ({"largest_epsilon": 1}, {}, FRESH),
-            ({}, {}, Budget(policy_of().largest_epsilon - 1, 0.0)),
-            ({"largest_delta": 1e-7}, {}, FRESH),
-            ({"mechanisms": ["ddg"]}, {"mechanism": {"kind": "skellam"}}, FRESH),
-            ({"mechanisms": ["skellam"]}, {}, FRESH),  # the job leaves the kind open, and ddg needs less noise
-            ({"privacy": ["silo_level"]}, {}, FRESH),
-            ({}, {"secure_sum": {"kind": "secagg"}}, FRESH),
-            ({"fewest_silos": 4}, {}, FRESH),
-            ({"queries": ["mean"]}, {}, FRESH),
-            ({"queries": []}, {}, FRESH),
+            ({"largest_epsilon": 1}, {}, NOTHING_SPENT),
+            ({}, {}, Spent((GaussianRelease(0.45),))),
+            ({"largest_delta": 1e-7}, {}, NOTHING_SPENT),
+            ({"mechanisms": ["ddg"]}, {"mechanism": {"kind": "skellam"}}, NOTHING_SPENT),
+            ({"mechanisms": ["skellam"]}, {}, NOTHING_SPENT),  # the job leaves the kind open, and ddg needs less noise
+            ({"privacy": ["silo_level"]}, {}, NOTHING_SPENT),
+            ({}, {"secure_sum": {"kind": "secagg"}}, NOTHING_SPENT),
+            ({"fewest_silos": 4}, {}, NOTHING_SPENT),
+            ({"queries": ["mean"]}, {}, NOTHING_SPENT),
+            ({"queries": []}, {}, NOTHING_SPENT),
         ],
     )
     def test_that_ask_for_more_are_refused(
-        self, changes: dict[str, Any], sections: dict[str, Any], spent: Budget
+        self, changes: dict[str, Any], sections: dict[str, Any], spent: Spent
     ) -> None:
         with pytest.raises(PolicyRefused):
             self.check(policy_of(**{"queries": ["histogram"], **changes}), self.job(**sections), spent)
-
-    def test_that_were_answered_count_in_what_is_spent(self, tmp_path: Path) -> None:
-        job = self.job(secure_sum={"kind": "secagg"})
-        (tmp_path / "job.yaml").write_text(to_yaml(job))
-        ledger = open_ledger(job, "north", tmp_path, worked_before=False)
-        assert ledger is not None
-        for release in query_releases(job):
-            assert release.event is not None
-            ledger.charge(release.event, phase=release.entry)
-        ledger.close()
-        assert spent_in([tmp_path], "north") == Budget(pytest.approx(2, abs=0.02), 1e-6)
-
-    def test_that_ended_early_count_as_planned(self, tmp_path: Path) -> None:
-        """When a query ends depends on the data: one release of eight costs what the job's statement says."""
-        job = self.job(queries=[{"kind": "heavy_hitters", "column": "ward"}])
-        (tmp_path / "job.yaml").write_text(to_yaml(job))
-        ledger = open_ledger(job, "north", tmp_path, worked_before=False)
-        assert ledger is not None
-        assert (ledger.stated_epsilon, ledger.epsilon) == (0.0, 0.0)
-        event = next(query_releases(job)).event
-        assert event is not None
-        ledger.charge(event, phase="one of eight")
-        assert ledger.epsilon < 1 < ledger.stated_epsilon == pytest.approx(2, abs=0.02)
-        ledger.close()
-        assert spent_in([tmp_path], "north") == Budget(2.0, 1e-6)
 
 
 class TestAverages:
@@ -365,7 +290,7 @@ class TestAverages:
         return AverageJob.model_validate({**named, "averages": 3, **sections})
 
     def check(self, policy: Policy, job: AverageJob) -> None:
-        check_policy(policy, job, silo="north", lengths=NOTHING_TRAINED, spent=FRESH)
+        check_policy(policy, job, silo="north", lengths=NOTHING_TRAINED, spent=NOTHING_SPENT)
 
     def test_are_allowed_by_name_and_by_no_epsilon(self) -> None:
         with pytest.raises(PolicyRefused, match=r"policy\.averages"):
@@ -382,12 +307,3 @@ class TestAverages:
     def test_are_held_to_the_sums_and_to_the_number_of_silos(self, sections: dict[str, Any], key: str) -> None:
         with pytest.raises(PolicyRefused, match=rf"policy\.{key}"):
             self.check(policy_of(averages=True), self.job(**sections))
-
-    def test_cost_everything_that_a_later_job_could_spend(self, tmp_path: Path, job_of: Callable[..., Job]) -> None:
-        (tmp_path / JOB_FILE).write_text(to_yaml(self.job()))
-        assert spent_in([tmp_path], "north") == FRESH
-        SiloState(tmp_path).save(Checkpoint(4, "module"))
-        spent = spent_in([tmp_path], "north")
-        assert spent == Budget(math.inf, math.inf)
-        refused(policy_of(averages=True), job_of(), spent=spent)
-        check_policy(policy_of(averages=True), self.job(), silo="north", lengths=NOTHING_TRAINED, spent=spent)

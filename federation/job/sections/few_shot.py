@@ -34,7 +34,12 @@ class Episodic(FewShot):
 
     ways: int = Field(default=5, ge=2, le=1000, description="classes of a training task")
     shots: int = Field(default=1, ge=1, le=1000, description="labelled images in a class that a task is learnt from")
-    queries: int = Field(default=5, ge=1, le=1000, description="images in a class that a learnt task is tried on")
+    queries: int = Field(
+        default=5,
+        ge=1,
+        le=1000,
+        description="images in a class that a learnt task is tried on; fixed tasks have that many on average",
+    )
     episodes: Literal["fixed", "fresh"] = Field(
         default="fixed",
         description="fixed: each image is in one training task for good, which is what task-level privacy counts; "

@@ -54,9 +54,11 @@ class ExampleLevel(UnitLevel):
 class TaskLevel(UnitLevel):
     """Differential privacy for every training task of a few-shot learner, over all phases together.
 
-    The data set is a set of tasks, formed once: neighbouring ones differ by one task. An image is in one task only, so
-    the guarantee covers each image, as gone with its task. Exchanging what one image shows is two tasks' worth: one
-    gone, one come.
+    The data set is a set of tasks, formed once: neighbouring ones differ by one task, which is there or is nothing. An
+    image is in one task only, and no other image decides in which one (`silo/data/tasks.py`). What one image costs
+    follows: without it, its task is exchanged for another, or for none. That moves a step's sum by up to twice the clip
+    norm, so it costs what an exchanged task costs, up to about twice epsilon, such as 19.5 at 10. Another image in its
+    place exchanges two tasks at most. A silo's policy counts images, and so it counts exchanged tasks.
     """
 
     unit = "one training task with every image in it"
