@@ -15,7 +15,8 @@
                       numpy's generator. Medians of turns that alternate, on one thread. encode_ratio: the one by the
                       other
 
-gaussian_deviation is that of the continuous Gaussian of a trusted aggregator, by the ledger's own accounting. The two
+gaussian_deviation is that of the continuous Gaussian of a trusted aggregator, by Renyi accounting as for noise
+on a grid. The two
 continuous mechanisms have no modulus, and pbm needs fewer bits than it is given: one figure stands under all widths.
 
 `computed` is by formula, not measured: every mechanism at widths of 10 to 18 bits and several epsilons, for vectors and

@@ -1,7 +1,12 @@
 """The error of each kind of noise on one sum, by formula, against the Gaussian noise of one trusted party."""
 
 from siloseal.experiments.kinds_of_noise import CLIP_NORM, Kind, calibrated
-from siloseal.federation.privacy.mechanisms.calibration import Demand, calibrated_pbm, renyi_gaussian_multiplier
+from siloseal.federation.privacy.mechanisms.calibration import (
+    Demand,
+    calibrated_pbm,
+    gaussian_multiplier,
+    renyi_gaussian_multiplier,
+)
 from siloseal.federation.sums.session import RealDomain
 
 Row = dict[str, float | None]
@@ -22,7 +27,9 @@ def reference(name: str, demand: Demand) -> float:
     # the others hide whether a vector is there at all. So its Gaussian is the one of sensitivity 2c. Against that of
     # sensitivity c, which promises less, its ratio is 4 times as large: `pbm_add_remove`.
     moved = 2 * CLIP_NORM if name == "pbm" else CLIP_NORM
-    return (moved * renyi_gaussian_multiplier(demand)) ** 2
+    # Noise on a grid is counted by Renyi curves, and so is its Gaussian; a Gaussian itself is counted exactly.
+    exact = name in ("gaussian_central", "gaussian_local")
+    return (moved * (gaussian_multiplier(demand) if exact else renyi_gaussian_multiplier(demand))) ** 2
 
 
 def computed_rows(length: int, epsilon: float) -> list[Row]:
@@ -38,5 +45,5 @@ def computed_row(length: int, epsilon: float, bits: int) -> Row:
         mechanism = calibrated(name, demand, bits=bits)
         row[name] = None if mechanism is None else mechanism.deviation(domain, SILOS) ** 2 / reference(name, demand)
     pbm = calibrated_pbm(demand, bits=bits, clip_norm=CLIP_NORM)
-    add_remove = pbm.deviation(domain, SILOS) ** 2 / reference("gaussian_central", demand)
+    add_remove = pbm.deviation(domain, SILOS) ** 2 / reference("ddg", demand)
     return {**row, "pbm_add_remove": add_remove, "pbm_bits": (SILOS * pbm.trials).bit_length()}

@@ -30,15 +30,15 @@ class LedgerReading:
     @property
     def epsilon(self) -> float:
         """Epsilon of all charges together, at the budget's delta."""
-        return self.counted.epsilon
+        return self._counted.epsilon
 
     @property
-    def counted(self) -> Counted:
-        """Epsilon of all charges together, and the accountant that it comes from.
+    def accountant(self) -> str:
+        """The accountant that `epsilon` comes from: the tightest that can count all charges."""
+        return self._counted.accountant
 
-        >>> str(siloseal.read_ledger("runs/first", "north").counted.accountant)
-        'privacy loss distributions'
-        """
+    @property
+    def _counted(self) -> Counted:
         return counted([charge.event for charge in self.charges], self.budget.delta)
 
     @property
