@@ -10,6 +10,7 @@ from torch import Tensor
 from siloseal.federation.errors import BudgetExceeded, DataError, RunError, UncountableEvent
 from siloseal.federation.job.sections.optimizers import OptimizerConfig
 from siloseal.federation.privacy.events import Event, SampledGaussianSteps
+from siloseal.federation.privacy.mechanisms.gaussian_noise import noise_deviation, require_little_rounding
 from siloseal.federation.randomness import Randomness
 from siloseal.models.checkpoints import State, part_of, renamed, under
 from siloseal.models.learner import ExampleLearner, TaskLearner
@@ -47,8 +48,8 @@ class Privacy:
 
     @property
     def noise_std(self) -> float:
-        """The standard deviation of the noise on a clipped sum, sigma C."""
-        return self.noise_multiplier * self.clip_norm
+        """The standard deviation of the noise on a clipped sum, sigma C and the allowance for rounding."""
+        return noise_deviation(self.noise_multiplier, self.clip_norm)
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,9 @@ class PrivateTrainer:
         self._sampling_rate, self._privacy, self._randomness = sampling_rate, privacy, randomness
         self._chunk_steps = chunk_steps
         self._parameters = trainable_parameters(learner.private_module)
+        if privacy is not None:
+            entries = sum(parameter.numel() for parameter in self._parameters)
+            require_little_rounding(privacy.noise_multiplier, entries)
         noise_std = 0.0 if privacy is None else privacy.noise_std / self.expected_batch
         self._optimizer = build_optimizer(optimizer, self._parameters, noise_std=noise_std)
         self._proximal = ProximalTerm(optimizer.proximal, self._parameters)
