@@ -99,9 +99,6 @@ class PrivateTrainer:
         self._sampling_rate, self._privacy, self._randomness = sampling_rate, privacy, randomness
         self._chunk_steps = chunk_steps
         self._parameters = trainable_parameters(learner.private_module)
-        if privacy is not None:
-            entries = sum(parameter.numel() for parameter in self._parameters)
-            require_little_rounding(privacy.noise_multiplier, entries)
         noise_std = 0.0 if privacy is None else privacy.noise_std / self.expected_batch
         self._optimizer = build_optimizer(optimizer, self._parameters, noise_std=noise_std)
         self._proximal = ProximalTerm(optimizer.proximal, self._parameters)
@@ -136,6 +133,7 @@ class PrivateTrainer:
             return steps
         while steps > 0:
             event = SampledGaussianSteps(self._sampling_rate, self._privacy.noise_multiplier, steps)
+            require_little_rounding(self._privacy.noise_multiplier, sum(part.numel() for part in self._parameters))
             try:
                 self._privacy.ledger.charge(event, phase=phase)
             except BudgetExceeded:

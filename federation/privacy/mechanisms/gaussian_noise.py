@@ -15,8 +15,8 @@ up to C (1 + 0.9 2^-10). The 0.9 2^-10 are for floating-point arithmetic before 
   is proven, and less than a thousandth of the allowance for any B up to 2^32.
 - Clipped sums are computed in single precision: the norms, and the sums, whose order may change with the batch. Here
   the allowance is a premise. The general bound on such a sum's error, 2^-24 B times the sum of the addends' norms, is
-  beyond it from a hundred units on. Measured, one unit among a thousand equal ones, whose roundings point alike, moves a sum by
-  a twenty-fifth of the allowance beyond C, and one among different units by a tenth of that
+  beyond it from a hundred units on. Measured, one unit among a thousand equal ones, whose roundings point alike,
+  moves a sum by a twenty-fifth of the allowance beyond C, and one among different units by a tenth of that
   (`tests/silo/training/clipping/test_single_precision.py`).
 - The same holds for the features of a kernel mean, which are computed in single and added in double precision.
 """
@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siloseal.federation.errors import UncountableEvent
-from siloseal.federation.privacy.mechanisms.rounded_gaussian import STEPS, draw_boxes, draw_rest
+from siloseal.federation.privacy.mechanisms.rounded_gaussian import OFFSET, STEPS, draw_boxes, draw_rest
 from siloseal.federation.randomness import Randomness
 
 ALLOWANCE = 2.0**-10
@@ -38,7 +38,7 @@ LARGEST_ROUNDING = 2.0**24
 """Largest noise multiplier times square root of the length."""
 
 GRID_BITS = 12  # of the noise are kept below its deviation: more would make uploads larger, and nothing better
-_STRETCH = 2**15  # entries that are noised together: a whole vector's temporaries cost more than the noise
+_STRETCH = 3 * 2**14  # entries that are noised together: a whole vector's temporaries cost more than the noise
 
 Real = TypeVar("Real", np.float32, np.float64)
 
@@ -64,23 +64,35 @@ def grid_of(deviation: float) -> float:
 
 def noised(vector: NDArray[Real], deviation: float, randomness: Randomness) -> NDArray[Real]:
     """The vector plus noise of this deviation, on the grid of the deviation. NaN stays NaN."""
-    released, noise = np.empty_like(vector), np.empty(min(_STRETCH, vector.size), dtype=np.int64)
+    released, noise, points = np.empty_like(vector), *np.empty((2, min(_STRETCH, vector.size)))
     rest = [np.zeros(0, dtype=np.int64)]
     for start in range(0, vector.size, _STRETCH):
         part = vector[start : start + _STRETCH]
         rest.append(start + draw_boxes(noise[: part.size], randomness))
-        released[start : start + _STRETCH] = _released(part, noise[: part.size], deviation)
+        _release(part, noise[: part.size], deviation, points[: part.size], released[start : start + _STRETCH])
     chosen = np.concatenate(rest)
-    released[chosen] = _released(vector[chosen], draw_rest(chosen.size, randomness), deviation)
+    values, drawn = vector[chosen], draw_rest(chosen.size, randomness)
+    _release(values, drawn, deviation, np.empty(chosen.size), values)
+    released[chosen] = values
     return released
 
 
-def _released(vector: NDArray[Real], noise: NDArray[np.int64], deviation: float) -> NDArray[np.float64]:
-    """The coarse grid's points that are next to gamma (n + K). All after the sum is computed from n + K alone."""
-    points = np.multiply(vector, STEPS / deviation, dtype=np.float64)
-    np.rint(points, out=points)
-    points += noise
-    points *= deviation / STEPS / grid_of(deviation)
-    np.rint(points, out=points)
-    points *= grid_of(deviation)
-    return points
+def _release(
+    vector: NDArray[Real],
+    raised_noise: NDArray[np.float64],
+    deviation: float,
+    sums: NDArray[np.float64],
+    released: NDArray[Real],
+) -> None:
+    """Set `released` to the coarse grid's points that are next to gamma (n + K), where `OFFSET` + K is given.
+
+    What follows the addition is computed from n + K alone. That holds even where numbers are so large that they are
+    rounded. The array `sums` is room to work in.
+    """
+    np.multiply(vector, STEPS / deviation, out=sums, dtype=np.float64)
+    np.rint(sums, out=sums)
+    sums += raised_noise
+    sums -= OFFSET
+    np.multiply(sums, deviation / STEPS / grid_of(deviation), out=released, casting="same_kind")
+    np.rint(released, out=released)
+    released *= vector.dtype.type(grid_of(deviation))

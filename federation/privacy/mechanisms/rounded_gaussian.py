@@ -13,8 +13,8 @@ rest, p less the boxes. They come by rejection from envelopes in the same cells.
 be any that are low and high enough; they are dyadic numbers, so that nothing is rounded but p itself, and where
 double precision cannot tell on which side of p a candidate lies, more of its bits are drawn and Decimal decides.
 
-A draw differs from the exact distribution by the tail beyond 14 deviations (2^-146 of the mass), the rounding of the
-table of envelopes (2^-180) and undecided candidates (2^-140): by less than `TABLE_ERROR` in total variation.
+A draw differs from the exact distribution by the tail beyond 14 deviations (2^-146 of the mass), and by candidates
+that 300 bits leave undecided (2^-140): by less than `ERROR` in total variation.
 """
 
 import math
@@ -24,7 +24,6 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from siloseal.federation.exact_noise import TableSampler
 from siloseal.federation.randomness import Randomness
 
 STEPS = 2.0**38
@@ -33,69 +32,81 @@ STEPS = 2.0**38
 REACH = 14
 """Number of standard deviations beyond which no value is drawn."""
 
-_VALUE_BITS = 32  # of the values in a cell
+ERROR = 2.0**-130
+"""Largest total variation between a draw and its exact distribution."""
+
 _CELLS = 64  # in a standard deviation
 _PLACES = np.arange(-REACH * _CELLS, REACH * _CELLS)
 _REST = np.iinfo(np.int16).max
+_NOWHERE = REACH * _CELLS
 _BOX = 2.0**-16 * _CELLS  # unit of the boxes' heights: one of a cell's width has a mass of 2^-16
-_ENVELOPE = 2.0**-40  # unit of the envelopes' heights
+_ENVELOPE = 10 * 2.0**-17  # unit of the envelopes' heights: the least of which all have 2^14 at most
 _PEAK = 1 / math.sqrt(2 * math.pi)
 _EXACT_PEAK = "0.39894228040143267793994605993438186847585863116493465766592582967065792589930183850125233390730693643"
-_DOUBT = 2.0**-30
-"""A relative distance to p that double precision tells for sure.
+_DOUBT = 2.0**-31
+"""A distance to p that double precision tells for sure, and a part of p by which it may be off.
 
-Here p is computed from the value in place of the point, which is at most 2^-39 away: an error of 2^-35 at most, as the
-logarithm of p has a slope of 14 at most. Squares and exp add less than 2^-45.
+Here p is computed from the value in place of the point, which is at most 2^-39 away: that is off by 2^-35 of p at most,
+as the logarithm of p has a slope of 14 at most. Squares and exp add less than 2^-45, its height 2^-50.
 """
+
+OFFSET = 1.5 * 2.0**52
+"""A number of double precision, to which integers up to 2^51 are added by writing them into its last bits."""
+_OFFSET_HALF = np.int32(0x43380000)  # the first 32 bits of it
 
 
 def draw(count: int, randomness: Randomness) -> NDArray[np.int64]:
     """`count` independent values."""
-    drawn = np.empty(count, dtype="<i8")
-    rest = draw_boxes(drawn, randomness)
-    drawn[rest] = draw_rest(rest.size, randomness)
-    return drawn
+    raised = np.empty(count)
+    rest = draw_boxes(raised, randomness)
+    raised[rest] = draw_rest(rest.size, randomness)
+    return (raised - OFFSET).astype(np.int64)
 
 
-def draw_boxes(drawn: NDArray[np.int64], randomness: Randomness) -> NDArray[np.int64]:
-    """Fill the array with values from boxes. Return where no box was drawn, and a value from the rest belongs."""
-    count = drawn.size
-    stream = randomness.bits(6 * count)
-    places = _boxes().take(np.frombuffer(stream, dtype="<u2", offset=4 * count))
-    halves = drawn.view("<i4").reshape(count, 2)  # place * 2^32 + value, without the arithmetic
-    halves[:, 0], halves[:, 1] = np.frombuffer(stream, dtype="<i4", count=count), places
+def draw_boxes(raised: NDArray[np.float64], randomness: Randomness) -> NDArray[np.int64]:
+    """Fill the array with values from boxes, plus `OFFSET`. Return where no box was drawn: there the rest belongs."""
+    stream = randomness.bits(6 * raised.size)
+    places = _boxes().take(np.frombuffer(stream, dtype="<u2", offset=4 * raised.size))
+    _write(raised, places, np.frombuffer(stream, dtype="<i4", count=raised.size))
     return np.flatnonzero(places == _REST)
 
 
-def draw_rest(count: int, randomness: Randomness) -> NDArray[np.int64]:
-    """`count` values from the rest.
+def draw_rest(count: int, randomness: Randomness) -> NDArray[np.float64]:
+    """`count` values from the rest, plus `OFFSET`.
 
     They are the first candidates that lie under the density: among those each value is as frequent as it should be.
     """
-    table, found, left = _envelopes(), [np.zeros(0, dtype=np.int64)], count
+    found, left = [np.zeros(0)], count
     while left > 0:
-        candidates = int(1.7 * left) + 16  # 62 of a hundred lie under it
-        places, stream = table.draw(candidates, randomness), randomness.bits(12 * candidates)
-        values = (places << _VALUE_BITS) + np.frombuffer(stream, dtype="<u4", offset=8 * candidates)
-        heights = np.frombuffer(stream, dtype="<u8", count=candidates) >> np.uint64(11)
-        found.append(values[_lie_under_density(values, heights, randomness)])
+        candidates = 2 * left + 16  # 52 of a hundred lie under it
+        stream, raised = randomness.bits(14 * candidates), np.empty(candidates)
+        heights = np.frombuffer(stream, dtype="<u8", count=candidates)
+        places = _envelopes().take(np.frombuffer(stream, dtype="<u2", offset=12 * candidates) >> np.uint16(2))
+        _write(raised, places, np.frombuffer(stream, dtype="<i4", count=candidates, offset=8 * candidates))
+        found.append(raised[_lie_under_density(raised, places, heights, randomness)])
         left -= found[-1].size
     return np.concatenate(found)[:count]
 
 
+def _write(raised: NDArray[np.float64], places: NDArray[np.int16], within: NDArray[np.int32]) -> None:
+    """Set `OFFSET` + place 2^32 + value, without the arithmetic: the number's two halves are place and value."""
+    halves = raised.view("<i4").reshape(raised.size, 2)
+    halves[:, 0] = within
+    np.add(places, _OFFSET_HALF, out=halves[:, 1], dtype=np.int32)
+
+
 def _lie_under_density(
-    values: NDArray[np.int64], heights: NDArray[np.uint64], randomness: Randomness
+    raised: NDArray[np.float64], places: NDArray[np.int16], heights: NDArray[np.uint64], randomness: Randomness
 ) -> NDArray[np.bool_]:
-    """Whether the points at these values lie under p, at a height of the envelope above its box in units of 2^-53."""
-    places = values >> _VALUE_BITS
-    floors, tops = (part.take(places - _PLACES[0]) for part in _floors_and_tops())
-    density = _PEAK * np.exp(-0.5 * np.square(values / STEPS))
-    above = floors - density + tops * (heights * 2.0**-53)
+    """Whether the points at these values lie under p, at a height of the envelope above its box in units of 2^-64."""
+    floors, tops = (part.take(places) for part in _heights())
+    exponents = (raised - OFFSET) * (math.sqrt(0.5) / STEPS)
+    exponents *= exponents
+    above = tops * (heights * 2.0**-64) + floors - _PEAK * np.exp(-exponents)
     under: NDArray[np.bool_] = above < 0
-    for tie in np.flatnonzero(np.abs(above) <= _DOUBT * density + 2.0**-50 * tops):  # one candidate in 2^20
-        under[tie] = _exactly_under(
-            int(values[tie]), int(heights[tie]), float(floors[tie]), float(tops[tie]), randomness.bits(32)
-        )
+    for tie in np.flatnonzero(np.abs(above) <= _DOUBT):  # one candidate in 2^19
+        value, ends = int(raised[tie] - OFFSET), (float(floors[tie]), float(tops[tie]))
+        under[tie] = _exactly_under(value, int(heights[tie]), *ends, randomness.bits(32))
     return under
 
 
@@ -105,7 +116,7 @@ def _exactly_under(value: int, height: int, floor: float, top: float, more: byte
         context.prec = 100
         within, finer = (Decimal(int.from_bytes(part, "little")) / 2**128 for part in (more[:16], more[16:]))
         place = (value - Decimal("0.5") + within) / int(STEPS)
-        point = (height + finer) / 2**53 * Decimal(top) + Decimal(floor)
+        point = (height + finer) / 2**64 * Decimal(top) + Decimal(floor)
         return point < Decimal(_EXACT_PEAK) * (-place * place / 2).exp()
 
 
@@ -123,16 +134,30 @@ def _floors_and_tops() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 @cache
-def _boxes() -> NDArray[np.int16]:
-    """The place of the box for each sixteen bits; those of no box are the rest's."""
-    chosen = np.repeat(_PLACES, (_floors_and_tops()[0] / _BOX).astype(np.int64))
-    boxes = np.full(2**16, _REST, dtype=np.int16)
-    boxes[: chosen.size] = chosen
-    return boxes
+def _heights() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The same with place 0 first, and places below it from the end, as indices below 0 are. Nothing is under 1."""
+    floors, tops = _floors_and_tops()
+    middle = floors.size // 2
+    return np.concatenate([floors[middle:], [1.0], floors[:middle]]), np.concatenate(
+        [tops[middle:], [0.0], tops[:middle]]
+    )
 
 
 @cache
-def _envelopes() -> TableSampler:
-    """The places of candidates, in proportion to their envelopes."""
-    weights = (_floors_and_tops()[1] / _ENVELOPE).astype(np.int64)
-    return TableSampler(int(_PLACES[0]), weights.tolist())
+def _boxes() -> NDArray[np.int16]:
+    """The place of the box for each sixteen bits; those of no box are the rest's."""
+    return _shared_out(_floors_and_tops()[0] / _BOX, 2**16, _REST)
+
+
+@cache
+def _envelopes() -> NDArray[np.int16]:
+    """The place of the envelope for each fourteen bits; with those of none a candidate is lost."""
+    return _shared_out(_floors_and_tops()[1] / _ENVELOPE, 2**14, _NOWHERE)
+
+
+def _shared_out(counts: NDArray[np.float64], entries: int, others: int) -> NDArray[np.int16]:
+    """Each place as often as its count says, and `others` in what is left of the entries."""
+    shared = np.full(entries, others, dtype=np.int16)
+    chosen = np.repeat(_PLACES, counts.astype(np.int64))
+    shared[: chosen.size] = chosen
+    return shared

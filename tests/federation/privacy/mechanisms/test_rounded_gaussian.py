@@ -9,11 +9,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from siloseal.federation.exact_noise import TABLE_ERROR
 from siloseal.federation.privacy.mechanisms import rounded_gaussian
 from siloseal.federation.privacy.mechanisms.rounded_gaussian import (
+    _NOWHERE,
     _PLACES,
     _REST,
+    ERROR,
+    OFFSET,
     REACH,
     STEPS,
     _boxes,
@@ -26,7 +28,6 @@ from siloseal.federation.privacy.mechanisms.rounded_gaussian import (
     draw_rest,
 )
 from siloseal.federation.randomness import SecureRandomness, SeededRandomness
-from tests.federation.table_chances import chances_of
 
 ALARM = 1e-7
 """The chance that a statistical test of this file fails though nothing is wrong."""
@@ -58,15 +59,22 @@ def test_a_box_comes_as_often_as_its_mass_and_the_rest_makes_up_for_the_others()
 
 
 def test_candidates_are_as_frequent_as_their_envelopes_are_high() -> None:
-    chances = np.array([float(chance) for chance in chances_of(_envelopes())])
-    np.testing.assert_allclose(chances, TOPS / TOPS.sum(), rtol=1e-14, atol=2.0**-190)
-    assert _envelopes().lowest == _PLACES[0]
-    assert 1 - FLOORS.sum() / 64 > 0.6 * TOPS.sum() / 64  # of candidates in the rest
+    places, counts = np.unique(_envelopes(), return_counts=True)
+    heights = dict(zip(places.tolist(), counts * 10 / 2**17, strict=True))
+    assert heights.pop(_NOWHERE) > 0  # there was room for all
+    assert heights == dict(zip(_PLACES.tolist(), TOPS.tolist(), strict=True))
+    assert 1 - FLOORS.sum() / 64 > 0.5 * _envelopes().size * 10 / 2**17 / 64  # half of the candidates are in the rest
+
+
+def test_a_candidate_of_no_envelope_is_lost() -> None:
+    for value in (_NOWHERE << 32, (_NOWHERE << 32) + 2**32 - 1):
+        for height in (0, 2**64 - 1):
+            assert not decided(value, height, Later(bytes(32)))
 
 
 def test_the_tail_that_is_cut_off_is_far_below_the_stated_error() -> None:
     with mpmath.workdps(60):
-        assert 2 * mpmath.ncdf(-REACH) < TABLE_ERROR / 2**20
+        assert 2 * mpmath.ncdf(-REACH) < ERROR / 2**10
 
 
 def test_the_peak_of_the_density_is_right_to_a_hundred_digits() -> None:
@@ -100,13 +108,13 @@ def test_the_rest_has_the_chances_of_the_density_less_the_boxes() -> None:
     boxes = np.repeat(FLOORS, 2)[(REACH - 5) * 128 : -(REACH - 5) * 128] / 128
     masses = exact_masses() - np.concatenate([[0], boxes, [0]])
     assert masses.min() > 0
-    assert chi_square(draw_rest(300_000, SecureRandomness()), masses / masses.sum()) > ALARM
+    assert chi_square((draw_rest(300_000, SecureRandomness()) - OFFSET).astype(np.int64), masses / masses.sum()) > ALARM
 
 
 def test_values_are_uniform_within_a_box() -> None:
-    drawn = np.empty(500_000, dtype=np.int64)
-    rest = draw_boxes(drawn, SecureRandomness())
-    within = np.delete(drawn, rest) & (2**32 - 1)
+    raised = np.empty(500_000)
+    rest = draw_boxes(raised, SecureRandomness())
+    within = (np.delete(raised, rest) - OFFSET).astype(np.int64) & (2**32 - 1)
     for shift in (0, 8, 16, 24):  # each byte
         assert stats.chisquare(np.bincount(within >> shift & 255, minlength=256)).pvalue > ALARM
 
@@ -140,14 +148,15 @@ class Later:
 
 
 def height_of_density(value: int, cell: int) -> int:
-    """The height, in units of 2^-53 of the envelope, in which the density passes."""
+    """The height, in units of 2^-64 of the envelope, in which the density passes."""
     with mpmath.workdps(60):
         above = density(value / STEPS) - mpmath.mpf(FLOORS[cell])
-        return int(mpmath.floor(above / mpmath.mpf(TOPS[cell]) * 2**53))
+        return int(mpmath.floor(above / mpmath.mpf(TOPS[cell]) * 2**64))
 
 
 def decided(value: int, height: int, source: Later) -> bool:
-    found = _lie_under_density(np.array([value]), np.array([height], dtype=np.uint64), source)
+    place, words = np.array([value >> 32], dtype=np.int16), np.array([height], dtype=np.uint64)
+    found = _lie_under_density(np.array([value + OFFSET]), place, words, source)
     return bool(found[0])
 
 
@@ -165,7 +174,7 @@ def test_a_point_on_the_very_edge_of_the_density_is_decided_by_more_bits(value: 
         with mpmath.workdps(120):
             within, finer = (mpmath.mpf(int.from_bytes(part, "little")) / 2**128 for part in (more[:16], more[16:]))
             place = (mpmath.mpf(value) - mpmath.mpf(1) / 2 + within) / int(STEPS)
-            point = mpmath.mpf(FLOORS[cell]) + (height + finer) / 2**53 * mpmath.mpf(TOPS[cell])
+            point = mpmath.mpf(FLOORS[cell]) + (height + finer) / 2**64 * mpmath.mpf(TOPS[cell])
             assert found == (point < mpmath.npdf(place))
 
 
@@ -173,9 +182,9 @@ def test_a_point_on_the_very_edge_of_the_density_is_decided_by_more_bits(value: 
 def test_a_point_beside_the_edge_is_decided_at_once_and_as_more_bits_would(value: int) -> None:
     cell = (value >> 32) - int(_PLACES[0])
     height = height_of_density(value, cell)
-    aside = int(2.0**53 * 2.0**-29 * (FLOORS[cell] + TOPS[cell]) / TOPS[cell]) + 2**10
+    aside = int(2.0**64 * 2.0**-30 / TOPS[cell])
     for beside, under in ((height - aside, True), (height + aside, False)):
-        if not 0 <= beside < 2**53:
+        if not 0 <= beside < 2**64:
             continue
         source = Later(bytes(32))
         assert decided(value, beside, source) == under
