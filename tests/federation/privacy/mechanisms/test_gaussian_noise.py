@@ -140,3 +140,12 @@ def test_a_vector_stays_as_it_was_and_what_is_no_number_stays_none() -> None:
     assert released[2:].tolist() == [math.inf, -math.inf]
     assert vector[0] == 1.0
     assert noised(np.zeros(0), 1.0, SecureRandomness()).size == 0
+
+
+def test_an_entry_is_rounded_before_the_noise_is_added_and_not_with_it() -> None:
+    """Entries halfway between two steps go to the even one, whatever the noise; here one step decides the release."""
+    half_a_point = 2**25  # in steps, where the deviation is 1
+    entries, noise = np.array([1.5, 3.5, -2.5]) / STEPS, half_a_point + np.array([-1, -3, 3])
+    released = np.empty(3)
+    _release(entries, noise + OFFSET, 1.0, np.empty(3), released)
+    assert (released == grid_of(1.0)).all()  # from half a point and one step
