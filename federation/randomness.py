@@ -22,7 +22,7 @@ _ZERO_BLOCK = bytes(16)
 
 
 class Randomness(Protocol):
-    """A source of bits and of the two distributions that the silos draw from."""
+    """A source of bits and of two distributions."""
 
     def begin(self, stretch: str) -> None:
         """Begin a stretch of work. A seeded source repeats its draws when a crash repeats the work."""
@@ -53,10 +53,11 @@ class _Stream(ABC):
         return (words >> np.uint64(11)) * np.float64(2.0**-53)
 
     def normals(self, count: int) -> NDArray[np.float32]:
-        """Standard normal values by Box-Muller, in single precision.
+        """Standard normal values by Box-Muller, in single precision; no noise that privacy rests on.
 
-        The radius comes from 64-bit words, so that the tail reaches 9.4 standard deviations: with 32 bits it would end
-        at 6.7, and the missing mass, summed over all coordinates of all steps, would no longer be small beside delta.
+        That noise is exact (`privacy/mechanisms/gaussian_noise.py`, `exact_noise.py`). These values blur the real
+        images that a discriminator is shown, before any gradient is clipped. The tail reaches 9.4 standard deviations,
+        as the radius comes from 64-bit words.
         """
         pairs = (count + 1) // 2
         stream = self.bits(12 * pairs)

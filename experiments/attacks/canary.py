@@ -41,7 +41,7 @@ LABEL = 0
 Flaw = Literal["none", "noise_off", "noise_halved", "clip_too_wide", "sampling_ignored"]
 """Flaws of a silo.
 
-`noise_off`: the silo's generator yields zeros; `noise_halved`: half of what it should. `clip_too_wide`: gradients
+`noise_off`: the silo adds no noise to speak of; `noise_halved`: half of what it should. `clip_too_wide`: gradients
 may be ten times as long as the noise and the ledger are made for. `sampling_ignored`: every unit is in every batch,
 whatever the sampling rate. In all of them the ledger books what it believes."""
 
@@ -67,33 +67,22 @@ class Training:
 
     def privacy(self, ledger: Chargeable) -> Privacy:
         """The privacy settings, as the trainer takes them."""
-        if self.flaw != "clip_too_wide":
-            return Privacy(CLIP_NORM, self.noise_multiplier, ledger)
-        return Privacy(10 * CLIP_NORM, self.noise_multiplier / 10, _Deceived(ledger, self.noise_multiplier))
-
-    def randomness(self) -> Randomness:
-        """Return the randomness of the silo."""
+        deceived = _Deceived(ledger, self.noise_multiplier)
         match self.flaw:
             case "noise_off":
-                return _LessNoise(0.0)
+                return Privacy(CLIP_NORM, 1e-6 * self.noise_multiplier, deceived)
             case "noise_halved":
-                return _LessNoise(0.5)
-            case "sampling_ignored":
-                return _EveryUnit()
-            case "none" | "clip_too_wide":
-                return SecureRandomness()
+                return Privacy(CLIP_NORM, self.noise_multiplier / 2, deceived)
+            case "clip_too_wide":
+                return Privacy(10 * CLIP_NORM, self.noise_multiplier / 10, deceived)
+            case "none" | "sampling_ignored":
+                return Privacy(CLIP_NORM, self.noise_multiplier, ledger)
             case _:
                 assert_never(self.flaw)
 
-
-@dataclass(frozen=True)
-class _LessNoise(SecureRandomness):
-    """A broken generator: samples are drawn as they should be, but all noise is too small by a factor."""
-
-    factor: float
-
-    def normals(self, count: int) -> NDArray[np.float32]:
-        return np.float32(self.factor) * super().normals(count)
+    def randomness(self) -> Randomness:
+        """Return the randomness of the silo."""
+        return _EveryUnit() if self.flaw == "sampling_ignored" else SecureRandomness()
 
 
 class _EveryUnit(SecureRandomness):

@@ -16,6 +16,7 @@ from siloseal.experiments.attacks.uploads import ReadableSum, Reals, read_upload
 from siloseal.federation.privacy.events import SampledGaussianSteps
 from siloseal.federation.privacy.least_noise import smallest_noise
 from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtSilo
+from siloseal.federation.privacy.mechanisms.gaussian_noise import noise_deviation
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.sums.in_process import sum_in_process
 from siloseal.federation.sums.noisy_sum import NoisySum
@@ -100,7 +101,7 @@ def seen(protection: Protection, steps: Sequence[UnitGradients], *, rows: int) -
         case Plain() | Clipped():
             return scale(first, rows)
         case ExampleNoise(noise_multiplier=noise, clip_norm=clip_norm):
-            return scale(add_noise(first, noise_std=noise * clip_norm, randomness=randomness), rows)
+            return scale(add_noise(first, noise_std=noise_deviation(noise, clip_norm), randomness=randomness), rows)
         case LocalNoise(noise_multiplier=noise, clip_norm=clip_norm):
             return _summed(NoisySum(GaussianAtSilo(clip_norm, noise, whole=True), PlainSum()), [scale(first, rows)])
         case SumOf():

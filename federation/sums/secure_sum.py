@@ -93,7 +93,7 @@ class SecureSum(Protocol):
         """Return how many of these silos must stay to the end for the sum to open."""
 
     def grid(self, domain: Domain) -> float:
-        """Return the distance of the points that entries are rounded to; 0 where rounding is relative to the entry."""
+        """Return the distance of the points that real entries are rounded to; 0 for integers, which are exact."""
 
     def statistical_distance(self, domain: Domain, silos: int) -> float:
         """Return the largest probability that a session tells more than its sum, whatever is computed; 0 for none.

@@ -3,13 +3,14 @@
 import torch
 from torch import Tensor
 
+from siloseal.federation.privacy.mechanisms.gaussian_noise import noised
 from siloseal.federation.randomness import Randomness
 
 
 def add_noise(clipped_sum: Tensor, *, noise_std: float, randomness: Randomness) -> Tensor:
-    """The sum plus N(0, noise_std^2) on every coordinate, where noise_std = noise multiplier x clip norm (sigma C)."""
-    noise = torch.from_numpy(randomness.normals(clipped_sum.numel()))
-    return clipped_sum.add(noise.view_as(clipped_sum).to(clipped_sum.device), alpha=noise_std)
+    """The flat sum on a grid, with exact Gaussian noise of this deviation on it (`gaussian_noise.py`)."""
+    released = noised(clipped_sum.numpy(force=True), noise_std, randomness)
+    return torch.from_numpy(released).to(clipped_sum.device)
 
 
 def scale(noisy_sum: Tensor, expected_batch: float) -> Tensor:

@@ -10,6 +10,7 @@ from torch import Tensor
 from siloseal.federation.errors import BudgetExceeded, DataError, RunError, UncountableEvent
 from siloseal.federation.job.sections.optimizers import OptimizerConfig
 from siloseal.federation.privacy.events import Event, SampledGaussianSteps
+from siloseal.federation.privacy.mechanisms.gaussian_noise import noise_deviation, require_little_rounding
 from siloseal.federation.randomness import Randomness
 from siloseal.models.checkpoints import State, part_of, renamed, under
 from siloseal.models.learner import ExampleLearner, TaskLearner
@@ -47,8 +48,8 @@ class Privacy:
 
     @property
     def noise_std(self) -> float:
-        """The standard deviation of the noise on a clipped sum, sigma C."""
-        return self.noise_multiplier * self.clip_norm
+        """The standard deviation of the noise on a clipped sum, sigma C and the allowance for rounding."""
+        return noise_deviation(self.noise_multiplier, self.clip_norm)
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,7 @@ class PrivateTrainer:
             return steps
         while steps > 0:
             event = SampledGaussianSteps(self._sampling_rate, self._privacy.noise_multiplier, steps)
+            require_little_rounding(self._privacy.noise_multiplier, sum(part.numel() for part in self._parameters))
             try:
                 self._privacy.ledger.charge(event, phase=phase)
             except BudgetExceeded:

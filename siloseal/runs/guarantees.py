@@ -106,7 +106,7 @@ def parameters(job: Job, parts: Parts, ledgers: Ledgers, finished: RunResult) ->
         **words,
         "sampling": f"Poisson, rate {_range(rates, 4)}, from the operating system's generator",
         "noise multiplier of a step": _range(noise, 3) if noise else "no steps",
-        "noise of a step": "Gaussian, single precision, AES-256 keyed by the operating system",
+        "noise of a step": "rounded Gaussian, exact on a grid, AES-256 keyed by the operating system",
     }
 
 

@@ -10,6 +10,7 @@ import torch
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "dp_training.py"
 FIELDS = {
     "ours_examples_per_s", "opacus_examples_per_s", "plain_examples_per_s", "speedup_over_opacus", "fraction_of_plain",
+    "noise_share", "single_precision_noise_share",
 }  # fmt: skip
 
 
@@ -39,3 +40,4 @@ def test_a_network_gets_every_figure(script: dict[str, Any]) -> None:
     alone = {"row_by_row_examples_per_s", "row_by_row_speedup_over_opacus"}
     assert script["measure"]("transformer", 1).keys() == FIELDS | alone
     assert all(value > 0 for key, value in found.items() if key.endswith("_per_s"))
+    assert all(0 < value < 1 for key, value in found.items() if key.endswith("_share"))

@@ -114,13 +114,11 @@ def test_a_ledger_that_lost_its_charge_is_noticed(bench: Bench) -> None:
 
 
 def test_bare_noise_does_not_look_different_from_noised_data() -> None:
-    """Whoever knew the lattice of the sampler's floats could tell the entries to which nothing was added."""
+    """Whoever knew a lattice of the noise alone could tell the entries to which nothing was added."""
     mechanism = GaussianAtSilo(sensitivity=1.0, noise_multiplier=1.2)
-    draws = SeededRandomness(1).normals(10_000).astype(np.float64)
     session = Session(bytes(32), ("north",), RealDomain(10_000, 1.0), mechanism.name, 1, (bytes(32),))
     bare, added = (mechanism.encode(np.full(10_000, value), session, SeededRandomness(1)) for value in (0.0, 0.7123))
-    assert not np.isin(np.float32(bare), np.float32(1.2 * draws))[np.abs(bare) > 0.01].mean() > 0.01
     grid = 2.0**-12
     for released in (bare, added):
         assert (released / grid == np.rint(released / grid)).all()
-    np.testing.assert_allclose(bare, 1.2 * draws, atol=grid / 2)
+    np.testing.assert_allclose(added - bare, 0.7123, atol=grid)

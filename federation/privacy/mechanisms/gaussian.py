@@ -1,4 +1,7 @@
-"""Continuous Gaussian noise at the two ends of trust: each silo alone, or an aggregator that everyone trusts."""
+"""Gaussian noise at the two ends of trust: each silo alone, or an aggregator that everyone trusts.
+
+The noise is exact on a grid (`gaussian_noise.py`), and costs what the continuous Gaussian mechanism does.
+"""
 
 import math
 from dataclasses import dataclass
@@ -9,12 +12,17 @@ from numpy.typing import NDArray
 
 from siloseal.federation.privacy.events import Event, GaussianRelease
 from siloseal.federation.privacy.mechanisms.clipping import clip
+from siloseal.federation.privacy.mechanisms.gaussian_noise import (
+    grid_of,
+    noise_deviation,
+    noised,
+    require_little_rounding,
+)
+from siloseal.federation.privacy.mechanisms.rounded_gaussian import REACH
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.sums.exposure import NoisedBy
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import RealDomain, Session, Vector
-
-GRID_BITS = 12  # of the noise are kept below its deviation; the sampler has twice as many
 
 
 @dataclass(frozen=True)
@@ -37,17 +45,17 @@ class GaussianAtSilo:
         return f"gaussian_at_silo(sensitivity={self.sensitivity!r}, noise_multiplier={self.noise_multiplier!r}{whole})"
 
     def domain(self, outer: RealDomain, silos: int) -> RealDomain:
-        """The outer domain with ten standard deviations of head room: the sampler's tail ends at 9.4."""
-        return RealDomain(outer.length, outer.bound + 10.0 * self._deviation)
+        """The outer domain with head room for the largest noise, and for its rounding to the grid."""
+        return RealDomain(outer.length, outer.bound + (REACH + 0.1) * self._deviation)
 
     def grid(self, outer: RealDomain) -> float:
         """The grid of the noise, the same for every domain."""
-        return _grid(self._deviation)
+        return grid_of(self._deviation)
 
     def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
-        """The vector plus noise from the silo's own randomness, rounded to a grid far coarser than its floats."""
+        """The vector plus noise from the silo's own randomness, on the grid."""
         clipped = clip(vector, self.sensitivity) if self.whole else vector
-        return _noised(clipped, self._deviation, randomness)
+        return noised(clipped, self._deviation, randomness)
 
     def decode(self, total: Sum, session: Session, randomness: Randomness) -> Sum:
         """The total as it is: there is nothing to undo."""
@@ -55,6 +63,7 @@ class GaussianAtSilo:
 
     def event(self, outer: RealDomain, honest: int) -> Event:
         """The cost, the same for any number of honest contributors: a silo relies on its own noise only."""
+        require_little_rounding(self.noise_multiplier, outer.length)
         return GaussianRelease(self.noise_multiplier)
 
     def deviation(self, outer: RealDomain, contributors: int) -> float:
@@ -63,7 +72,7 @@ class GaussianAtSilo:
 
     @property
     def _deviation(self) -> float:
-        return self.sensitivity * self.noise_multiplier
+        return noise_deviation(self.noise_multiplier, self.sensitivity)
 
 
 @dataclass(frozen=True)
@@ -91,7 +100,7 @@ class GaussianAtAggregator:
 
     def grid(self, outer: RealDomain) -> float:
         """The grid of the noise; what the silos send is not rounded here."""
-        return _grid(self._deviation)
+        return grid_of(self._deviation)
 
     def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
         """The vector, clipped if it is the unit."""
@@ -100,10 +109,11 @@ class GaussianAtAggregator:
     def decode(self, total: Sum, session: Session, randomness: Randomness) -> Sum:
         """The total, noised by the aggregator: nothing else may leave it."""
         exact = np.asarray(total.total, dtype=np.float64)
-        return Sum(_noised(exact, self._deviation, randomness), total.contributors, total.error_bound)
+        return Sum(noised(exact, self._deviation, randomness), total.contributors, total.error_bound)
 
     def event(self, outer: RealDomain, honest: int) -> Event:
         """The cost of what leaves the aggregator."""
+        require_little_rounding(self.noise_multiplier, outer.length)
         return GaussianRelease(self.noise_multiplier)
 
     def deviation(self, outer: RealDomain, contributors: int) -> float:
@@ -112,19 +122,4 @@ class GaussianAtAggregator:
 
     @property
     def _deviation(self) -> float:
-        return self.sensitivity * self.noise_multiplier
-
-
-def _noised(vector: NDArray[np.float64], deviation: float, randomness: Randomness) -> NDArray[np.float64]:
-    """The vector plus noise, on a grid.
-
-    The last bits of a floating-point sum tell which numbers were added (Mironov 2012): without rounding, entries that
-    no unit touches would be bare noise, and visibly so. Rounding hides that; it does not prove it away.
-    """
-    noised = vector + deviation * randomness.normals(vector.size).astype(np.float64)
-    return np.asarray(np.rint(noised / _grid(deviation)) * _grid(deviation), dtype=np.float64)
-
-
-def _grid(deviation: float) -> float:
-    """A power of two, `GRID_BITS` below the noise."""
-    return float(2.0 ** (math.floor(math.log2(deviation)) - GRID_BITS))
+        return noise_deviation(self.noise_multiplier, self.sensitivity)

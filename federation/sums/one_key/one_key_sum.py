@@ -41,7 +41,7 @@ from siloseal.federation.sums.one_key.stock_parameters import (
     StockSizes,
 )
 from siloseal.federation.sums.secure_sum import AggregatorSide, SiloSide
-from siloseal.federation.sums.session import Domain, RealDomain, Session, Vector, require_integers
+from siloseal.federation.sums.session import Domain, Session, Vector, require_integers
 from siloseal.federation.sums.threshold import require_two_silos
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class OneKeySum(ABC):
 
     @abstractmethod
     def grid(self, domain: Domain) -> float:
-        """The distance of two grid points: twice the error of an entry."""
+        """The distance of two points of the grid that silos round reals to; integers are exact."""
 
     @abstractmethod
     def _sizes_in_words(self, domain: Domain, silos: int) -> Mapping[str, str]:
@@ -199,14 +199,16 @@ class StockCkksSum(OneKeySum):
         return StockCipher(domain, silos)
 
     def grid(self, domain: Domain) -> float:
-        """Nothing is rounded to a grid; an entry is as uncertain as on one of twice the error of one silo's."""
-        return 2 * self.sizes(domain, 1).noise(1) if isinstance(domain, RealDomain) else 0.0
+        """The grid that silos round to. An entry is off it by the cipher's error, which is less than half a step."""
+        return self.sizes(domain, 1).grid
 
     def _sizes_in_words(self, domain: Domain, silos: int) -> Mapping[str, str]:
+        sizes = self.sizes(domain, silos)
+        error = sizes.error_bound(silos) or sizes.noise(silos)
         return {
             "degree N": f"{DEGREE:,}",
             "primes": f"{' + '.join(map(str, PRIME_BITS))} bits, within SEAL's limit for 128-bit security",
             "values a ciphertext": f"{SLOTS:,}, at scale 2^{SCALE_BITS}",
-            "error": f"at most {self.sizes(domain, silos).noise(silos):.2g} an entry before integers are rounded, but "
+            "error": f"at most {error:.2g} an entry before integers are rounded, but "
             f"with probability 2^-{FAILURE_BITS}",
         }

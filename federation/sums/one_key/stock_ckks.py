@@ -85,6 +85,8 @@ class StockKey(Key):
 
     def encrypt(self, vector: Vector, randomness: Randomness) -> bytes:
         """Encrypt the vector. SEAL draws by itself; `randomness` is not used."""
+        if isinstance(self._cipher.domain, RealDomain):
+            vector = np.rint(vector / self._cipher.grid) * self._cipher.grid
         starts = range(0, len(vector), SLOTS)
         return self._cipher.write(ts.ckks_vector(self._context, vector[at : at + SLOTS].tolist()) for at in starts)
 
@@ -92,7 +94,7 @@ class StockKey(Key):
         parts = self._cipher.read(self._context, ciphertext)
         opened = np.concatenate([np.asarray(part.decrypt(), dtype=np.float64) for part in parts])
         domain, silos = self._cipher.domain, self._cipher.silos
-        reach = silos * self._cipher.largest + self._cipher.noise(silos)
+        reach = silos * (self._cipher.largest + self._cipher.grid / 2) + self._cipher.noise(silos)
         lowest = -reach if isinstance(domain, RealDomain) else -0.5
         if not (np.isfinite(opened).all() and lowest <= opened.min() and opened.max() <= reach):
             raise OpeningFailed(

@@ -88,9 +88,15 @@ class StockSizes:
         """The largest entry in magnitude."""
         return self.domain.bound if isinstance(self.domain, RealDomain) else float(self.domain.modulus - 1)
 
+    @property
+    def grid(self) -> float:
+        """The grid that silos round reals to: a power of two that is just above twice the error of one silo's entry."""
+        return float(2.0 ** math.ceil(math.log2(2 * self.noise(1)))) if isinstance(self.domain, RealDomain) else 0.0
+
     def error_bound(self, contributors: int) -> float:
         """Return the largest error of an entry of a sum, as the silos report it."""
-        return self.noise(contributors) if isinstance(self.domain, RealDomain) else 0.0
+        rounding = contributors * self.grid / 2
+        return self.noise(contributors) + rounding if isinstance(self.domain, RealDomain) else 0.0
 
     def noise(self, contributors: int) -> float:
         """Return the largest error of an entry of a sum, before integers are rounded."""

@@ -5,6 +5,7 @@ Not run: `cuda` and `mps` themselves, so neither what they compute, nor operatio
 memory and speed; and learners of tasks, whose gradients are copied to the processor, which meta tensors cannot be.
 """
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -62,7 +63,13 @@ class Attention(nn.Module):
 @pytest.fixture
 def undecided(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where training looks at a number, a meta tensor has none: every question is answered by yes."""
-    look, number = Tensor.__bool__, Tensor.__float__
+    look, number, array = Tensor.__bool__, Tensor.__float__, Tensor.numpy
+
+    def copied(found: Tensor, *, force: bool = False) -> np.ndarray:
+        """What is noised is copied to the processor, as from any other device."""
+        return np.zeros(found.shape, dtype=np.float32) if found.is_meta and force else array(found, force=force)
+
+    monkeypatch.setattr(Tensor, "numpy", copied)
     monkeypatch.setattr(Tensor, "__bool__", lambda found: True if found.is_meta else look(found))
     monkeypatch.setattr(Tensor, "__float__", lambda found: 1.0 if found.is_meta else number(found))
 

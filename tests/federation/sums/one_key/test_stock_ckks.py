@@ -52,13 +52,15 @@ class TestTheError:
         """
         silos = 4
         cipher = StockCipher(RealDomain(SLOTS, 1.0), silos)
-        vectors = real_vectors(RealDomain(SLOTS, 1.0), silos)
+        vectors = cipher.grid * np.rint(real_vectors(RealDomain(SLOTS, 1.0), silos) / cipher.grid)
         error = summed(cipher, cipher.draw_key(), vectors) - vectors.sum(axis=0)
         expected = math.sqrt(silos) * DEGREE / 6 / 2.0**SCALE_BITS
         assert 5 / 6 < error.std() / expected < 7 / 6
 
-    def test_the_grid_stands_for_one_silos_error(self) -> None:
-        assert StockCkksSum().grid(REALS) == 2 * StockCipher(REALS, 1).error_bound(1)
+    def test_the_grid_is_a_power_of_two_above_twice_the_error_of_one_silo(self) -> None:
+        grid = StockCkksSum().grid(REALS)
+        assert math.frexp(grid)[0] == 0.5
+        assert grid / 2 < 2 * StockCipher(REALS, 1).noise(1) <= grid
         assert StockCkksSum().grid(IntegerDomain(5, 7)) == 0
 
     @pytest.mark.parametrize("modulus", [2, 1000, 2**20, 2**34])

@@ -1,0 +1,98 @@
+"""Gaussian noise on real vectors as a theorem: vectors are rounded to a grid, and the noise is exact on it.
+
+The grid is sigma / 2^38 =: gamma, where sigma is the deviation. A vector S is rounded to n = rint(S / gamma), and the
+rounded Gaussian K (`rounded_gaussian.py`) is added. What is released is gamma (n + K), rounded once more to a coarse
+grid: a function of the integers n + K, and these are a function of n plus a normal vector of deviation 2^38. So every
+bound for the continuous Gaussian mechanism holds. Low bits of floating-point sums, which tell what was added (Mironov
+2012), are in none of it.
+
+`ALLOWANCE` makes the noise multiplier z true. Let one unit move S by at most C in L2. Rounding moves two vectors of d
+entries apart by at most sqrt(d) more, so that |n - n'| <= C / gamma + sqrt(d), and z times that must be at most 2^38:
+sigma (1 - z sqrt(d) / 2^38) >= z C. With sigma = z C (1 + 2^-10) it holds while z sqrt(d) <= 2^24, for any sensitivity
+up to C (1 + 0.9 2^-10). The 0.9 2^-10 are for floating-point arithmetic before the grid:
+
+- S / gamma in double precision is off by 2^-53 of itself, for two sums of B clipped units by 2^-52 B C together. That
+  is proven, and less than a thousandth of the allowance for any B up to 2^32.
+- Clipped sums are computed in single precision: the norms, and the sums, whose order may change with the batch. Here
+  the allowance is a premise. The general bound on such a sum's error, 2^-24 B times the sum of the addends' norms, is
+  beyond it from a hundred units on. Measured, one unit among a thousand equal ones, whose roundings point alike,
+  moves a sum by a twenty-fifth of the allowance beyond C, and one among different units by a tenth of that
+  (`tests/silo/training/clipping/test_single_precision.py`).
+- The same holds for the features of a kernel mean, which are computed in single and added in double precision.
+"""
+
+import math
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from siloseal.federation.errors import UncountableEvent
+from siloseal.federation.privacy.mechanisms.rounded_gaussian import OFFSET, STEPS, draw_boxes, draw_rest
+from siloseal.federation.randomness import Randomness
+
+ALLOWANCE = 2.0**-10
+"""Part of the sensitivity that is noised on top of it. See the module's text."""
+
+LARGEST_ROUNDING = 2.0**24
+"""Largest noise multiplier times square root of the length."""
+
+GRID_BITS = 12  # of the noise are kept below its deviation: more would make uploads larger, and nothing better
+_STRETCH = 3 * 2**14  # entries that are noised together: a whole vector's temporaries cost more than the noise
+
+Real = TypeVar("Real", np.float32, np.float64)
+
+
+def noise_deviation(noise_multiplier: float, sensitivity: float) -> float:
+    """The standard deviation with which noise has this multiplier, on vectors that one unit moves by `sensitivity`."""
+    return noise_multiplier * sensitivity * (1 + ALLOWANCE)
+
+
+def require_little_rounding(noise_multiplier: float, length: int) -> None:
+    """`UncountableEvent` where rounding so many entries takes up a good part of the allowance."""
+    if not noise_multiplier * math.sqrt(length) <= LARGEST_ROUNDING:
+        raise UncountableEvent(
+            f"noise of multiplier {noise_multiplier:g} on {length} entries: multiplier times square root of the length "
+            f"may be {LARGEST_ROUNDING:.0f} at most, or the noise's own grid adds to the sensitivity; take less noise"
+        )
+
+
+def grid_of(deviation: float) -> float:
+    """The distance of the points on which noised entries lie: a power of two, far below the deviation."""
+    return float(2.0 ** (math.floor(math.log2(deviation)) - GRID_BITS))
+
+
+def noised(vector: NDArray[Real], deviation: float, randomness: Randomness) -> NDArray[Real]:
+    """The vector plus noise of this deviation, on the grid of the deviation. NaN stays NaN."""
+    released, noise, points = np.empty_like(vector), *np.empty((2, min(_STRETCH, vector.size)))
+    rest = [np.zeros(0, dtype=np.int64)]
+    for start in range(0, vector.size, _STRETCH):
+        part = vector[start : start + _STRETCH]
+        rest.append(start + draw_boxes(noise[: part.size], randomness))
+        _release(part, noise[: part.size], deviation, points[: part.size], released[start : start + _STRETCH])
+    chosen = np.concatenate(rest)
+    values, drawn = vector[chosen], draw_rest(chosen.size, randomness)
+    _release(values, drawn, deviation, np.empty(chosen.size), values)
+    released[chosen] = values
+    return released
+
+
+def _release(
+    vector: NDArray[Real],
+    raised_noise: NDArray[np.float64],
+    deviation: float,
+    sums: NDArray[np.float64],
+    released: NDArray[Real],
+) -> None:
+    """Set `released` to the coarse grid's points that are next to gamma (n + K), where `OFFSET` + K is given.
+
+    What follows the addition is computed from n + K alone. That holds even where numbers are so large that they are
+    rounded. The array `sums` is room to work in.
+    """
+    np.multiply(vector, STEPS / deviation, out=sums, dtype=np.float64)
+    np.rint(sums, out=sums)
+    sums += raised_noise
+    sums -= OFFSET
+    np.multiply(sums, deviation / STEPS / grid_of(deviation), out=released, casting="same_kind")
+    np.rint(released, out=released)
+    released *= vector.dtype.type(grid_of(deviation))
