@@ -15,7 +15,6 @@ from siloseal.federation.privacy.mechanisms.calibration import Demand, calibrate
 from siloseal.federation.privacy.mechanisms.integer_noise import Binomial, DiscreteGaussian, IntegerNoise, Skellam
 from siloseal.federation.privacy.mechanisms.lattice import LatticeNoise
 from siloseal.federation.privacy.mechanisms.lattice_calibration import RANGE_DEVIATIONS, LatticeKind, calibrated_lattice
-from siloseal.federation.privacy.mechanisms.rotation import padded
 from siloseal.federation.sums.session import RealDomain
 
 from .recorded import Row, recorded_orders, rows
@@ -65,7 +64,7 @@ def quieter(noise: IntegerNoise) -> IntegerNoise:
 def test_totals_fit_the_bits_and_a_finer_grid_would_not(kind: LatticeKind) -> None:
     demand, bits = DEMANDS[0], 18
     mechanism = calibrated_lattice(kind, demand, bits=bits, sensitivity=1.0)
-    signal = demand.silos / (mechanism.step * math.sqrt(padded(demand.length)))
+    signal = demand.silos / (mechanism.step * math.sqrt(demand.length))
     spread = math.sqrt(signal**2 + demand.silos * (mechanism.noise.variance + 0.25))
     assert 2 * RANGE_DEVIATIONS * spread == pytest.approx(2**bits, rel=1e-5)
 
