@@ -26,6 +26,7 @@ from siloseal.federation.privacy.events import (
     DiscreteGaussianRelease,
     Event,
     GaussianRelease,
+    PoissonBinomialL2Release,
     PoissonBinomialRelease,
     RandomBitsRelease,
     SampledGaussianSteps,
@@ -45,6 +46,7 @@ _EVENTS: dict[str, Callable[..., Event]] = {
     "skellam_release": SkellamRelease,
     "binomial_release": BinomialRelease,
     "poisson_binomial_release": PoissonBinomialRelease,
+    "poisson_binomial_l2_release": PoissonBinomialL2Release,
     "random_bits_release": RandomBitsRelease,
 }
 _NAMES: dict[object, str] = {kind: name for name, kind in _EVENTS.items()}

@@ -27,12 +27,14 @@ from siloseal.federation.privacy.events import (
     DiscreteGaussianRelease,
     Event,
     GaussianRelease,
+    PoissonBinomialL2Release,
     PoissonBinomialRelease,
     RandomBitsRelease,
     SampledGaussianSteps,
     SkellamRelease,
 )
 from siloseal.federation.privacy.poisson_binomial import poisson_binomial_curve
+from siloseal.federation.privacy.poisson_binomial_l2 import norm_curve
 
 # Renyi orders whose series does not converge are left out, which can only raise epsilon. A warning each time says so.
 absl_logging.set_verbosity(absl_logging.ERROR)
@@ -111,6 +113,9 @@ def _curve_of_one(event: Event) -> NDArray[np.float64]:
             return skellam_curve(ORDERS, variance=variance, l2=l2, l1=l1)
         case PoissonBinomialRelease(honest=honest, trials=trials, theta=theta, coordinates=coordinates):
             return coordinates * poisson_binomial_curve(ORDERS, silos=honest, trials=trials, theta=theta)
+        case PoissonBinomialL2Release(honest=honest):
+            parts = {name: getattr(event, name) for name in ("trials", "theta", "l2", "coordinates", "moves")}
+            return norm_curve(ORDERS, silos=honest, **parts)
         case RandomBitsRelease(noise_multiplier=noise):
             return np.asarray(ORDERS, dtype=np.float64) / (2 * noise**2)
         case BinomialRelease():

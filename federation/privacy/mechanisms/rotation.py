@@ -4,8 +4,8 @@ It spreads a vector's norm evenly over the coordinates, so that few of them wrap
 only: the privacy of a sum does not rest on it, so its seed may be public.
 
 A length that is a power of two takes one pass. Any other takes three, and no padding: with b the largest power of two
-below, the first b entries are transformed, then the last b, which overlap, then each entry of one half is mixed with one
-of the other. The first two leave up to twice as much of the norm in one half as in the other; the third evens that out.
+below, the first b entries are transformed, then the last b, which overlap; then each entry of one half is mixed with
+one of the other, because two blocks that hardly overlap leave a vector of one half nearly all in that half.
 """
 
 import hashlib
