@@ -130,7 +130,7 @@ def _of_kashin(demand: Demand, bits: int) -> tuple[int, float]:
 
 def _most_trials(kind: str, demand: Demand, bits: int) -> int:
     """The most coins of a silo whose sum over all silos these bits hold."""
-    most = (2**bits - 1) // demand.silos
+    most = ((1 << bits) - 1) // demand.silos
     if most < 1:
         raise ConfigError(
             f"{kind} counts the coins of {demand.silos} silos, which {bits} bits cannot hold; it takes "

@@ -43,7 +43,7 @@ def rotate_back(vector: NDArray[np.float64], seed: bytes) -> NDArray[np.float64]
     x[-block:] = hadamard(x[-block:])
     x *= second
     x[:block] = hadamard(x[:block])
-    return x * first
+    return np.asarray(x * first, dtype=np.float64)
 
 
 def _block(length: int) -> int:
