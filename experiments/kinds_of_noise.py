@@ -1,22 +1,23 @@
 """Every kind of noise on a sum, calibrated for the same demand, and the error that a sum shows under it."""
 
-from typing import Literal, assert_never
+from typing import Literal, assert_never, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.privacy.mechanism import Mechanism
-from siloseal.federation.privacy.mechanisms.calibration import Demand, calibrated_pbm, gaussian_multiplier
+from siloseal.federation.privacy.mechanisms.calibration import Demand, gaussian_multiplier
 from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtAggregator, GaussianAtSilo
 from siloseal.federation.privacy.mechanisms.lattice_calibration import calibrated_lattice
+from siloseal.federation.privacy.mechanisms.pbm_calibration import calibrated_pbm, calibrated_pbm_kashin
 from siloseal.federation.sums.in_process import sum_in_process
 from siloseal.federation.sums.noisy_sum import NoisySum
 from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.session import RealDomain
 
-Kind = Literal["gaussian_central", "ddg", "skellam", "binomial", "pbm", "gaussian_local"]
-KINDS: tuple[Kind, ...] = ("gaussian_central", "ddg", "skellam", "binomial", "pbm", "gaussian_local")
+Kind = Literal["gaussian_central", "ddg", "skellam", "pbm", "binomial", "pbm_kashin", "gaussian_local"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 """Kinds of noise, from the one that trusts most to the one that trusts nobody."""
 
 CLIP_NORM = 1.0
@@ -33,6 +34,8 @@ def calibrated(kind: Kind, demand: Demand, *, bits: int) -> Mechanism | None:
                 return GaussianAtSilo(CLIP_NORM, gaussian_multiplier(demand), whole=True)
             case "pbm":
                 return calibrated_pbm(demand, bits=bits, clip_norm=CLIP_NORM)
+            case "pbm_kashin":
+                return calibrated_pbm_kashin(demand, bits=bits, clip_norm=CLIP_NORM)
             case "ddg" | "skellam" | "binomial":
                 return calibrated_lattice(kind, demand, bits=bits, sensitivity=CLIP_NORM)
             case _:

@@ -57,7 +57,7 @@ class Policy(Section):
         min_length=1, description="kinds of privacy; none means no noise and no guarantee"
     )
     mechanisms: tuple[MechanismKind, ...] = Field(
-        default=("gaussian_local", "ddg", "skellam", "binomial", "pbm"),
+        default=("gaussian_local", "ddg", "skellam", "binomial", "pbm", "pbm_kashin"),
         min_length=1,
         description="noise on sums; gaussian_central trusts the aggregator, which is why it must be named",
     )

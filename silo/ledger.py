@@ -27,6 +27,7 @@ from siloseal.federation.privacy.events import (
     Event,
     GaussianRelease,
     NoisyBitsRelease,
+    PoissonBinomialL2Release,
     PoissonBinomialRelease,
     RandomBitsRelease,
     SampledGaussianSteps,
@@ -47,6 +48,7 @@ _EVENTS: dict[str, Callable[..., Event]] = {
     "skellam_release": SkellamRelease,
     "binomial_release": BinomialRelease,
     "poisson_binomial_release": PoissonBinomialRelease,
+    "poisson_binomial_l2_release": PoissonBinomialL2Release,
     "noisy_bits_release": NoisyBitsRelease,
     "random_bits_release": RandomBitsRelease,  # earlier versions charged it
 }

@@ -11,7 +11,10 @@ from siloseal.federation.job.sections.warm_start import KernelMeanStart
 from siloseal.federation.privacy.guarantee import Guarantee
 from siloseal.federation.sums.exposure import NoisedBy
 
-NOISES = {"ddg": "discrete Gaussian", "skellam": "Skellam", "binomial": "binomial", "pbm": "Poisson-binomial"}
+NOISES = {
+    "ddg": "discrete Gaussian", "skellam": "Skellam", "binomial": "binomial", "pbm": "Poisson-binomial",
+    "pbm_kashin": "Poisson-binomial",
+}  # fmt: skip
 
 
 EXAMPLE_AT_SILO = Guarantee(ExampleLevel.unit, "Gaussian noise, added inside the silo, which trusts nobody else")

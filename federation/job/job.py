@@ -23,6 +23,7 @@ from siloseal.federation.job.sections.mechanisms import (
     MechanismConfig,
     NoNoise,
     Pbm,
+    PbmKashin,
     Skellam,
 )
 from siloseal.federation.job.sections.optimizers import OptimizerConfig
@@ -66,7 +67,7 @@ class Job(Section):
     )
 
     @property
-    def noise(self) -> Ddg | Skellam | Binomial | Pbm | GaussianLocal | GaussianCentral | NoNoise:
+    def noise(self) -> Ddg | Skellam | Binomial | Pbm | PbmKashin | GaussianLocal | GaussianCentral | NoNoise:
         """The mechanism, whether the file names it or not."""
         if self.mechanism is not None:
             return self.mechanism

@@ -20,6 +20,7 @@ from siloseal.federation.job.sections.mechanisms import (
     MechanismConfig,
     NoNoise,
     Pbm,
+    PbmKashin,
     QuantileClip,
     Skellam,
     SplitConfig,
@@ -29,10 +30,11 @@ from siloseal.federation.job.sections.privacy import ExampleLevel, NoPrivacy, Si
 from siloseal.federation.job.sections.schedule import FedAvg, TwoPhase
 from siloseal.federation.job.sections.warm_start import KernelMeanStart
 from siloseal.federation.privacy.mechanism import Mechanism
-from siloseal.federation.privacy.mechanisms.calibration import Demand, calibrated_pbm, gaussian_multiplier
+from siloseal.federation.privacy.mechanisms.calibration import Demand, gaussian_multiplier
 from siloseal.federation.privacy.mechanisms.clipping import QuantileRule, WindowRule
 from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtAggregator, GaussianAtSilo
 from siloseal.federation.privacy.mechanisms.lattice_calibration import calibrated_lattice
+from siloseal.federation.privacy.mechanisms.pbm_calibration import calibrated_pbm, calibrated_pbm_kashin
 from siloseal.federation.sums.secure_sum import SecureSum
 from siloseal.federation.sums.session import RealDomain
 
@@ -121,6 +123,8 @@ def mechanism_for(
             )
         case Pbm(bits=bits):
             return calibrated_pbm(demand, bits=bits, clip_norm=sensitivity)
+        case PbmKashin(bits=bits):
+            return calibrated_pbm_kashin(demand, bits=bits, clip_norm=sensitivity)
         case NoNoise():
             raise AssertionError("a private job without noise is refused when it is loaded")
         case _:

@@ -30,6 +30,7 @@ from siloseal.federation.privacy.events import (
     ExchangedGaussianSteps,
     GaussianRelease,
     NoisyBitsRelease,
+    PoissonBinomialL2Release,
     PoissonBinomialRelease,
     RandomBitsRelease,
     SampledGaussianSteps,
@@ -38,6 +39,7 @@ from siloseal.federation.privacy.events import (
 )
 from siloseal.federation.privacy.loss_distributions import Composable, epsilon_by_losses
 from siloseal.federation.privacy.poisson_binomial import poisson_binomial_curve
+from siloseal.federation.privacy.poisson_binomial_l2 import norm_curve
 from siloseal.federation.privacy.random_bits import random_bit_curve
 
 # Renyi orders whose series does not converge are left out, which can only raise epsilon. A warning each time says so.
@@ -240,6 +242,9 @@ def _curve_of_one(event: Event) -> Curve:
             return coordinates * poisson_binomial_curve(ORDERS, silos=honest, trials=trials, theta=theta)
         case NoisyBitsRelease(contrast=contrast, cells=cells):
             return cells * random_bit_curve(ORDERS, contrast=contrast)  # each bit has its own coins and flips
+        case PoissonBinomialL2Release(honest=honest):
+            parts = {name: getattr(event, name) for name in ("trials", "theta", "l2", "coordinates", "moves")}
+            return norm_curve(ORDERS, silos=honest, **parts)
         case BinomialRelease():
             raise UncountableEvent(f"{event} has no Renyi curve")
         case _:

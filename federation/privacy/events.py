@@ -10,6 +10,9 @@ from typing import assert_never
 
 from siloseal.federation.errors import UncountableEvent
 
+MOST_TRIALS = 256
+"""Most coins of a silo whose cost is counted by the L2 norm: more gain next to nothing."""
+
 
 class PrivacyEvent:
     """One release, or several alike: what accounting needs to know of it.
@@ -162,6 +165,31 @@ class NoisyBitsRelease(PrivacyEvent):
 
 
 @dataclass(frozen=True)
+class PoissonBinomialL2Release(PrivacyEvent):
+    """Sums of coins as above, where one silo's vector is there or zeros: of norm `l2`, in units of the largest entry.
+
+    An entry x of a silo's vector, |x| <= 1, gives its coins the chance 1/2 + theta x.
+    """
+
+    honest: int
+    trials: int
+    theta: float
+    l2: float
+    coordinates: int
+    moves: int = 1
+    """1 where the vector is there or zeros, 2 where it is exchanged for another, by way of zeros."""
+
+    def __post_init__(self) -> None:
+        _require_positive(self, self.honest, self.trials, self.l2, self.coordinates)
+        if not 0 < self.theta <= 0.25:
+            raise UncountableEvent(f"{self} cannot be counted: theta lies in (0, 1/4]")
+        if self.trials > MOST_TRIALS:
+            raise UncountableEvent(f"{self} cannot be counted: its bound is computed for up to {MOST_TRIALS} coins")
+        if self.moves not in (1, 2):
+            raise UncountableEvent(f"{self} cannot be counted: a vector moves to zeros, or by way of them to another")
+
+
+@dataclass(frozen=True)
 class RandomBitsRelease(PrivacyEvent):
     """Noisy bits as ledgers of earlier versions hold them.
 
@@ -184,6 +212,7 @@ Event = (
     | BinomialRelease
     | PoissonBinomialRelease
     | NoisyBitsRelease
+    | PoissonBinomialL2Release
     | RandomBitsRelease
 )
 
@@ -206,8 +235,10 @@ def exchanged(event: Event) -> Event:
             return ExchangedGaussianSteps(rate, noise, steps)
         case PoissonBinomialRelease() | ExchangedGaussianSteps():
             return event  # it covers any exchange as it is
-        case NoisyBitsRelease() | RandomBitsRelease():
-            raise UncountableEvent(f"{event} is counted for single units only, not for their exchange")
+        case PoissonBinomialL2Release(moves=1):
+            return replace(event, moves=2)
+        case NoisyBitsRelease() | RandomBitsRelease() | PoissonBinomialL2Release():
+            raise UncountableEvent(f"{event} is not counted for an exchange of its units")
         case _:
             assert_never(event)
 

@@ -11,6 +11,7 @@ from siloseal.federation.privacy.mechanisms.gaussian import GaussianAtAggregator
 from siloseal.federation.privacy.mechanisms.integer_noise import Binomial, DiscreteGaussian, Skellam
 from siloseal.federation.privacy.mechanisms.lattice import LatticeNoise
 from siloseal.federation.privacy.mechanisms.pbm import PoissonBinomial
+from siloseal.federation.privacy.mechanisms.pbm_kashin import KashinPoissonBinomial
 from siloseal.federation.randomness import Randomness, SecureRandomness, SeededRandomness
 from siloseal.federation.sums.additive.config import AdditiveSumConfig
 from siloseal.federation.sums.ckks.config import CkksSumConfig
@@ -34,7 +35,8 @@ ALL_MECHANISMS: dict[str, tuple[Mechanism, float]] = {
     "ddg in full": (LatticeNoise(1.0, True, 0.001, 24, DiscreteGaussian(1e6), wraps=False), 2.0),
     "skellam of a part in full": (LatticeNoise(1.0, False, 0.001, 24, Skellam(1e6), wraps=False), 2.0),
     "skellam of a part": (LatticeNoise(1.0, False, 0.001, 24, Skellam(1e6)), 2.0),
-    "pbm": (PoissonBinomial(clip_norm=1.0, trials=4, theta=0.002), 2.39046 / np.sqrt(32_768) / (2 * 0.002)),
+    "pbm": (PoissonBinomial(clip_norm=1.0, bound=0.02, trials=4, theta=0.005), 0.02 / (2 * 0.005)),
+    "pbm_kashin": (KashinPoissonBinomial(1.0, trials=4, theta=0.002), 2.39046 / np.sqrt(32_768) / (2 * 0.002)),
 }
 """Each with the standard deviation of the noise on an entry of the total of four silos."""
 

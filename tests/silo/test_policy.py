@@ -76,7 +76,7 @@ EXCESSES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"privacy": example_level(delta=2e-5)}, {}, "privacy.delta is 2e-5, but policy.largest_delta is 1e-5"),
     ({"privacy": {"kind": "none"}}, {}, "privacy.kind is none, but policy.privacy allows example_level"),
     ({"warm_start": {"kind": "kernel_mean", "epsilon": 2}, "mechanism": {"kind": "gaussian_central"}}, {},
-     "mechanism.kind is gaussian_central, but policy.mechanisms allows gaussian_local, ddg, skellam, binomial, pbm"),
+     "mechanism.kind is gaussian_central, but policy.mechanisms allows gaussian_local, ddg, skellam, binomial, pbm, pbm_kashin"),
     ({"privacy": {"kind": "silo_level", "epsilon": 6, "delta": 1e-5}, "mechanism": {"kind": "gaussian_local"}},
      {"privacy": ["silo_level"]}, "privacy.epsilon is 6, .* 1[34].* .*policy.largest_epsilon is 10"),
     ({"secure_sum": {"kind": "plain"}}, {}, "secure_sum.kind is plain, but policy.secure_sums allows ckks"),

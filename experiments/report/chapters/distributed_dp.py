@@ -25,7 +25,8 @@ NOTES = (
     "regression learns MNIST at 14x14 in a few rounds, so that the grid takes minutes: curves compare, accuracies do "
     "not.",
     "DDG is of Kairouz, Liu and Steinke 2021, Skellam of Agarwal, Kairouz and Liu 2021, PBM of Chen, Ozgur and Kairouz "
-    "2022. Step size, clip norm and rounds were chosen on a part of the training images, for the central Gaussian.",
+    "2022: counted by the L2 norm, or over a frame, as in that paper. Step size, clip norm and rounds were chosen on a "
+    "part of the training images, for the central Gaussian.",
     "Too few bits for an epsilon are no cell of the grid: such a job is refused before it runs.",
 )
 BARE = "no privacy, no clip"

@@ -22,7 +22,8 @@ NOTES = (
     "An epsilon counts for its unit: a job protects one example, unless its file says otherwise; a single sum protects "
     "a silo's whole vector. So the epsilons of the two pictures are not the same promise.",
     "The noise of DDG, Skellam and binomial sums protects only under a sum that hides single silos.",
-    "Poisson-binomial noise (PBM) protects whole vectors of silos and no single examples, so no job here has it.",
+    "Poisson-binomial noise (PBM) protects whole vectors of silos and no single examples, so no job here has it. It is "
+    "counted by the L2 norm; over a Kashin frame, as in its paper, it also covers any exchange of vectors.",
     "Noise in the training steps goes with another job than noise on a sum, see the comparison's file: what differs "
     "between them is more than the noise.",
 )
@@ -35,7 +36,8 @@ TRUST = {
     "gaussian_local": LOCAL, "gaussian_central": CENTRAL,
     "ddg": (*SPLIT, "n / h times"), "skellam": (*SPLIT, "n / h times"),
     "binomial": (*SPLIT, "more, by a looser theorem and composition"),
-    "pbm": ("the coins that carry the values", SPLIT[1], "5.7 times that of a Gaussian, both against exchange"),
+    "pbm": ("the coins that carry the values", SPLIT[1], "n / h times, and a few per cent that bits lower"),
+    "pbm_kashin": ("the coins that carry the values", SPLIT[1], "5.7 times that of a Gaussian, both against exchange"),
 }  # fmt: skip
 """Who adds the noise, who is trusted, and how large the variance on a sum is, by `mechanism.kind`."""
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Protocol
 
 from siloseal.federation.job.phase_sums import noised_sums
-from siloseal.federation.job.sections.mechanisms import FixedClip, GaussianCentral, NoNoise, Pbm, SplitConfig
+from siloseal.federation.job.sections.mechanisms import FixedClip, GaussianCentral, NoNoise, Pbm, PbmKashin, SplitConfig
 from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
 from siloseal.federation.job.sections.warm_start import ColdStart, KernelMeanStart, PublicStart
 from siloseal.federation.privacy.epsilon import delta_text
@@ -46,10 +46,10 @@ def require_fitting_noise(job: "Job") -> None:
         raise ValueError(
             f"mechanism.clipping is {noise.clipping.kind}, but only updates under silo_level are clipped so"
         )
-    if kernel_mean and isinstance(noise, Pbm):
+    if kernel_mean and isinstance(noise, Pbm | PbmKashin):
         raise ValueError(
-            "mechanism.kind is pbm, which protects whole vectors only, but the kernel mean protects single examples; "
-            "choose skellam or ddg"
+            f"mechanism.kind is {noise.kind}, which protects whole vectors only, but the kernel mean protects single "
+            "examples; choose skellam or ddg"
         )
     for found in noised_sums(job):
         if isinstance(noise, GaussianCentral):

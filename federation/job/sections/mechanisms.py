@@ -96,17 +96,26 @@ class Binomial(_Split):
 
 
 class Pbm(_Split):
-    """The Poisson-binomial mechanism (Chen, Ozgur and Kairouz 2022)."""
+    """The Poisson-binomial mechanism (Chen, Ozgur and Kairouz 2022), counted by the L2 norm."""
 
-    kind: Literal["pbm"] = Field(description="coins instead of noise; unbiased, few bits, more error on vectors")
+    kind: Literal["pbm"] = Field(description="coins instead of noise, for whole vectors; unbiased, few bits")
+    bits: Bits | None = Field(
+        default=None,
+        description="bits of an entry on the wire, of which it uses 14 at most; if not given, until one more gains "
+        "below 1 %",
+    )
+
+
+class PbmKashin(_Split):
+    """The Poisson-binomial mechanism over a Kashin frame, as in its paper: a baseline."""
+
+    kind: Literal["pbm_kashin"] = Field(description="coins for each coefficient of a frame; more error on vectors")
     bits: Bits = Field(default=16, description="the most bits of an entry on the wire; a small epsilon takes fewer")
 
 
-SplitConfig = Ddg | Skellam | Binomial | Pbm
+SplitConfig = Ddg | Skellam | Binomial | Pbm | PbmKashin
 
-MechanismConfig = Annotated[
-    Ddg | Skellam | Binomial | Pbm | GaussianLocal | GaussianCentral | NoNoise, Field(discriminator="kind")
-]
+MechanismConfig = Annotated[SplitConfig | GaussianLocal | GaussianCentral | NoNoise, Field(discriminator="kind")]
 
-MechanismKind = Literal["ddg", "skellam", "binomial", "pbm", "gaussian_local", "gaussian_central", "none"]
+MechanismKind = Literal["ddg", "skellam", "binomial", "pbm", "pbm_kashin", "gaussian_local", "gaussian_central", "none"]
 """Names of the mechanisms in a silo's policy."""

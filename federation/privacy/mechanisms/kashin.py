@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from siloseal.federation.privacy.mechanisms.rotation import hadamard, padded, public_stream, signs
+from siloseal.federation.privacy.mechanisms.rotation import hadamard, public_stream, signs
 
 ETA, DELTA = 0.5, 0.7
 LEVEL = 1 / ((1 - ETA) * math.sqrt(DELTA))
@@ -19,7 +19,7 @@ LEVEL = 1 / ((1 - ETA) * math.sqrt(DELTA))
 
 def frame_size(length: int) -> int:
     """N: the power of two that is at least twice the length."""
-    return padded(2 * length)
+    return 1 << (2 * length - 1).bit_length()
 
 
 def analyse(vector: NDArray[np.float64], seed: bytes) -> NDArray[np.float64]:

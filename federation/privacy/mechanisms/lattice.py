@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from siloseal.federation.privacy.events import Event
 from siloseal.federation.privacy.mechanisms.clipping import clip
 from siloseal.federation.privacy.mechanisms.integer_noise import IntegerNoise, Move
-from siloseal.federation.privacy.mechanisms.rotation import padded, rotate, rotate_back
+from siloseal.federation.privacy.mechanisms.rotation import rotate, rotate_back
 from siloseal.federation.privacy.mechanisms.rounding import round_freely, round_within, rounded_norm
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.sums.exposure import NoisedBy
@@ -52,7 +52,7 @@ class LatticeNoise:
     def domain(self, outer: RealDomain, silos: int) -> IntegerDomain:
         """The integers of these bits, one for each entry of the rotated vector."""
         bits = self.bits if self.wraps else (2 * silos * self._largest(outer)).bit_length()
-        return IntegerDomain(padded(outer.length), 2**bits)
+        return IntegerDomain(outer.length, 2**bits)
 
     def grid(self, outer: RealDomain) -> float:
         """The step of the grid."""
@@ -84,7 +84,7 @@ class LatticeNoise:
             points = (points + half & (2**self.bits - 1)) - half
         else:
             points = points - len(total.contributors) * self._largest(require_real(session.domain))
-        values = rotate_back(points.astype(np.float64) * self.step, _seed(session), session.domain.length)
+        values = rotate_back(points.astype(np.float64) * self.step, _seed(session))
         # Rounding moves each of a silo's rotated entries by less than a step.
         return Sum(values, total.contributors, len(total.contributors) * self.step * math.sqrt(points.size))
 
@@ -99,8 +99,8 @@ class LatticeNoise:
         points that differ by less than a step more in each entry, if the same uniform numbers round both; mixtures over
         these numbers diverge by no more than their worst case, because Renyi divergence is quasi-convex.
         """
-        entries, norm = padded(length), self.sensitivity / self.step
-        return Move.within(rounded_norm(norm, entries) if self.whole else norm + math.sqrt(entries), entries)
+        norm = self.sensitivity / self.step
+        return Move.within(rounded_norm(norm, length) if self.whole else norm + math.sqrt(length), length)
 
     def deviation(self, outer: RealDomain, contributors: int) -> float:
         """The standard deviation of an entry of a total, in real units: noise, and rounding by at most half a step."""
@@ -108,8 +108,8 @@ class LatticeNoise:
 
     def _largest(self, outer: RealDomain) -> int:
         """The largest magnitude of a silo's noised integers: a table of noise has an end."""
-        entries = padded(outer.length)
-        points = rounded_norm(self.sensitivity / self.step, entries) if self.whole else outer.bound / self.step + 1
+        norm = rounded_norm(self.sensitivity / self.step, outer.length)
+        points = norm if self.whole else outer.bound / self.step + 1
         return math.ceil(points) + self.noise.sampler.highest
 
 

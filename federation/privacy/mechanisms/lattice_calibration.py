@@ -14,7 +14,6 @@ from siloseal.federation.privacy.epsilon import delta_text
 from siloseal.federation.privacy.mechanisms.calibration import MARGIN, Demand, renyi_gaussian_multiplier, round_up
 from siloseal.federation.privacy.mechanisms.integer_noise import Binomial, DiscreteGaussian, IntegerNoise, Skellam
 from siloseal.federation.privacy.mechanisms.lattice import LatticeNoise
-from siloseal.federation.privacy.mechanisms.rotation import padded
 
 LatticeKind = Literal["ddg", "skellam", "binomial"]
 
@@ -86,7 +85,7 @@ def _at_bits(
         noise = _least_noise(kind, demand, step, whole)
         if noise is None or noise.variance > LARGEST_VARIANCE:
             return math.inf if step < 1 else -math.inf
-        signal = reach / (step * math.sqrt(padded(demand.length)))
+        signal = reach / (step * math.sqrt(demand.length))
         spread = math.sqrt(signal**2 + (noise.variance + 0.25) * demand.silos)
         return math.log(2 * RANGE_DEVIATIONS * spread) - bits * math.log(2)
 

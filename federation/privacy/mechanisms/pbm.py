@@ -1,8 +1,8 @@
-"""The Poisson-binomial mechanism (Chen, Ozgur and Kairouz 2022): the coins that carry a value are its noise.
+"""The Poisson-binomial mechanism, counted by the L2 norm: the coins that carry a value are its noise.
 
-A silo throws m coins of chance 1/2 + theta x / c for a coordinate x in [-c, c] and contributes the number of heads. The
-sum is unbiased and never wraps. A vector is first spread over coefficients of a frame, none of which is large; a
-scalar (a vector of one entry) is its own coefficient.
+A silo clips its vector, rotates it, cuts each entry to a bound of a few root mean squares, and throws coins for it
+(`coins.py`; Chen, Ozgur and Kairouz 2022). The clip bounds how far all entries together move, which is what
+`poisson_binomial_l2.py` counts; the cut keeps the coins' chances in their interval, and nearly nothing reaches it.
 """
 
 import math
@@ -12,22 +12,23 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from siloseal.federation.privacy.events import Event, PoissonBinomialRelease
+from siloseal.federation.privacy.events import Event, PoissonBinomialL2Release
 from siloseal.federation.privacy.mechanisms.clipping import clip
-from siloseal.federation.privacy.mechanisms.kashin import LEVEL, analyse, frame_size, synthesise
+from siloseal.federation.privacy.mechanisms.coins import CHANCE_STEP, heads
+from siloseal.federation.privacy.mechanisms.rotation import rotate, rotate_back
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.sums.exposure import NoisedBy
 from siloseal.federation.sums.secure_sum import Sum
 from siloseal.federation.sums.session import IntegerDomain, RealDomain, Session, Vector
 
-_CHANCE_BITS = 32  # of a coin: chances are multiples of 2^-32, inside [1/2 - theta, 1/2 + theta]
-
 
 @dataclass(frozen=True)
 class PoissonBinomial:
-    """A mechanism that protects a silo's whole vector, whatever else it might have been."""
+    """A mechanism that protects a silo's whole vector: it is there, or zeros."""
 
     clip_norm: float
+    bound: float
+    """Largest entry of the rotated vector; a larger one is cut to it."""
     trials: int
     theta: float
     noised_by: ClassVar[NoisedBy] = NoisedBy.SILOS_TOGETHER
@@ -35,53 +36,43 @@ class PoissonBinomial:
     @property
     def name(self) -> str:
         """Mechanism and parameters as one string: part of the session's digest."""
-        return f"poisson_binomial(clip_norm={self.clip_norm!r}, trials={self.trials}, theta={self.theta!r})"
+        return (
+            f"poisson_binomial(clip_norm={self.clip_norm!r}, bound={self.bound!r}, trials={self.trials}, "
+            f"theta={self.theta!r})"
+        )
 
     def domain(self, outer: RealDomain, silos: int) -> IntegerDomain:
         """The domain of all silos' heads together: the smallest power of two that they cannot reach."""
-        return IntegerDomain(coefficients(outer.length), 2 ** (silos * self.trials).bit_length())
+        return IntegerDomain(outer.length, 2 ** (silos * self.trials).bit_length())
 
     def grid(self, outer: RealDomain) -> float:
         """The value that one coin of one silo stands for."""
-        return self._largest(outer.length) / (self.trials * self.theta)
+        return self.bound / (self.trials * self.theta)
 
     def encode(self, vector: NDArray[np.float64], session: Session, randomness: Randomness) -> Vector:
-        """Heads for each coefficient. Coefficients beyond the bound are cut to it, or their chances would tell."""
-        clipped, largest = clip(vector, self.clip_norm), self._largest(vector.size)
-        spread = clipped if vector.size == 1 else analyse(clipped, _seed(session))
-        chances = 0.5 + self.theta * spread / largest
-        low, high = (math.ceil((0.5 - self.theta) * 2**_CHANCE_BITS), math.floor((0.5 + self.theta) * 2**_CHANCE_BITS))
-        thresholds = np.clip(np.rint(chances * 2**_CHANCE_BITS), low, high).astype(np.uint32)
-        heads = np.zeros(thresholds.size, dtype=np.int64)
-        for _ in range(self.trials):
-            heads += np.frombuffer(randomness.bits(4 * heads.size), dtype="<u4") < thresholds
-        return heads
+        """Heads for each entry of the rotated vector."""
+        rotated = rotate(clip(vector, self.clip_norm), _seed(session))
+        return heads(rotated / self.bound, self.trials, self.theta, randomness)
 
     def decode(self, total: Sum, session: Session, randomness: Randomness) -> Sum:
-        """Heads beyond half of all coins, in real units, put together again."""
-        length, silos = session.domain.length, len(total.contributors)
+        """Heads beyond half of all coins, in real units, rotated back."""
+        silos = len(total.contributors)
         centred = np.asarray(total.total, dtype=np.float64) - silos * self.trials / 2
-        values = centred * self._largest(length) / (self.trials * self.theta)
-        vector = values if length == 1 else synthesise(values, _seed(session), length)
-        return Sum(vector, total.contributors, 0.0)
+        values = centred * self.bound / (self.trials * self.theta)
+        return Sum(rotate_back(values, _seed(session)), total.contributors, 0.0)
 
     def event(self, outer: RealDomain, honest: int) -> Event:
         """The cost of one release while at least this many contributors are honest."""
-        return PoissonBinomialRelease(honest, self.trials, self.theta, coefficients(outer.length))
+        # A chance is rounded to the next step, which may move each entry by half a step more; that of zero stays 1/2.
+        rounding = math.sqrt(outer.length) * CHANCE_STEP / 2 / self.theta
+        return PoissonBinomialL2Release(
+            honest, self.trials, self.theta, self.clip_norm / self.bound + rounding, outer.length
+        )
 
     def deviation(self, outer: RealDomain, contributors: int) -> float:
         """The largest standard deviation of an entry of a total: coins of chance one half vary most."""
-        return self._largest(outer.length) * math.sqrt(contributors / (4 * self.trials)) / self.theta
-
-    def _largest(self, length: int) -> float:
-        """The largest coefficient of a clipped vector."""
-        return self.clip_norm if length == 1 else LEVEL * self.clip_norm / math.sqrt(coefficients(length))
-
-
-def coefficients(length: int) -> int:
-    """Number of integers that carry a vector of this length."""
-    return 1 if length == 1 else frame_size(length)
+        return self.bound * math.sqrt(contributors / (4 * self.trials)) / self.theta
 
 
 def _seed(session: Session) -> bytes:
-    return session.bind("frame")
+    return session.bind("rotation")

@@ -1,7 +1,11 @@
-"""A random rotation that everyone in a sum computes from its public session: signs, then Hadamard's transform.
+"""A random rotation that everyone in a sum computes from its public session: signs and Hadamard's transform.
 
-It spreads a vector's norm evenly over the coordinates, so that few of them wrap around the modulus. Accuracy only: the
-privacy of a sum does not rest on it, so its seed may be public.
+It spreads a vector's norm evenly over the coordinates, so that few of them wrap around the modulus or are cut. Accuracy
+only: the privacy of a sum does not rest on it, so its seed may be public.
+
+A length that is a power of two takes one pass. Any other takes three, and no padding: with b the largest power of two
+below, the first b entries are transformed, then the last b, which overlap; then each entry of one half is mixed with
+one of the other, because two blocks that hardly overlap leave a vector of one half nearly all in that half.
 """
 
 import hashlib
@@ -15,21 +19,49 @@ from numpy.typing import NDArray
 _RADIX = 32
 
 
-def padded(length: int) -> int:
-    """The next power of two."""
-    return 1 << max(0, (length - 1).bit_length())
-
-
 def rotate(vector: NDArray[np.float64], seed: bytes) -> NDArray[np.float64]:
-    """The vector, with zeros up to the next power of two, rotated: its L2 norm stays."""
-    spread = np.zeros(padded(vector.size))
-    spread[: vector.size] = vector
-    return hadamard(spread * signs(spread.size, seed))
+    """The vector, rotated: its L2 norm and its length stay."""
+    block = _block(vector.size)
+    if block == vector.size:
+        return hadamard(vector * signs(vector.size, seed))
+    first, second, third = _flips(vector.size, seed)
+    x = vector * first
+    x[:block] = hadamard(x[:block])
+    x *= second
+    x[-block:] = hadamard(x[-block:])
+    x *= third
+    return _halves_mixed(x)
 
 
-def rotate_back(vector: NDArray[np.float64], seed: bytes, length: int) -> NDArray[np.float64]:
-    """The first `length` entries of what was rotated."""
-    return (hadamard(vector) * signs(vector.size, seed))[:length]
+def rotate_back(vector: NDArray[np.float64], seed: bytes) -> NDArray[np.float64]:
+    """The vector that was rotated."""
+    block = _block(vector.size)
+    if block == vector.size:
+        return hadamard(vector) * signs(vector.size, seed)
+    first, second, third = _flips(vector.size, seed)
+    x = _halves_mixed(vector) * third
+    x[-block:] = hadamard(x[-block:])
+    x *= second
+    x[:block] = hadamard(x[:block])
+    return np.asarray(x * first, dtype=np.float64)
+
+
+def _block(length: int) -> int:
+    """The largest power of two up to the length."""
+    return 1 << (length.bit_length() - 1)
+
+
+def _flips(length: int, seed: bytes) -> NDArray[np.float64]:
+    """Signs of the three passes, (3, length): parts of one stream that do not overlap."""
+    return signs(3 * length, seed).reshape(3, length)
+
+
+def _halves_mixed(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(x + y, x - y) / sqrt 2 for each entry x of the first half and y of the last; it is its own inverse."""
+    half = vector.size // 2
+    x, y = vector[:half], vector[vector.size - half :]
+    middle = vector[half : vector.size - half]  # one entry where the length is odd, none where it is even
+    return np.concatenate(((x + y) / math.sqrt(2), middle, (x - y) / math.sqrt(2)))
 
 
 def hadamard(vector: NDArray[np.float64]) -> NDArray[np.float64]:

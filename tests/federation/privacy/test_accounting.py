@@ -28,6 +28,7 @@ from siloseal.federation.privacy.events import (
     ExchangedGaussianSteps,
     GaussianRelease,
     NoisyBitsRelease,
+    PoissonBinomialL2Release,
     PoissonBinomialRelease,
     RandomBitsRelease,
     SampledGaussianSteps,
@@ -128,6 +129,7 @@ ONE_OF_EACH: list[Event] = [
     DiscreteGaussianRelease(10, 90.0, 10.0, 60.0, 64),
     SkellamRelease(900.0, 10.0, 60.0),
     PoissonBinomialRelease(20, 4, 0.05, 16),
+    PoissonBinomialL2Release(20, 4, 0.05, 8.0, 400),
     BinomialRelease(400_000, 10.0, 60.0, 10.0, 64, 1e-6),
     NoisyBitsRelease(0.3, 2),
     RandomBitsRelease(3.0),
@@ -250,6 +252,16 @@ def test_with_one_event_more_an_accountant_is_another_one() -> None:
         lambda: NoisyBitsRelease(math.nan, 1),
         lambda: NoisyBitsRelease(0.5, 0),
         lambda: RandomBitsRelease(0.0),
+        lambda: PoissonBinomialL2Release(0, 1, 0.1, 1.0, 1),
+        lambda: PoissonBinomialL2Release(1, 0, 0.1, 1.0, 1),
+        lambda: PoissonBinomialL2Release(1, 257, 0.1, 1.0, 1),
+        lambda: PoissonBinomialL2Release(1, 1, 0.0, 1.0, 1),
+        lambda: PoissonBinomialL2Release(1, 1, 0.26, 1.0, 1),
+        lambda: PoissonBinomialL2Release(1, 1, math.nan, 1.0, 1),
+        lambda: PoissonBinomialL2Release(1, 1, 0.1, 0.0, 1),
+        lambda: PoissonBinomialL2Release(1, 1, 0.1, math.inf, 1),
+        lambda: PoissonBinomialL2Release(1, 1, 0.1, 1.0, 0),
+        lambda: PoissonBinomialL2Release(1, 1, 0.1, 1.0, 1, moves=3),
     ],
 )
 def test_a_release_that_no_theorem_covers_cannot_be_counted(event) -> None:  # type: ignore[no-untyped-def]
@@ -270,12 +282,13 @@ def test_an_exchanged_unit_moves_twice_as_far() -> None:
     assert exchanged(DiscreteGaussianRelease(2, 9.0, 2.0, 3.0, 7)) == DiscreteGaussianRelease(2, 9.0, 4.0, 6.0, 7)
     assert exchanged(BinomialRelease(10_000, 1, 2, 3, 1, 1e-5)) == BinomialRelease(10_000, 2, 4, 6, 1, 1e-5)
     assert exchanged(PoissonBinomialRelease(3, 4, 0.1, 5)) == PoissonBinomialRelease(3, 4, 0.1, 5)
+    by_norm = PoissonBinomialL2Release(3, 4, 0.1, 2.0, 5)
+    assert exchanged(by_norm) == PoissonBinomialL2Release(3, 4, 0.1, 2.0, 5, moves=2)
     steps = ExchangedGaussianSteps(0.1, 1.0, 5)
     assert exchanged(SampledGaussianSteps(0.1, 1.0, 5)) == exchanged(steps) == steps
-    with pytest.raises(UncountableEvent):
-        exchanged(RandomBitsRelease(3.0))
-    with pytest.raises(UncountableEvent):
-        exchanged(NoisyBitsRelease(0.3, 1))
+    for event in (RandomBitsRelease(3.0), NoisyBitsRelease(0.3, 1), exchanged(by_norm)):
+        with pytest.raises(UncountableEvent):
+            exchanged(event)
 
 
 def test_an_exchange_of_every_unit_without_sampling_is_a_release_of_half_the_noise() -> None:

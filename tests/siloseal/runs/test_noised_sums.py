@@ -41,6 +41,7 @@ QUANTILE = {"kind": "quantile", "quantile": 0.5, "learning_rate": 0.5}
 
 UPDATES: dict[str, dict[str, Any]] = {
     **{kind: {"kind": kind} for kind in ("ddg", "skellam", "binomial", "pbm", "gaussian_local", "gaussian_central")},
+    "pbm_kashin": {"kind": "pbm_kashin"},
     "ddg, few bits": {"kind": "ddg", "bits": 14},
     "skellam, quantile": {"kind": "skellam", "clipping": QUANTILE},
     "pbm, quantile": {"kind": "pbm", "clipping": QUANTILE},
@@ -87,7 +88,7 @@ def silo_level(small_job: Callable[..., Job], mechanism: dict[str, Any]) -> Job:
     return small_job(privacy=SILO_LEVEL, mechanism=mechanism, secure_sum=SECAGG, schedule=SHORT)
 
 
-BY_HAND = ("skellam", "binomial", "ddg, few bits", "pbm, quantile", "gaussian_central, quantile")
+BY_HAND = ("skellam", "binomial", "pbm_kashin", "ddg, few bits", "pbm, quantile", "gaussian_central, quantile")
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in BY_HAND)) for name in UPDATES])

@@ -58,7 +58,9 @@ def test_what_does_not_go_together_is_refused_with_what_to_choose(
         small_job(**sections)
 
 
-@pytest.mark.parametrize("kind", ["ddg", "skellam", "binomial", "pbm", "gaussian_local", "gaussian_central"])
+@pytest.mark.parametrize(
+    "kind", ["ddg", "skellam", "binomial", "pbm", "pbm_kashin", "gaussian_local", "gaussian_central"]
+)
 @pytest.mark.parametrize("schedule", [QUIET, HIDDEN], ids=["no tuning", "tuning through a hiding sum"])
 def test_every_mechanism_goes_with_silo_level_privacy(
     small_job: Callable[..., Job], kind: str, schedule: dict[str, Any]

@@ -13,14 +13,12 @@ from siloseal.federation.privacy.events import Event, GaussianRelease
 from siloseal.federation.privacy.mechanisms import lattice_calibration
 from siloseal.federation.privacy.mechanisms.calibration import (
     Demand,
-    calibrated_pbm,
     gaussian_multiplier,
     renyi_gaussian_multiplier,
 )
 from siloseal.federation.privacy.mechanisms.integer_noise import Binomial, DiscreteGaussian, IntegerNoise, Skellam
 from siloseal.federation.privacy.mechanisms.lattice import LatticeNoise
 from siloseal.federation.privacy.mechanisms.lattice_calibration import RANGE_DEVIATIONS, LatticeKind, calibrated_lattice
-from siloseal.federation.privacy.mechanisms.rotation import padded
 from siloseal.federation.sums.session import RealDomain
 
 from .recorded import Row, recorded_orders, rows
@@ -70,7 +68,7 @@ def quieter(noise: IntegerNoise) -> IntegerNoise:
 def test_totals_fit_the_bits_and_a_finer_grid_would_not(kind: LatticeKind) -> None:
     demand, bits = DEMANDS[0], 18
     mechanism = calibrated_lattice(kind, demand, bits=bits, sensitivity=1.0)
-    signal = demand.silos / (mechanism.step * math.sqrt(padded(demand.length)))
+    signal = demand.silos / (mechanism.step * math.sqrt(demand.length))
     spread = math.sqrt(signal**2 + demand.silos * (mechanism.noise.variance + 0.25))
     assert 2 * RANGE_DEVIATIONS * spread == pytest.approx(2**bits, rel=1e-5)
 
@@ -173,39 +171,6 @@ def test_the_gaussian_multiplier_is_the_exact_one_and_renyi_accounting_asks_for_
     assert gaussian_multiplier(demand) == pytest.approx(1.081, abs=5e-4)
     assert renyi_gaussian_multiplier(demand) == pytest.approx(1.158, abs=5e-4)
     assert gaussian_multiplier(replace(demand, releases=9)) == pytest.approx(3 * gaussian_multiplier(demand), rel=1e-6)
-
-
-@pytest.mark.parametrize(
-    "demand",
-    [Demand(3.0, 1e-5, 1, 100, 80, 1), Demand(2.0, 1e-5, 20, 5, 3, 50), Demand(0.3, 1e-6, 2, 12, 12, 8)],
-    ids=str,
-)
-def test_pbm_stays_within_epsilon_and_uses_it(demand: Demand) -> None:
-    mechanism = calibrated_pbm(demand, bits=16, clip_norm=2.0)
-    outer = RealDomain(demand.length, 1.0)
-    assert mechanism.clip_norm == 2.0
-    assert epsilon_of([mechanism.event(outer, demand.honest)] * demand.releases, demand.delta) <= demand.epsilon
-    assert mechanism.domain(outer, demand.silos).modulus <= 2**16
-    less = replace(mechanism, theta=1.001 * mechanism.theta)
-    assert epsilon_of([less.event(outer, demand.honest)] * demand.releases, demand.delta) > demand.epsilon
-
-
-def test_pbm_with_few_bits_is_more_private_than_asked() -> None:
-    demand = Demand(50.0, 1e-5, 1, 100, 80, 1)
-    mechanism = calibrated_pbm(demand, bits=8, clip_norm=1.0)
-    assert (mechanism.trials, mechanism.theta) == (2, 0.25)
-
-
-def test_pbm_says_how_many_bits_its_coins_take() -> None:
-    demand = Demand(1.0, 1e-5, 1, 100, 80, 1)
-    with pytest.raises(ConfigError, match=r" 6 bits .* 7 bits"):
-        calibrated_pbm(demand, bits=6, clip_norm=1.0)
-    assert calibrated_pbm(demand, bits=7, clip_norm=1.0).trials == 1
-
-
-def test_pbm_that_no_theta_saves_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"pbm .*epsilon 0\.0001 "):
-        calibrated_pbm(Demand(1e-4, 1e-9, 10_000, 2, 1, 5000), bits=16, clip_norm=1.0)
 
 
 @pytest.mark.parametrize(
