@@ -9,7 +9,13 @@ from scipy import optimize, special
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.privacy.events import MOST_TRIALS, Event, PoissonBinomialRelease
-from siloseal.federation.privacy.mechanisms.calibration import MARGIN, Demand, gaussian_multiplier, round_down, round_up
+from siloseal.federation.privacy.mechanisms.calibration import (
+    MARGIN,
+    Demand,
+    renyi_gaussian_multiplier,
+    round_down,
+    round_up,
+)
 from siloseal.federation.privacy.mechanisms.pbm import PoissonBinomial
 from siloseal.federation.privacy.mechanisms.pbm_kashin import KashinPoissonBinomial, coefficients
 from siloseal.federation.sums.session import RealDomain
@@ -33,10 +39,10 @@ _UNUSED = 1e-3
 
 
 def calibrated_pbm(demand: Demand, *, bits: int | None, clip_norm: float) -> PoissonBinomial:
-    """As many coins as the bits hold, or as are worth it, and the largest theta that stays within epsilon."""
+    """The coins that the bits hold, or as many as are worth it, and the largest theta that stays within epsilon."""
     share = _share(demand)
     # The Gaussian of the same epsilon: m coins move by m theta / share, and those of h silos vary by h m / 4.
-    spread = math.sqrt(demand.honest) * share / (2 * gaussian_multiplier(demand))  # theta sqrt(m)
+    spread = math.sqrt(demand.honest) * share / (2 * renyi_gaussian_multiplier(demand))  # theta sqrt(m)
     bits = _bits_worth_it(demand, spread) if bits is None else bits
     trials = min(_most_trials("pbm", demand, bits), MOST_TRIALS, max(1, MOST_COINS // demand.silos))
     theta = _theta_by_norm(demand, share, trials, spread / math.sqrt(trials))
@@ -60,7 +66,7 @@ def _share(demand: Demand) -> float:
     Entries of a rotated vector are nearly normal of deviation 1 / sqrt(length), and are cut at `level` of these. The
     squared error of the cut adds up over silos that all send one vector, to silos^2 / length times `_beyond(level)`.
     """
-    most = _CUT * gaussian_multiplier(demand) ** 2 * demand.length / demand.silos**2
+    most = _CUT * renyi_gaussian_multiplier(demand) ** 2 * demand.length / demand.silos**2
     if _beyond(_LOWEST) <= most:
         level = _LOWEST
     elif _beyond(_HIGHEST) >= most:

@@ -8,7 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 from siloseal.federation.privacy import accounting
-from siloseal.federation.privacy.mechanisms import calibration, lattice_calibration
+from siloseal.federation.privacy.mechanisms import calibration, lattice_calibration, pbm_calibration
 
 VECTORS = json.loads((Path(__file__).parents[3] / "vectors" / "mechanisms.json").read_text())
 
@@ -36,4 +36,5 @@ def _forget() -> None:
     accounting._counted.cache_clear()
     calibration._renyi_gaussian_multiplier.cache_clear()
     lattice_calibration._calibrated.cache_clear()
-    calibration._coins.cache_clear()
+    pbm_calibration._theta_by_norm.cache_clear()
+    pbm_calibration._of_kashin.cache_clear()

@@ -8,7 +8,7 @@ from scipy import integrate, stats
 
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.privacy.accounting import epsilon_of
-from siloseal.federation.privacy.mechanisms.calibration import Demand, gaussian_multiplier
+from siloseal.federation.privacy.mechanisms.calibration import Demand, renyi_gaussian_multiplier
 from siloseal.federation.privacy.mechanisms.pbm_calibration import (
     ENOUGH_THETA,
     calibrated_pbm,
@@ -37,7 +37,7 @@ def test_coins_stay_within_epsilon_and_use_it(demand: Demand) -> None:
 def test_the_error_is_nearly_that_of_a_gaussian_and_falls_with_the_bits(bits: int, most: float) -> None:
     demand = Demand(3.0, 1e-5, 1, 100, 100, 1024)
     mechanism = calibrated_pbm(demand, bits=bits, clip_norm=1.0)
-    ratio = (mechanism.deviation(RealDomain(1024, 1.0), 100) / gaussian_multiplier(demand)) ** 2
+    ratio = (mechanism.deviation(RealDomain(1024, 1.0), 100) / renyi_gaussian_multiplier(demand)) ** 2
     assert 1 < ratio < most
 
 
@@ -56,7 +56,7 @@ def test_silos_that_send_one_vector_lose_a_hundredth_of_the_squared_error_to_the
     mechanism = calibrated_pbm(demand, bits=9, clip_norm=1.0)
     level = mechanism.bound * math.sqrt(1000)
     cut, _ = integrate.quad(lambda g: 2 * (g - level) ** 2 * stats.norm.pdf(g), level, 20)
-    assert 300**2 * cut / 1000 == pytest.approx(0.01 * gaussian_multiplier(demand) ** 2, rel=1e-5)
+    assert 300**2 * cut / 1000 == pytest.approx(0.01 * renyi_gaussian_multiplier(demand) ** 2, rel=1e-5)
 
 
 def test_entries_of_short_vectors_are_not_cut() -> None:
