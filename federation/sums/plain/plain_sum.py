@@ -2,7 +2,7 @@
 
 One round: the aggregator asks, the silo answers with its vector, reals in single precision and on a grid. The grid
 hides nothing. It is there so that no scheme carries reals whose last bits tell how they were computed; and it is so
-fine that of entries above 2^-16 of the bound it changes none.
+fine that of entries above 2^-24 of the bound it changes none.
 """
 
 import math
@@ -26,7 +26,7 @@ from siloseal.federation.transport.wire.codec import FRAMING_BYTES, decode, from
 _LARGEST_BOUND = float(np.finfo(np.float32).max) * (1 - 2.0**-22)
 """Largest bound under which every entry that a domain lets pass is finite in single precision."""
 
-_GRID_BITS = 40  # from the bound to the step of the grid
+_GRID_BITS = 48  # from the bound to the step of the grid
 _SMALLEST_STEP = 2.0**-149  # that single precision holds
 
 

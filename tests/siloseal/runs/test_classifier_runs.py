@@ -167,9 +167,9 @@ class TestPartsThatStay:
             expected, own = flat(trained, shared), flat(trained, kept)
             first, *later = ran.uploads(silo)
             assert [upload.size for upload in later] == [expected.size + 1]  # one round of tuning
-            np.testing.assert_allclose(first[:-1], expected, rtol=RELATIVE, atol=1e-30)
+            np.testing.assert_allclose(first[:-1], expected, rtol=RELATIVE, atol=1e-8)  # of the grid
             assert first[-1] == pytest.approx(ran.shares[silo])
-            assert found_in(expected, first) == 1.0
+            assert found_in(expected, first) > 0.99  # of the smallest the grid takes digits
             assert all(found_in(own, upload) < 0.02 for upload in (first, *later))
             own_bytes = {value.tobytes() for kind in ("<f4", "<f8") for value in own.astype(kind)}
             assert not any(value in message for message in ran.other_messages(silo) for value in own_bytes)
