@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Config = Annotated[Path, typer.Argument(help="A job's YAML file, of training or of queries.", metavar="CONFIG")]
 Steps = Annotated[
     int | None,
-    typer.Option(min=1, max=10_000_000, help="Steps of each part. By default as many as 90 seconds allow in all."),
+    typer.Option(min=1, max=10_000_000, help="Steps of each part. By default as many as 80 seconds allow in all."),
 ]
 BROKEN = 1
 """Exit code where something is broken; 2 is that of a command that is typed wrongly."""
@@ -147,5 +147,5 @@ def _p_text(p_value: float) -> str:
 def _found_text(finding: "Finding") -> str:
     """The smallest shortfall of noise that nine audits of ten find."""
     ways = {"measured": finding.found_by_noise, "guessed": finding.found_by_guesses}
-    known = [f"{100 * share:.1f} % too small ({way})" for way, share in ways.items() if share is not None]
-    return ", ".join(known) or "none: too few steps"
+    known = [f"{100 * share:.1f} % ({way})" for way, share in ways.items() if share is not None]
+    return f"too small by {', '.join(known)}" if known else "only if there is none: too few steps"

@@ -24,7 +24,7 @@ STEPS = 20_000
 """Steps of each part, if the time allows."""
 LOW_BIT_STEPS = 500
 """Steps of an audit of low bits: where they leak at all, every guess is right."""
-SECONDS = 90.0
+SECONDS = 80.0
 """Time for all parts of a job together."""
 
 Run = Callable[[int, float, Callable[[int], None]], Finding]

@@ -23,7 +23,9 @@ from siloseal.privacy_audit.success import gaussian_epsilon, largest_success, no
 from siloseal.privacy_audit.units import CanaryUnits
 from siloseal.silo.training.trainer import Chargeable, Privacy
 
-CHUNK = 50
+TOLD_EVERY_SECONDS = 0.5
+LONGEST_CHUNK = 50
+"""Most steps of one call of the trainer, as in real trainings."""
 
 Progress = Callable[[int], None]
 """Function that is told how many steps are done."""
@@ -119,16 +121,18 @@ def _audited(
         on_step=attack,
     )
     began = time.monotonic()
+    chunk = 2
     while True:
-        trainer.train(min(CHUNK, steps - guesses.steps), phase="audit")
+        trainer.train(min(chunk, steps - guesses.steps), phase="audit")
+        spent = time.monotonic() - began
+        chunk = max(2, min(LONGEST_CHUNK, int(TOLD_EVERY_SECONDS * guesses.steps / spent)))
         if tell is not None:
             tell(guesses.steps)
-        if found or guesses.steps >= steps or time.monotonic() - began > seconds:
+        if found or guesses.steps >= steps or spent > seconds:
             break
     guesses.finish()
     proven = steps_epsilon(subject.booked, noise_of(guesses.least_success(), one.sampling_rate), subject.delta)
     booked = epsilon_of([subject.booked], subject.delta)
-    spent = time.monotonic() - began
     return Finding(part, one, guesses, noise if sized else None, proven, booked, subject.delta, spent)
 
 
