@@ -92,8 +92,11 @@ class Guesses:
         return self.p_value < ALPHA
 
     def finish(self) -> None:
-        """Count the guesses since the last look. An audit that ran out of time has its last look earlier."""
-        if not self.counts or self.counts[-1].guesses < self.steps:
+        """Count the guesses since the last look. An audit that ran out of time has its last look earlier.
+
+        One that found a fault has no further look: that would be a test that nobody planned.
+        """
+        if not self.counts or (self.counts[-1].guesses < self.steps and self.p_value >= ALPHA):
             self.look()
 
     def look(self) -> None:

@@ -18,11 +18,12 @@ LEAD = (
     "test of what the ledger books for the step. Silos with a planted flaw show what the audit can see."
 )
 NOTES = (
-    "A flaw is found where the audit says *broken*, which is false once in a million audits: by the guesses, or by the "
+    "A flaw is found where the audit says broken, which is false once in a million audits: by the guesses, or by the "
     "noise as it was measured. Where a planted flaw is not found, the audit would not have found it in the sound silo "
     "either.",
     "The test of the guesses takes nothing for granted about the noise. The lower bound speaks of all booked steps "
     "together, and takes for granted that their noise is normal and their samples are as booked.",
+    "A bound of 1000 stands for any larger one: guesses are right more often than steps with any noise would allow.",
     "A bound below the ledger is no proof that the ledger is right. No audit proves privacy.",
 )
 SOUND, FLAW, TRAINING = "none", "flaw", "training"

@@ -38,6 +38,9 @@ def test_a_gross_fault_ends_the_audit_at_the_first_look() -> None:
     guesses = made(3000, 0, looks=(500, 3000))
     assert guesses.steps == 500
     assert guesses.p_value < ALPHA
+    guesses.add(True, {"one": True})  # the rest of a chunk
+    guesses.finish()
+    assert [count.guesses for count in guesses.counts] == [500]
 
 
 def test_an_audit_that_runs_out_of_time_is_looked_at_where_it_ended() -> None:
