@@ -12,6 +12,7 @@ from siloseal.experiments.attacks.audited_training import audit_training, traini
 from siloseal.experiments.attacks.flaws import Flaw, flawed, planted
 from siloseal.federation.errors import UncountableEvent
 from siloseal.federation.privacy.events import GaussianRelease
+from siloseal.privacy_audit.attackers import REUSED_NOISE
 from siloseal.privacy_audit.finding import Finding
 from siloseal.privacy_audit.guesses import ALPHA, chance_of_finding
 from siloseal.privacy_audit.stepping import BookedSteps
@@ -19,7 +20,7 @@ from siloseal.privacy_audit.success import step_success
 from siloseal.privacy_audit.training import Subject, audit_low_bits, audit_steps
 
 STRONG = 0.7
-"""A noise multiplier at which one step says much: 500 of them miss half the noise once in 4e8 audits."""
+"""A noise multiplier at which one step says much."""
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def audit(subject: Subject, flaw: Flaw, *, steps: int = 500) -> Finding:
 def test_a_sound_trainer_passes_and_the_guesses_come_near_to_what_is_booked(strong: Subject) -> None:
     """The attacker is right as often as the bound allows.
 
-    381 right guesses are expected, with deviation 9.5; fewer than 320 come once in 1e9 audits.
+    381 right guesses are expected, with deviation 9.5; 320 or fewer come once in 1e9 audits.
     """
     found = audit(strong, "none")
     assert found.verdict == "sound"
@@ -44,19 +45,26 @@ def test_a_sound_trainer_passes_and_the_guesses_come_near_to_what_is_booked(stro
     assert found.noise.share == pytest.approx(1.0, abs=0.02)  # of 320,000 entries: 16 deviations
 
 
-@pytest.mark.parametrize("flaw", ["half_noise", "reused_noise"])
-def test_guesses_alone_find_gross_faults(strong: Subject, flaw: Flaw) -> None:
-    """Reused noise leaves the canary bare in every second step: 88 of 100 guesses are right, as with half the noise.
-
-    Fewer than the 429 guesses that mean broken are right once in 1e6 audits at most.
-    """
-    found = audit(strong, flaw)
+def test_guesses_alone_find_half_the_noise(strong: Subject) -> None:
+    """92 % of 500 guesses are right instead of 76 %; 427 mean broken, and fewer are right once in 2e7 audits."""
+    found = audit(strong, "half_noise")
     assert found.guesses.p_value < ALPHA
     assert found.lower_bound > found.booked_epsilon
 
 
+def test_guesses_alone_find_noise_that_is_used_twice() -> None:
+    """Every second step leaves the canary bare: 78 % of 600 guesses are right instead of 59 %.
+
+    410 mean broken, and fewer are right once in 7e7 audits.
+    """
+    found = audit(training(4.0), "reused_noise", steps=600)
+    assert found.guesses.p_value < ALPHA
+    assert found.guesses.best.attacker == REUSED_NOISE
+    assert found.lower_bound > found.booked_epsilon
+
+
 def test_guesses_alone_find_that_nobody_is_sampled() -> None:
-    """A canary that is in every step instead of one in fifty: 76 % instead of 50.5 % of the guesses are right."""
+    """A canary in every step instead of one in fifty: 78 % of 500 guesses are right instead of 50.6 %; 308 mean broken."""
     subject = training(4.0, sampling_rate=0.02)
     assert audit(subject, "none").verdict == "sound"
     assert audit(subject, "no_sampling").guesses.p_value < ALPHA
@@ -101,17 +109,17 @@ def test_guesses_alone_find_small_faults_in_many_steps(
     subject = replace(strong, booked=replace(strong.booked, noise_multiplier=noise))
     found = audit(subject, flaw, steps=steps)
     needed = found.guesses.needed(steps)
-    assert chance_of_finding(needed, steps, step_success(1.0, actual)) > 1 - 1e-4
+    assert chance_of_finding(needed, steps, step_success(1.0, actual)) > 1 - 1e-6
     assert found.guesses.p_value < ALPHA
     assert audit(subject, "none", steps=2000).verdict == "sound"
 
 
 @pytest.mark.slow
 def test_the_bound_at_epsilon_4_comes_near_to_the_ledgers() -> None:
-    """Of 20,000 steps; the exact epsilon of the booked steps is 3.7, and the least bound in 1e6 audits about 2.9."""
+    """Of 20,000 steps; exactly counted the booked steps cost 3.70. One audit in 500,000 proves less, or more."""
     found = audit_training(4.0, steps=20_000)
     assert found.verdict == "sound"
-    assert 2.8 < found.lower_bound < found.booked_epsilon
+    assert 2.46 < found.lower_bound < 4.1
 
 
 def test_a_deceived_ledger_books_steps_and_nothing_else(strong: Subject) -> None:

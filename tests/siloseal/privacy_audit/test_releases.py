@@ -63,7 +63,6 @@ def test_a_sound_mechanism_passes_and_its_low_bits_give_nothing_away(name: str) 
     assert found.verdict == "sound"
     by_low_bits = next(count for count in found.guesses.counts if count.attacker == LOW_BITS)
     assert by_low_bits.right < 105
-    assert found.lower_bound <= found.booked_epsilon
 
 
 BROKEN = {
@@ -72,13 +71,12 @@ BROKEN = {
         SUBJECTS["gaussian at aggregator"], mechanism=GaussianAtAggregator(None, 1.0, STRONG / 2)
     ),
     "skellam counts": counts(0.5),
-    "bits": replace(SUBJECTS["bits"], mechanism=NoisyBits(STRONG / 50, HONEST)),
 }
 
 
-@pytest.mark.parametrize("name", ["gaussian at silo", "gaussian at aggregator", "skellam counts"])
+@pytest.mark.parametrize("name", BROKEN)
 def test_half_the_noise_is_found_by_guesses_alone(name: str) -> None:
-    """At 600 trials: 95 % of the guesses are right instead of 80 %, and 540 mean broken: missed once in 1e7 audits."""
+    """At 600 trials 94 % of the guesses are right instead of 80 %, and 525 mean broken: missed once in 7e9 audits."""
     found = audit_release(BROKEN[name], part=name, trials=600)
     assert found.guesses.p_value < ALPHA
     assert found.noise is not None
@@ -92,7 +90,7 @@ def test_noise_that_is_a_tenth_too_small_is_found_by_its_size() -> None:
 
 
 def test_a_record_that_moves_more_than_is_booked_is_found() -> None:
-    """A unit that moves counts by twice what the event says has all guesses right but one in fifty."""
+    """A unit that moves counts by twice what the event says has 95 % of its guesses right instead of 80 %: 441 of 500 mean broken, missed once in 1e10."""
     wide = replace(SUBJECTS["gaussian at silo"], move=2 * SUBJECTS["gaussian at silo"].move)
     assert audit_release(wide, part="wide", trials=500).verdict == "broken"
 
