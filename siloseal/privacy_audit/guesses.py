@@ -72,6 +72,8 @@ class Guesses:
     """Whether each guess of an attacker was right."""
     counts: list[Count] = field(default_factory=list)
     steps: int = 0
+    found: bool = False
+    """Whether a look found a fault, so that the audit may end."""
 
     def __post_init__(self) -> None:
         self.made = {attacker: [] for attacker in self.attackers}
@@ -81,28 +83,27 @@ class Guesses:
         """Number of tests that were planned."""
         return len(self.attackers) * len(self.looks)
 
-    def add(self, coin: bool, guessed: dict[str, bool]) -> bool:
-        """Add one step's guesses. Whether the audit may end here: it was a look, and it found a fault."""
+    def add(self, coin: bool, guessed: dict[str, bool]) -> None:
+        """Add one step's guesses, and look at all of them if it is time."""
         self.steps += 1
         for attacker, guess in guessed.items():
             self.made[attacker].append(guess == coin)
-        if self.steps not in self.looks:
-            return False
-        self.look()
-        return self.p_value < ALPHA
+        if self.steps in self.looks and not self.found:
+            self.look()
 
     def finish(self) -> None:
         """Count the guesses since the last look. An audit that ran out of time has its last look earlier.
 
         One that found a fault has no further look: that would be a test that nobody planned.
         """
-        if not self.counts or (self.counts[-1].guesses < self.steps and self.p_value >= ALPHA):
+        if not self.counts or (self.counts[-1].guesses < self.steps and not self.found):
             self.look()
 
     def look(self) -> None:
         """Count what there is."""
         for attacker, right in self.made.items():
             self.counts.append(Count(attacker, len(right), sum(right), self.bound))
+        self.found = self.p_value < ALPHA
 
     @property
     def p_value(self) -> float:

@@ -144,11 +144,10 @@ def audit_release(
     sized = subject.noise_per_distance
     noise = None if sized is None else NoiseSize(*sized)
     began = told = time.monotonic()
-    found = False
-    while not found:
+    while True:
         present = coin()
         total = subject.total(present=present)
-        found = guesses.add(
+        guesses.add(
             present, dict(zip(attackers, (subject.says_present(total), subject.low_bits_say(total)), strict=True))
         )
         if noise is not None:
@@ -156,7 +155,7 @@ def audit_release(
         if tell is not None and time.monotonic() - told > TOLD_EVERY_SECONDS:
             told = time.monotonic()
             tell(guesses.steps)
-        if guesses.steps >= trials or time.monotonic() - began > seconds:
+        if guesses.found or guesses.steps >= trials or time.monotonic() - began > seconds:
             break
     guesses.finish()
     booked = epsilon_of([subject.event] * subject.releases, subject.delta)

@@ -101,11 +101,11 @@ def _audited(
 ) -> Finding:
     one = subject.step
     guesses = Guesses(tuple(rules), largest_success(one), looks_until(steps))
-    noise, before, found = NoiseSize(one.noise_multiplier), None, False
+    noise, before = NoiseSize(one.noise_multiplier), None
 
     def attack(step: Step) -> None:
-        nonlocal before, found
-        found |= guesses.add(step.coin, {name: rule(step, before) for name, rule in rules.items()})
+        nonlocal before
+        guesses.add(step.coin, {name: rule(step, before) for name, rule in rules.items()})
         noise.moved(max(float(step.sums.move.norm()), subject.clip_norm))
         noise.add(step.noise.numpy())
         before = step
@@ -120,20 +120,23 @@ def _audited(
         randomness=subject.randomness,
         on_step=attack,
     )
-    began = time.monotonic()
-    chunk = 2
-    while True:
-        trainer.train(min(chunk, steps - guesses.steps), phase="audit")
-        spent = time.monotonic() - began
-        chunk = max(2, min(LONGEST_CHUNK, int(TOLD_EVERY_SECONDS * guesses.steps / spent)))
-        if tell is not None:
-            tell(guesses.steps)
-        if found or guesses.steps >= steps or spent > seconds:
-            break
-    guesses.finish()
+    spent = _take_steps(trainer, guesses, steps, seconds, tell)
     proven = steps_epsilon(subject.booked, noise_of(guesses.least_success(), one.sampling_rate), subject.delta)
     booked = epsilon_of([subject.booked], subject.delta)
     return Finding(part, one, guesses, noise if sized else None, proven, booked, subject.delta, spent)
+
+
+def _take_steps(trainer: AuditedTrainer, guesses: Guesses, steps: int, seconds: float, tell: Progress | None) -> float:
+    """Train until all steps are taken, a fault is plain, or the time is over. Returns the seconds that it took."""
+    began, spent, chunk = time.monotonic(), 0.0, 2
+    while guesses.steps < steps and not guesses.found and spent <= seconds:
+        trainer.train(min(chunk, steps - guesses.steps), phase="audit")
+        spent = time.monotonic() - began
+        chunk = max(2, min(LONGEST_CHUNK, int(TOLD_EVERY_SECONDS * guesses.steps / max(spent, 1e-6))))
+        if tell is not None:
+            tell(guesses.steps)
+    guesses.finish()
+    return spent
 
 
 def steps_epsilon(booked: SampledGaussianSteps, noise_multiplier: float, delta: float) -> float:

@@ -10,7 +10,8 @@ from siloseal.privacy_audit.guesses import ALPHA, Count, Guesses, chance_of_find
 def made(right: int, wrong: int, *, looks: tuple[int, ...] | None = None) -> Guesses:
     guesses = Guesses(("one",), 0.6, looks or (right + wrong,))
     for is_right in [True] * right + [False] * wrong:
-        if guesses.add(True, {"one": is_right}):
+        guesses.add(True, {"one": is_right})
+        if guesses.found:
             break
     guesses.finish()
     return guesses
