@@ -23,7 +23,18 @@ ALLOWED = {
     "siloseal/report": {"federation", "run_folder"},
     "siloseal/runs": {"federation", "models", "silo", "aggregator", "provisioning", "run_folder", "report"},
     "siloseal/provisioning": {"federation", "silo", "aggregator"},
-    "experiments": {"federation", "models", "silo", "aggregator", "run_folder", "runs", "report", "provisioning"},
+    "siloseal/privacy_audit": {"federation", "models", "silo"},
+    "experiments": {
+        "federation",
+        "models",
+        "silo",
+        "aggregator",
+        "run_folder",
+        "runs",
+        "report",
+        "provisioning",
+        "privacy_audit",
+    },
     "siloseal/_arguments.py": {"federation"},
     "siloseal/_sums.py": {"federation", "_arguments"},
     "siloseal/_averages.py": {"federation", "runs", "_arguments"},
@@ -40,7 +51,7 @@ ALLOWED = {
         "_models",
         "_sums",
     },
-    "siloseal/cli": {*FOLDERS, "run_folder", "runs", "report", "provisioning", "_api", "_models"},
+    "siloseal/cli": {*FOLDERS, "run_folder", "runs", "report", "provisioning", "privacy_audit", "_api", "_models"},
     "siloseal/reference": {"report", "federation", "silo", "aggregator", "experiments", "provisioning", "cli"},
 }
 

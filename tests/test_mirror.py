@@ -52,8 +52,8 @@ COVERED: dict[str, tuple[str, ...]] = {
         "experiments/attacks/upload_formats.py",
     ),
     "tests/experiments/attacks/test_attack_measurements.py": ("experiments/comparison/measurements/attacks.py",),
-    "tests/experiments/attacks/test_audit.py": (
-        "experiments/attacks/canary.py", "experiments/attacks/noisy_sums.py", "experiments/attacks/softmax_learner.py",
+    "tests/experiments/attacks/test_flaws.py": (
+        "experiments/attacks/audited_training.py", "experiments/attacks/softmax_learner.py",
     ),
     "tests/experiments/attacks/test_cheating.py": (
         "experiments/attacks/attacked_sum.py", "experiments/attacks/cheat*.py", "experiments/attacks/key_*cheats.py",
@@ -156,6 +156,12 @@ COVERED: dict[str, tuple[str, ...]] = {
     "tests/siloseal/cli/test_narrow_terminals.py": ("siloseal/cli/status_table.py",),
     "tests/siloseal/runs/test_plan_table.py": ("siloseal/runs/plan.py",),
     "tests/siloseal/provisioning/test_kits.py": ("siloseal/provisioning/*.py",),
+    "tests/siloseal/privacy_audit/test_job.py": (
+        "siloseal/privacy_audit/job_releases.py", "siloseal/privacy_audit/training_parts.py",
+    ),
+    "tests/siloseal/privacy_audit/test_training.py": (
+        "siloseal/privacy_audit/attackers.py", "siloseal/privacy_audit/finding.py", "siloseal/privacy_audit/stepping.py",
+    ),
     "tests/siloseal/reference/test_pages.py": ("siloseal/reference/*.py",),
     "tests/siloseal/report/test_charts.py": ("siloseal/report/intervals.py",),
     "tests/siloseal/report/test_page.py": ("siloseal/report/document.py", "siloseal/report/page_tables.py"),

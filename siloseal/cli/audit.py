@@ -1,4 +1,4 @@
-"""`siloseal audit`: whether a log is unbroken, and what it says."""
+"""`siloseal audit`: whether a log is unbroken, and what it says; and whether privacy is what the ledger books."""
 
 import json
 from pathlib import Path
@@ -6,11 +6,13 @@ from typing import Annotated
 
 import typer
 
+from siloseal.cli.audit_privacy import privacy
 from siloseal.cli.options import Json
 from siloseal.federation.errors import RunError
 from siloseal.federation.records.audit import Entry, Value, entries, head_path, verify_audit
 
-audit = typer.Typer(no_args_is_help=True, help="Check and read the audit log of a silo or of the aggregator.")
+audit = typer.Typer(no_args_is_help=True, help="Check and read audit logs, and put a job's privacy to the test.")
+audit.command()(privacy)
 
 File = Annotated[Path, typer.Argument(help="An audit log; FILE.head lies beside it.", metavar="FILE")]
 Event = Annotated[str | None, typer.Option(help="Only the lines of this event.", metavar="NAME")]

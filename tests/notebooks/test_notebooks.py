@@ -48,7 +48,8 @@ SHOWN = {
         r"restored: \d+ lines, unbroken",
     ],
     "07": [
-        r"no noise: +the ledger says 0\.50\n +the audit proves 2\.\d\d for any mechanism, so there is an alarm: True",
+        r"the audit +sound, and epsilon \d\.\d\d at least",
+        r"half_noise +broken, .*\nclip_too_wide +broken, .*\nreused_noise +broken, .*\nfloat_noise +broken, ",
         r"plain yields to: reads_uploads",
         r"secagg yields to: two_sessions\nckks yields to: two_sessions\n",
         r"ckks_joint_key yields to: two_sessions, malformed_c1, constant_upload\n",

@@ -14,6 +14,14 @@ from siloseal.federation.sums.config import SumKind
 if TYPE_CHECKING:
     from siloseal.experiments.attacks.protections import Protection
 
+Flaw = Literal["none", "half_noise", "tenth_less_noise", "clip_too_wide", "no_sampling", "reused_noise", "float_noise"]
+"""Flaws that an audit may look for: those of `flaws.py`, which takes torch to import."""
+
+CONFIDENCE = 0.95
+"""Confidence of an audit's lower bound."""
+LARGEST_BOUND = 1000.0
+"""Bound that stands for any larger one: guesses may be right more often than any noise allows."""
+
 LEARNT = {"learnt": 1.0, "refused": 0.0, "harmless": 0.0, "does not apply": -1.0}
 
 
@@ -101,40 +109,28 @@ class AuditMeasurement(Section):
     """An audit of the private trainer at the noise that an epsilon takes."""
 
     kind: Literal["audit"]
-    epsilon: float = Field(gt=0, le=100, description="the epsilon that the ledger may book")
+    epsilon: float = Field(gt=0, le=100, description="the epsilon that the ledger books for a few steps")
     sampling_rate: float = Field(
         default=1.0, gt=0, le=1, description="the probability with which an example is in a step"
     )
-    steps: int = Field(default=4, ge=1, le=1000, description="steps of each training")
-    trials: int = Field(
-        default=1000, ge=40, le=1_000_000, multiple_of=2, description="trainings, half of them with the canary"
-    )
-    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="the probability with which a lower bound holds")
-    flaw: Literal["none", "noise_off", "noise_halved", "clip_too_wide", "sampling_ignored"] = Field(
-        default="none", description="a fault that the ledger does not know of"
-    )
+    steps: int = Field(default=2000, ge=50, le=1_000_000, description="audited steps, each with a coin of its own")
+    flaw: Flaw = Field(default="none", description="a fault that the ledger does not know of")
     seed: int = Field(default=0, ge=0, description="tells repetitions apart; noise is never seeded")
 
     def run(self, folder: Path) -> list[Row]:
-        """Return what the guesses prove, and what the ledger says."""
-        from siloseal.experiments.attacks.audit import audit_training
+        """Return what the guesses prove, what the ledger says, and the verdict."""
+        from siloseal.experiments.attacks.audited_training import audit_training
 
-        audit = audit_training(
-            self.epsilon,
-            sampling_rate=self.sampling_rate,
-            steps=self.steps,
-            trials=self.trials,
-            flaw=self.flaw,
-            confidence=self.confidence,
-        )
-        gaussian = audit.gaussian_epsilon
+        found = audit_training(self.epsilon, sampling_rate=self.sampling_rate, steps=self.steps, flaw=self.flaw)
         return [
-            Row(measure="lower_bound", value=audit.epsilon),
-            *([] if gaussian is None else [Row(measure="gaussian_lower_bound", value=gaussian)]),
-            Row(measure="epsilon", value=audit.ledger_epsilon),
-            Row(measure="delta", value=audit.delta),
-            Row(measure="trials", value=audit.trials),
-            Row(measure="confidence", value=audit.confidence),
+            Row(measure="lower_bound", value=min(found.lower_bound, LARGEST_BOUND)),
+            Row(measure="epsilon", value=found.booked_epsilon),
+            Row(measure="delta", value=found.delta),
+            Row(measure="p_value", value=found.p_value),
+            Row(measure="p_value_of_guesses", value=found.guesses.p_value),
+            Row(measure="broken", value=float(found.verdict == "broken")),
+            Row(measure="steps", value=found.guesses.steps),
+            Row(measure="confidence", value=CONFIDENCE),
         ]
 
 

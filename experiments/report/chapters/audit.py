@@ -13,19 +13,23 @@ from siloseal.report.document import Figure, Table
 from siloseal.report.intervals import Mean, averaged, mean
 
 LEAD = (
-    "A canary is put into training or left out, and the audit guesses which. From how often it is right follows a "
-    "lower bound on epsilon: above what the ledger says, a sound silo's ledger would be wrong. Silos with a planted "
-    "flaw show what the audit can see."
+    "In each step of the real trainer a coin decides whether a canary is in the data, and an attacker who knows all "
+    "but the coin and the noise guesses. From how often it is right follows a lower bound on epsilon, and an exact "
+    "test of what the ledger books for the step. Silos with a planted flaw show what the audit can see."
 )
 NOTES = (
-    "A bound below the ledger is no proof that the ledger is right: a stronger attack might come closer. Where a "
-    "planted flaw is not found, the audit would not have found it in the sound silo either.",
-    "The Gaussian bound is tighter. It holds if the noise is normal and every example is in every step, which the "
-    "audit takes for granted, so that its points do not count in the title.",
-    "Few trials prove nothing about a small epsilon: there the bound is zero or next to it.",
+    "A flaw is found where the audit says broken, which is false once in a million audits: by the guesses, or by the "
+    "noise as it was measured. Where a planted flaw is not found, the audit would not have found it in the sound silo "
+    "either.",
+    "The test of the guesses takes nothing for granted about the noise. The lower bound speaks of all booked steps "
+    "together, and takes for granted that their noise is normal and their samples are as booked.",
+    "A bound of 1000 stands for any larger one: guesses are right more often than steps with any noise would allow.",
+    "A bound below the ledger is no proof that the ledger is right. No audit proves privacy.",
 )
 SOUND, FLAW, TRAINING = "none", "flaw", "training"
-GAUSSIAN = "sound silo, if the noise is Gaussian"
+BROKEN = "broken"
+SHOWN_ABOVE = 2.0
+"""Bounds of flawed silos are drawn up to this many times the largest epsilon of a ledger, and there at the edge."""
 
 Point = tuple[float, float]
 """The ledger's epsilon, and the audit's lower bound."""
@@ -46,9 +50,9 @@ def claimed(cell: Measured) -> float | None:
     return rows[0].value if rows else float(label) if is_number(label) else None
 
 
-def points(cells: Sequence[Measured], measure: str = "lower_bound") -> list[Point]:
+def points(cells: Sequence[Measured]) -> list[Point]:
     """Return one point a seed."""
-    pairs = [(claimed(cell), row.value) for cell in cells for row in cell.find(measure)[:1]]
+    pairs = [(claimed(cell), row.value) for cell in cells for row in cell.find("lower_bound")[:1]]
     return [(epsilon, bound) for epsilon, bound in pairs if epsilon is not None]
 
 
@@ -62,9 +66,14 @@ def flawed(cells: Sequence[Measured]) -> dict[str, list[Measured]]:
     return {text_of(flaw): at(cells, flaw=flaw) for flaw in choices(cells, FLAW) if flaw != SOUND}
 
 
+def found_broken(cells: Sequence[Measured]) -> int:
+    """Number of cells that the audit called broken."""
+    return sum(row.value == 1 for cell in cells for row in cell.find(BROKEN)[:1])
+
+
 def series(cells: Sequence[Measured]) -> dict[str, list[Point]]:
-    """Return what is drawn: the sound silo by both bounds, and every flaw."""
-    found = {"sound silo": points(sound(cells)), GAUSSIAN: points(sound(cells), "gaussian_lower_bound")}
+    """Return what is drawn: the sound silo, and every flaw."""
+    found = {"sound silo": points(sound(cells))}
     return found | {f"planted: {flaw}": points(there) for flaw, there in flawed(cells).items()}
 
 
@@ -82,13 +91,16 @@ def picture(cells: Sequence[Measured], album: Album) -> Figure:
 
 def scatter(axes: Axes, found: dict[str, list[Point]], kinds: Sequence[str]) -> None:
     """Draw the points of one panel, each kind with the look of its place among all."""
-    reach = 1.12 * max(0.1, *(value for pairs in found.values() for point in pairs for value in point))
+    widest = max(0.1, *(x for pairs in found.values() for x, _ in pairs))
+    highest = max(widest, *(y for pairs in found.values() for _, y in pairs))
+    reach = 1.12 * min(highest, SHOWN_ABOVE * widest)
     axes.fill_between([0, reach], [0, reach], reach, color=charts.PALE, linewidth=0, label="above the ledger")
     axes.plot([0, reach], [0, reach], color=charts.GREY, linewidth=1.2)
     for kind, pairs in found.items():
         look = charts.look(kinds.index(kind))
         if pairs:
-            axes.plot(aside(pairs, 0.012 * reach), [y for _, y in pairs], color=look.colour, marker=look.marker,
+            shown = [min(y, reach) for _, y in pairs]
+            axes.plot(aside(pairs, 0.012 * reach), shown, color=look.colour, marker=look.marker,
                       linestyle="none", markersize=8, label=kind, markeredgecolor="white", clip_on=False)  # fmt: skip
     axes.set_xlim(0, reach)
     axes.set_ylim(0, reach)
@@ -106,10 +118,10 @@ def aside(pairs: Sequence[Point], step: float) -> list[float]:
 
 def caption(cells: Sequence[Measured]) -> str:
     """Say how strong the bounds are, each alone and those of sound silos together (Bonferroni)."""
-    words = "A point is one seed; those of one epsilon stand side by side."
-    if trials := numbers(cells, "trials"):
-        least, most = f"{min(trials):,.0f}", f"{max(trials):,.0f}"
-        words += f" {least if least == most else f'{least} to {most}'} trials a point."
+    words = "A point is one seed; those of one epsilon stand side by side, and larger bounds at the upper edge."
+    if steps := numbers(cells, "steps"):
+        least, most = f"{min(steps):,.0f}", f"{max(steps):,.0f}"
+        words += f" {least if least == most else f'{least} to {most}'} steps a point."
     if delta := numbers(cells, "delta"):
         words += f" Epsilons are at delta {wording.delta(max(delta))}."
     if confidence := numbers(cells, "confidence"):
@@ -130,9 +142,10 @@ def message(cells: Sequence[Measured]) -> str:
         said.append(
             f"None of {len(bounds)} lower bounds breaks the ledger: the nearest is {y:.2f} under epsilon {x:.2f}"
         )
-    found = {flaw: points(there) for flaw, there in flawed(cells).items()}
-    if found:
-        counts = (f"{flaw} in {sum(y > x for x, y in pairs)} of {len(pairs)}" for flaw, pairs in found.items())
+    if wrongly := found_broken(sound(cells)):
+        said.append(f"{wrongly} of {len(sound(cells))} sound silos are called broken")
+    if planted := flawed(cells):
+        counts = (f"{flaw} in {found_broken(there)} of {len(there)}" for flaw, there in planted.items())
         said.append(f"planted flaws found: {', '.join(counts)}")
     return "; ".join(said)
 
@@ -144,10 +157,10 @@ def table(cells: Sequence[Measured]) -> Table:
     for labels in dict.fromkeys(tuple(cell.labels.get(axis, "") for axis in axes) for cell in cells):
         there = at(cells, **dict(zip(axes, labels, strict=True)))
         bounds, ledger = numbers(there, "lower_bound"), [x for x, _ in points(there)]
-        found, gaussian = mean(bounds), mean(numbers(there, "gaussian_lower_bound"))
-        means += [one for one in (found, gaussian) if one]
-        above = f"{sum(y > x for x, y in points(there))} of {len(there)}"
-        shown = (found.text(2) if found else "", f"{max(bounds):.2f}", gaussian.text(2) if gaussian else "none", above)
+        found = mean(bounds)
+        means += [one for one in (found,) if one]
+        broken = f"{found_broken(there)} of {len(there)}"
+        shown = (found.text(2) if found else "", f"{max(bounds):.2f}", broken)
         rows.append((*map(text_of, labels), f"{max(ledger):.2f}", *shown))
-    columns = (*axes, "ledger's epsilon", "lower bound", "largest bound", "bound if Gaussian", "above the ledger")
+    columns = (*axes, "ledger's epsilon", "lower bound", "largest bound", "called broken")
     return Table(averaged("Lower bounds", means), columns, tuple(rows), tuple(range(len(axes), len(columns))))

@@ -1,29 +1,34 @@
 """Attacks as cells of a comparison."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from pydantic import ValidationError
 
-from siloseal.experiments.comparison.measurements.attacks import AuditMeasurement, InversionMeasurement
+from siloseal.experiments.attacks import flaws
+from siloseal.experiments.comparison.measurements.attacks import (
+    CONFIDENCE,
+    AuditMeasurement,
+    Flaw,
+    InversionMeasurement,
+)
+from siloseal.privacy_audit import guesses
 
 
-def test_an_audit_says_at_which_delta_and_how_sure_it_is(tmp_path: Path) -> None:
-    measurement = AuditMeasurement(kind="audit", epsilon=1.0, trials=40, flaw="noise_off", confidence=0.9)
+def test_an_audit_says_its_verdict_and_what_the_guesses_prove(tmp_path: Path) -> None:
+    """Half the noise is found by its measured size with certainty."""
+    measurement = AuditMeasurement(kind="audit", epsilon=1.0, steps=50, flaw="half_noise")
     rows = {row.measure: row.value for row in measurement.run(tmp_path)}
-    assert rows.keys() == {"lower_bound", "gaussian_lower_bound", "epsilon", "delta", "trials", "confidence"}
-    assert rows["lower_bound"] > rows["epsilon"]
-    assert (rows["delta"], rows["trials"], rows["confidence"]) == (1e-5, 40, 0.9)
+    expected = {"lower_bound", "epsilon", "delta", "p_value", "p_value_of_guesses", "broken", "steps", "confidence"}
+    assert rows.keys() == expected
+    assert (rows["broken"], rows["delta"], rows["steps"]) == (1.0, 1e-5, 50)
+    assert 0.99 < rows["epsilon"] <= 1.0
 
 
-def test_a_sampled_training_has_no_gaussian_bound(tmp_path: Path) -> None:
-    measurement = AuditMeasurement(kind="audit", epsilon=4.0, trials=40, sampling_rate=0.5, steps=1)
-    assert "gaussian_lower_bound" not in {row.measure for row in measurement.run(tmp_path)}
-
-
-def test_an_odd_number_of_trials_is_refused() -> None:
-    with pytest.raises(ValidationError, match="trials"):
-        AuditMeasurement(kind="audit", epsilon=1.0, trials=41)
+def test_the_flaws_of_a_config_are_those_that_can_be_planted() -> None:
+    assert get_args(Flaw) == get_args(flaws.Flaw)
+    assert CONFIDENCE == guesses.CONFIDENCE
 
 
 def test_an_upload_that_cannot_be_read_is_refused() -> None:

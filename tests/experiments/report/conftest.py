@@ -175,18 +175,18 @@ def inversion() -> Iterator[Measured]:
 
 
 def audit() -> Iterator[Measured]:
-    bounds = {"none": 0.45, "noise off": 8.6, "noise halved": 0.9}
+    bounds = {"none": 0.45, "noise off": 1000.0, "noise halved": 0.9}
     for seed, epsilon, (flaw, bound) in product(range(4), (1, 2, 4, 8), bounds.items()):
         value = bound + 0.3 * seed if flaw == "noise off" else bound * epsilon + 0.02 * seed
-        rows = [Row(measure="lower_bound", value=value), Row(measure="gaussian_lower_bound", value=1.6 * value),
+        rows = [Row(measure="lower_bound", value=value), Row(measure="broken", value=flaw == "noise off"),
                 Row(measure="epsilon", value=epsilon), Row(measure="delta", value=1e-5),
-                Row(measure="trials", value=1000), Row(measure="confidence", value=0.999)]  # fmt: skip
+                Row(measure="steps", value=1000), Row(measure="confidence", value=0.999)]  # fmt: skip
         yield cell(rows, seed=seed, epsilon=epsilon, flaw=flaw, training="every example")
     for seed, flaw in product(range(2), ("none", "sampling ignored")):
         value = 0.1 if flaw == "none" else 2.5 + seed
         rows = [Row(measure="lower_bound", value=value), Row(measure="epsilon", value=1.0),
-                Row(measure="delta", value=1e-5), Row(measure="trials", value=400),
-                Row(measure="confidence", value=0.999)]  # fmt: skip
+                Row(measure="delta", value=1e-5), Row(measure="steps", value=400),
+                Row(measure="broken", value=flaw != "none"), Row(measure="confidence", value=0.999)]  # fmt: skip
         yield cell(rows, seed=seed, epsilon=1, flaw=flaw, training="sampled")
 
 

@@ -87,25 +87,25 @@ def test_a_protection_holds_where_the_whole_interval_is_near_the_guess() -> None
 
 
 def audited(bound: float, epsilon: float, flaw: str = "none", seed: int = 0) -> Measured:
-    rows = (("lower_bound", bound), ("epsilon", epsilon), ("confidence", 0.95), ("delta", 1e-5), ("trials", 400),
-            ("gaussian_lower_bound", 9.0))  # fmt: skip
+    rows = (("lower_bound", bound), ("epsilon", epsilon), ("confidence", 0.95), ("delta", 1e-5), ("steps", 400),
+            ("broken", bound > epsilon))  # fmt: skip
     return cell(*(Row(measure=name, value=value) for name, value in rows), seed=seed, epsilon=epsilon, flaw=flaw)
 
 
-def test_the_audit_counts_bounds_that_need_no_assumption_and_says_how_many_may_be_wrong() -> None:
+def test_the_audit_counts_verdicts_and_says_how_many_bounds_may_be_wrong() -> None:
     cells = [audited(0.73, 2.0), audited(0.5, 4.0), audited(2.2, 2.0, "noise off"), audited(0.1, 4.0, "noise off")]
     assert audit.message(cells) == (
         "None of 2 lower bounds breaks the ledger: the nearest is 0.73 under epsilon 2.00; "
         "planted flaws found: noise off in 1 of 2"
     )
     assert audit.message([*cells, audited(2.5, 2.0, seed=1)]).startswith(
-        "1 of 3 lower bounds break the ledger: 2.50 over epsilon 2.00"
+        "1 of 3 lower bounds break the ledger: 2.50 over epsilon 2.00; 1 of 3 sound silos are called broken"
     )
     assert audit.caption(cells) == (
-        "A point is one seed; those of one epsilon stand side by side. 400 trials a point. Epsilons are at delta 1e-5. "
-        "Each bound holds with confidence 95 %; of 2 on sound silos at most 0.1 are wrong on average."
+        "A point is one seed; those of one epsilon stand side by side, and larger bounds at the upper edge. 400 steps a "
+        "point. Epsilons are at delta 1e-5. Each bound holds with confidence 95 %; of 2 on sound silos at most 0.1 are wrong on average."
     )
-    assert audit.table(cells).rows[0] == ("2", "none", "2.00", "0.73", "0.73", "9.00", "0 of 1")
+    assert audit.table(cells).rows[0] == ("2", "none", "2.00", "0.73", "0.73", "0 of 1")
 
 
 def test_a_silo_alone_is_averaged_over_silos_first_and_then_over_seeds() -> None:

@@ -1,0 +1,70 @@
+"""What an audit found of one part of a job."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from scipy import optimize
+
+from siloseal.federation.privacy.events import Event
+from siloseal.privacy_audit.guesses import ALPHA, Guesses, chance_of_finding
+from siloseal.privacy_audit.noise_size import NoiseSize
+from siloseal.privacy_audit.success import noise_of, step_success
+
+Verdict = Literal["sound", "broken"]
+
+LIKELY = 0.9
+"""Chance with which an audit finds the faults that it says it would have found."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Guesses and measured noise of one part, beside what is booked for it."""
+
+    part: str
+    """The training steps, the release, or the query that was audited."""
+    event: Event
+    """What is booked for one step or release."""
+    guesses: Guesses
+    noise: NoiseSize | None
+    """The measured noise; None where a release has no noise of one size."""
+    lower_bound: float
+    """Epsilon that the guesses prove, with `CONFIDENCE`, of all steps or releases that the job books."""
+    booked_epsilon: float
+    """Epsilon of the same steps or releases as the ledger counts them."""
+    delta: float
+    seconds: float
+
+    @property
+    def p_value(self) -> float:
+        """The probability of evidence as strong, at most, if what is booked is true: of guesses and noise together."""
+        if self.noise is None:
+            return self.guesses.p_value
+        return min(1.0, 2 * self.guesses.p_value, 2 * self.noise.p_value)
+
+    @property
+    def verdict(self) -> Verdict:
+        """*Broken* only where the evidence is overwhelming; *sound* means that nothing was found at this power."""
+        return "broken" if self.p_value < ALPHA else "sound"
+
+    @property
+    def found_by_guesses(self) -> float | None:
+        """The shortfall of the noise that guesses alone find in nine audits of ten; None if they would find none."""
+        guesses = self.guesses.steps
+        needed = self.guesses.needed(guesses)
+
+        def missed(shortfall: float) -> float:
+            return LIKELY - chance_of_finding(needed, guesses, self._success(shortfall))
+
+        if missed(1 - 1e-9) > 0:
+            return None
+        return float(optimize.brentq(missed, 0.0, 1 - 1e-9, xtol=1e-4))
+
+    @property
+    def found_by_noise(self) -> float | None:
+        """The shortfall of the noise that its measurement finds in nine audits of ten."""
+        return None if self.noise is None else self.noise.smallest_found(ALPHA / 2)
+
+    def _success(self, shortfall: float) -> float:
+        """The success of guesses about noise that is smaller by this share; by the shape that a Gaussian's has."""
+        rate = getattr(self.event, "sampling_rate", 1.0)
+        return step_success(rate, noise_of(self.guesses.bound, rate) * (1 - shortfall))
