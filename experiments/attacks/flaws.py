@@ -61,8 +61,7 @@ def planted(subject: FlawedSubject) -> Iterator[None]:
     if subject.flaw != "float_noise":
         yield
         return
-    noise_std = subject.clip_norm * subject.booked.noise_multiplier
-    with patch.object(trainer, "add_noise", lambda total, **_: float_noise(total, noise_std)):
+    with patch.object(trainer, "add_noise", lambda total, *, noise_std, **_: float_noise(total, noise_std)):
         yield
 
 

@@ -89,7 +89,6 @@ def as_table(found: "Sequence[Finding]") -> "Table":
     """Return the findings, one a row."""
     from siloseal.report import wording
     from siloseal.report.document import Table
-    from siloseal.report.wording import duration
 
     rows = tuple(
         (
@@ -99,16 +98,16 @@ def as_table(found: "Sequence[Finding]") -> "Table":
             wording.epsilon(finding.lower_bound) if math.isfinite(finding.lower_bound) else "unbounded",
             wording.epsilon(finding.booked_epsilon),
             f"{finding.guesses.steps:,}",
-            duration(finding.seconds),
             _found_text(finding),
         )
         for finding in found
     )
-    columns = ("audited", "verdict", "p", "proven epsilon", "booked epsilon", "steps", "time", "would find noise")
+    columns = ("audited", "verdict", "p", "proven epsilon", "booked epsilon", "steps", "finds a shortfall of")
     note = (
-        "Sound: not found broken at this power. Proven: by the guesses, with 95 % confidence. No audit proves privacy."
+        "Sound: not found broken at this power, which finds noise that is too small by the last column's share nine "
+        "times in ten. Proven: by the guesses, with 95 % confidence. No audit proves privacy."
     )
-    return Table("Privacy audit", columns, rows, (2, 3, 4, 5, 6), note)
+    return Table("Privacy audit", columns, rows, (2, 3, 4, 5), note)
 
 
 def as_document(finding: "Finding") -> dict[str, object]:
@@ -147,5 +146,5 @@ def _p_text(p_value: float) -> str:
 def _found_text(finding: "Finding") -> str:
     """The smallest shortfall of noise that nine audits of ten find."""
     ways = {"measured": finding.found_by_noise, "guessed": finding.found_by_guesses}
-    known = [f"{100 * share:.1f} % ({way})" for way, share in ways.items() if share is not None]
-    return f"too small by {', '.join(known)}" if known else "only if there is none: too few steps"
+    known = [f"{100 * share:.1f} % {way}" for way, share in ways.items() if share is not None]
+    return ", ".join(known) or "all noise"

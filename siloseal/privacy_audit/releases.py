@@ -20,7 +20,7 @@ from siloseal.federation.privacy.events import (
     DiscreteGaussianRelease,
     Event,
     GaussianRelease,
-    RandomBitsRelease,
+    NoisyBitsRelease,
     SkellamRelease,
 )
 from siloseal.federation.privacy.mechanism import Mechanism
@@ -100,8 +100,8 @@ class ReleaseSubject:
                 if isinstance(self.mechanism, NoisyCounts) and np.ptp(moved) == 0:
                     return projection_success(event, moved.size)
                 return rotated_success(event.l2 / math.sqrt(summed_variance(event)))
-            case RandomBitsRelease(noise_multiplier=noise):
-                return bits_success(noise, moved.size)
+            case NoisyBitsRelease(contrast=contrast):
+                return bits_success(contrast, moved.size)
             case _:
                 return largest_success(self.event)
 

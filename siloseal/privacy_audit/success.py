@@ -8,7 +8,7 @@ their total variation (Neyman and Pearson). An event says what P and Q are in th
   Phi(1 / (2 z)) (Dong, Roth and Su 2022).
 - One step on a Poisson sample: Q is (1 - q) P + q Q', with the unit in the sample in Q', so TV is q times as large.
 - Integer noise: the distribution is known, and the rule's own success is added up from it (`integer_success.py`).
-- Noisy bits: a cell that is set shows a fair coin, and one that is not shows 1 with chance f, 1 - 2 f = tanh(1 / z).
+- Noisy bits: a cell that is set shows a fair coin, and one that is not shows 1 with chance f, 1 - 2 f the contrast.
   The likelihood ratio of k cells grows with the number of ones, so the best rule is a threshold on that number.
 - Any other event: it promises (epsilon, delta) at every delta, and a guess about an (epsilon, delta)-private release is
   right with at most (e^epsilon + delta) / (1 + e^epsilon) (Kairouz, Oh and Viswanath 2015). The least over a few deltas
@@ -20,7 +20,7 @@ import math
 from scipy import optimize, stats
 
 from siloseal.federation.privacy.accounting import epsilon_of
-from siloseal.federation.privacy.events import Event, GaussianRelease, RandomBitsRelease, SampledGaussianSteps
+from siloseal.federation.privacy.events import Event, GaussianRelease, NoisyBitsRelease, SampledGaussianSteps
 
 DELTAS = (1e-6, 1e-4, 1e-3, 0.003, 0.01, 0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
 """Deltas at which an event's curve is asked; more of them change the third digit."""
@@ -36,8 +36,8 @@ def largest_success(event: Event) -> float:
             return step_success(rate, noise)
         case GaussianRelease(noise_multiplier=noise):
             return step_success(1.0, noise)
-        case RandomBitsRelease(noise_multiplier=noise):
-            return bits_success(noise, 1)
+        case NoisyBitsRelease(contrast=contrast, cells=cells):
+            return bits_success(contrast, cells)
         case _:
             return min(_success_at(epsilon_of([event], delta), delta) for delta in DELTAS)
 
@@ -47,9 +47,9 @@ def step_success(sampling_rate: float, noise_multiplier: float) -> float:
     return (1 - sampling_rate) / 2 + sampling_rate * float(stats.norm.cdf(1 / (2 * noise_multiplier)))
 
 
-def bits_success(noise_multiplier: float, cells: int) -> float:
+def bits_success(contrast: float, cells: int) -> float:
     """The largest probability of a right guess about noisy bits of which one unit may set so many cells."""
-    seldom = (1 - math.tanh(1 / (noise_multiplier * math.sqrt(cells)))) / 2
+    seldom = (1 - contrast) / 2
     ones = range(cells)
     return max(float(stats.binom.sf(t, cells, 0.5) + stats.binom.cdf(t, cells, seldom)) / 2 for t in ones)
 

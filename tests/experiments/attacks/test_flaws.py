@@ -89,7 +89,6 @@ def test_the_low_bits_of_float_noise_give_the_canary_away(strong: Subject) -> No
     assert found.verdict == "broken"
 
 
-@pytest.mark.xfail(strict=True, reason="noise of training steps is in single precision, not yet on a grid")
 def test_the_low_bits_of_the_trainer_give_nothing_away(strong: Subject) -> None:
     assert audit_low_bits(strong, steps=200).verdict == "sound"
 

