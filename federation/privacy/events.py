@@ -220,6 +220,7 @@ Event = (
 def exchanged(event: Event) -> Event:
     """The cost of a release to a unit that is not taken away but exchanged for another: it moves twice as far.
 
+    A sum moves so; bits move at twice as many cells, each of which has coins and flips of its own.
     So one example of a silo is hidden whose whole contribution may be there or not: with the example or without it,
     the contribution is another one within the clip norm. The result is there to be counted, and is never charged: a
     ledger holds what was released.
@@ -237,7 +238,11 @@ def exchanged(event: Event) -> Event:
             return event  # it covers any exchange as it is
         case PoissonBinomialL2Release(moves=1):
             return replace(event, moves=2)
-        case NoisyBitsRelease() | RandomBitsRelease() | PoissonBinomialL2Release():
+        case NoisyBitsRelease(cells=cells):
+            return replace(event, cells=2 * cells)  # the bits of one go, those of the other come
+        case RandomBitsRelease(noise_multiplier=noise):
+            return RandomBitsRelease(noise / math.sqrt(2))  # twice the curve, for the same reason
+        case PoissonBinomialL2Release():
             raise UncountableEvent(f"{event} is not counted for an exchange of its units")
         case _:
             assert_never(event)

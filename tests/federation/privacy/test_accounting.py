@@ -286,9 +286,13 @@ def test_an_exchanged_unit_moves_twice_as_far() -> None:
     assert exchanged(by_norm) == PoissonBinomialL2Release(3, 4, 0.1, 2.0, 5, moves=2)
     steps = ExchangedGaussianSteps(0.1, 1.0, 5)
     assert exchanged(SampledGaussianSteps(0.1, 1.0, 5)) == exchanged(steps) == steps
-    for event in (RandomBitsRelease(3.0), NoisyBitsRelease(0.3, 1), exchanged(by_norm)):
-        with pytest.raises(UncountableEvent):
-            exchanged(event)
+    with pytest.raises(UncountableEvent):
+        exchanged(exchanged(by_norm))
+
+
+@pytest.mark.parametrize("event", [NoisyBitsRelease(0.3, 2), RandomBitsRelease(3.0)], ids=str)
+def test_exchanged_bits_go_at_one_place_and_come_at_another(event: Event) -> None:
+    assert renyi_epsilon_of([exchanged(event)], 1e-5) == pytest.approx(renyi_epsilon_of([event] * 2, 1e-5), rel=1e-12)
 
 
 def test_an_exchange_of_every_unit_without_sampling_is_a_release_of_half_the_noise() -> None:
