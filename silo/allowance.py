@@ -6,33 +6,40 @@ A job may protect another unit than an example, so its events are turned into th
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import assert_never
 
 from siloseal.federation.analytics.any_job import AnyJob
-from siloseal.federation.analytics.config import RecordLevel
-from siloseal.federation.errors import BudgetExceeded
+from siloseal.federation.analytics.config import OnePerson, RecordLevel
+from siloseal.federation.errors import BudgetExceeded, UncountableEvent
 from siloseal.federation.job.sections.privacy import ExampleLevel, NoPrivacy, SiloLevel, TaskLevel
-from siloseal.federation.privacy.accounting import epsilon_of
+from siloseal.federation.privacy.accounting import epsilon_of, renyi_epsilon_of
 from siloseal.federation.privacy.events import Event, SampledGaussianSteps, exchanged
 from siloseal.silo.config import Policy
 
 TOLERANCE = 1 + 1e-9
 """A job at its policy's limit is allowed: two ways to add the same numbers may differ in the last digits."""
 
+Count = Callable[[Iterable[Event], float], float]
+"""A way to count epsilon of events together, at a delta."""
+
 
 @dataclass(frozen=True)
 class Spent:
-    """What earlier runs have cost one example together."""
+    """What some runs have cost one example together."""
 
     events: tuple[Event, ...] = ()
-    unbounded: bool = False
-    """Whether one of them opened something without noise: nothing bounds what it reveals."""
+    unbounded: str = ""
+    """Reason why nothing bounds what one of them reveals, which others may read; empty if all can be counted."""
 
-    def epsilon_with(self, events: Iterable[Event], delta: float) -> float:
-        """Epsilon of the earlier runs and of these further events, for one example."""
-        return math.inf if self.unbounded else epsilon_of([*self.events, *events], delta)
+    def plus(self, other: "Spent") -> "Spent":
+        """Both together."""
+        return Spent((*self.events, *other.events), self.unbounded or other.unbounded)
+
+    def epsilon(self, delta: float, count: Count = epsilon_of) -> float:
+        """Epsilon of the runs for one example."""
+        return math.inf if self.unbounded else count(self.events, delta)
 
 
 NOTHING_SPENT = Spent()
@@ -51,7 +58,11 @@ class Allowance:
     @property
     def epsilon(self) -> float:
         """Epsilon of all runs for one example, once this one is done as planned."""
-        return self._epsilon_with(self.planned)
+        return self.together(self.planned).epsilon(self.policy.largest_delta)
+
+    def together(self, events: Iterable[Event]) -> Spent:
+        """What these events of the run and all earlier runs cost one example."""
+        return self.spent.plus(cost_of_one_example(self.job, events))
 
     def require(self, silo: str, charged: Counter[Event]) -> None:
         """`BudgetExceeded` where so many charges of each event, and all earlier runs, cost an example too much.
@@ -60,26 +71,40 @@ class Allowance:
         """
         if not _singly(charged) - _singly(Counter(self.planned)):
             return
-        epsilon, most = self._epsilon_with(charged.elements()), self.policy.largest_epsilon
-        if not epsilon <= most * TOLERANCE:  # NaN must not pass
+        together = self.together(charged.elements())
+        most, delta = self.policy.largest_epsilon, self.policy.largest_delta
+        if together.epsilon(delta, renyi_epsilon_of) <= most * TOLERANCE:
+            return  # cheap, and never below the tightest count, which decides where this would refuse
+        if not (epsilon := together.epsilon(delta)) <= most * TOLERANCE:  # NaN must not pass
             raise BudgetExceeded(
                 f"{silo}'s runs together would cost one example epsilon {roughly(epsilon, most):.4g}, but "
                 f"policy.largest_epsilon in its silo.yaml is {most:g}; the silo stops here. Raise it knowingly, or "
                 "plan fewer steps"
             )
 
-    def _epsilon_with(self, events: Iterable[Event]) -> float:
-        return self.spent.epsilon_with(events_of_one_example(self.job, events), self.policy.largest_delta)
+
+def cost_of_one_example(job: AnyJob, events: Iterable[Event]) -> Spent:
+    """What these events of a job cost one example of the silo. Where no theorem says it, nothing bounds it."""
+    try:
+        return Spent(tuple(_events_of_one_example(job, events)))
+    except UncountableEvent:  # its words have the event's numbers, which are nobody else's
+        return Spent(
+            unbounded="a release has too little noise for the theorem that would count an example in it, which "
+            "exchanges the protected unit for another; its job should use more noise, a finer grid (more bits), or "
+            "another mechanism"
+        )
 
 
-def events_of_one_example(job: AnyJob, events: Iterable[Event]) -> list[Event]:
+def _events_of_one_example(job: AnyJob, events: Iterable[Event]) -> list[Event]:
     """The events of a job as they concern one example of the silo.
 
     Where the silo as a whole is protected, what leaves it is one vector with the example and another without it: an
-    exchange. Where tasks are, an example that is taken out exchanges its task for another (`silo/data/tasks.py`).
+    exchange. Where tasks are, an example that is taken out exchanges its task for another (`silo/data/tasks.py`). Where
+    the first record of each person counts, the person's next one takes its place. Where k >= 2 records of a person
+    count, the noise is for k times what one moves, and exchanging one of them moves twice that at most.
     """
     match job.privacy:
-        case SiloLevel() | TaskLevel():
+        case SiloLevel() | TaskLevel() | RecordLevel(person=OnePerson(records=1)):
             return [exchanged(event) for event in events]
         case ExampleLevel() | RecordLevel() | NoPrivacy():
             return list(events)

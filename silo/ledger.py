@@ -17,9 +17,9 @@ from typing import Any, Self
 
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.guarantee import guarantee_in
-from siloseal.federation.errors import BudgetExceeded, LedgerDamaged, UncountableEvent
+from siloseal.federation.errors import BudgetExceeded, LedgerDamaged, RunError, UncountableEvent
 from siloseal.federation.job.guarantee import EXAMPLE_AT_SILO
-from siloseal.federation.job.sections.privacy import NoPrivacy
+from siloseal.federation.job.sections.privacy import NoPrivacy, TaskLevel
 from siloseal.federation.privacy.accounting import Accountant, Counted, counted
 from siloseal.federation.privacy.events import (
     BinomialRelease,
@@ -33,7 +33,7 @@ from siloseal.federation.privacy.events import (
     SampledGaussianSteps,
     SkellamRelease,
 )
-from siloseal.federation.privacy.guarantee import NO_GUARANTEE, Guarantee
+from siloseal.federation.privacy.guarantee import NO_GUARANTEE, ZERO_OUT, Guarantee
 from siloseal.federation.records.chained_file import ChainedFile, End, link, parse_line, read_line, whole_lines
 from siloseal.federation.records.storage import Survives
 from siloseal.silo.allowance import Allowance
@@ -182,6 +182,11 @@ class Ledger:
                 f"{path} is the ledger of {header}, but this silo is {self._header}; use the job that began it, "
                 "or a new run folder"
             )
+        if has_redrawn_tasks(self.guarantee.unit, header["relation"]):
+            raise RunError(
+                f"{path} was begun by an earlier version, which formed tasks in another way: going on would form them "
+                "anew in the middle of the run, and its budget would not hold; begin another run"
+            )
         charges, end = list[Charge](), End(1, len(lines[0]), link("", header))
         for content in lines[1:]:
             charge, end = read_charge(path, end, content)
@@ -193,6 +198,14 @@ class Ledger:
         """Whether this silo's ledger begins so, also where an earlier version began it."""
         named = {**header, "relation": self.guarantee.relation}
         return named == self._header and self.guarantee.goes_by(header.get("relation"))
+
+
+def has_redrawn_tasks(unit: str, relation: object) -> bool:
+    """Whether a ledger is of a version whose tasks followed from all images together: one image could redraw them all.
+
+    The relation's name tells it: it got its present one with tasks that each image joins by itself.
+    """
+    return unit == TaskLevel.unit and relation != ZERO_OUT
 
 
 def read_charge(path: Path, end: End, content: bytes) -> tuple[Charge, End]:

@@ -91,7 +91,7 @@ def _refused_queries(policy: Policy, job: AnalyticsJob, spent: Spent) -> list[st
         *(line for kind in kinds for line in _allowed("a query's kind", kind, "queries", policy.queries)),
         *_allowed("privacy.kind", "example_level", "privacy", policy.privacy),
         *_allowed("mechanism.kind", shared_noise(job).kind, "mechanisms", policy.mechanisms),
-        *_spending(policy, job, job.privacy, spent, events_of_queries(job, []) if spent != NOTHING_SPENT else []),
+        *_spending(policy, job, job.privacy, spent, events_of_queries(job, [])),
         *_allowed("secure_sum.kind", job.secure_sum.kind, "secure_sums", policy.secure_sums),
         *_too_few_silos(policy, job.quorum, "silos.names, silos.fewest"),
     ]
@@ -154,10 +154,22 @@ def _beyond(allowance: Allowance, given: float) -> list[str]:
         return []
     words = f"privacy.epsilon is {given:g}"
     if earlier := spent != NOTHING_SPENT:
-        words += f" and earlier runs have spent up to {roughly(spent.epsilon_with([], delta), most):.4g}"
+        words += f" and earlier runs have spent up to {roughly(spent.epsilon(delta), most):.4g}"
     if allowance.planned:
         words += f", {'together' if earlier else 'which is'} up to {roughly(epsilon, most):.4g} for one example"
-    return [f"{words}, but policy.largest_epsilon is {most:g}"]
+    return [f"{words}, but policy.largest_epsilon is {most:g}{_reason(allowance)}"]
+
+
+def _reason(allowance: Allowance) -> str:
+    """The reason why nothing bounds what all runs cost, if nothing does, and the way on where it lies in the past."""
+    if not (reason := allowance.together(allowance.planned).unbounded):
+        return ""
+    if not allowance.spent.unbounded:
+        return f": {reason}"
+    return (
+        f": {reason}; the silo's owner can leave all past runs out, knowingly, by another folder as state in "
+        "silo.yaml, which counts from nothing"
+    )
 
 
 def _sums(policy: Policy, job: Job, silo: str) -> list[str]:

@@ -4,14 +4,26 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from siloseal.federation.analytics.config import AnalyticsJob
+from siloseal.federation.analytics.query import Progress
 from siloseal.federation.errors import BudgetExceeded
 from siloseal.federation.job.job import Job
-from siloseal.federation.privacy.events import GaussianRelease, SampledGaussianSteps
-from siloseal.silo.allowance import NOTHING_SPENT, Allowance, Spent, roughly
+from siloseal.federation.privacy.events import (
+    DiscreteGaussianRelease,
+    GaussianRelease,
+    NoisyBitsRelease,
+    SampledGaussianSteps,
+    SkellamRelease,
+)
+from siloseal.silo.allowance import NOTHING_SPENT, Allowance, Spent, cost_of_one_example, roughly
 from siloseal.silo.config import Policy
+from siloseal.silo.data.tables import Table
 from siloseal.silo.ledger import Budget, Ledger
+from siloseal.silo.queries import events_of_queries
 
 RATE, NOISE = 0.05, 1.5
 PLANNED = SampledGaussianSteps(RATE, NOISE, 100)
@@ -42,7 +54,7 @@ def steps(count: int) -> SampledGaussianSteps:
 
 class TestALedgerWithAnAllowance:
     def test_is_charged_as_planned_whatever_the_portions(self, ledger_of: Callable[..., Ledger]) -> None:
-        limit = EARLIER.epsilon_with([PLANNED], DELTA)
+        limit = EARLIER.plus(Spent((PLANNED,))).epsilon(DELTA)
         with ledger_of(limit) as ledger:
             for portion in (10, 50, 40):
                 ledger.charge(steps(portion), phase="phase_1")
@@ -51,7 +63,7 @@ class TestALedgerWithAnAllowance:
         self, ledger_of: Callable[..., Ledger], tmp_path: Path
     ) -> None:
         """As after crashes, which charge for steps twice. Its own budget would last."""
-        limit = EARLIER.epsilon_with([steps(130)], DELTA)
+        limit = EARLIER.plus(Spent((steps(130),))).epsilon(DELTA)
         with ledger_of(limit) as ledger:
             ledger.charge(PLANNED, phase="phase_1")
             ledger.charge(steps(30), phase="phase_1")
@@ -62,14 +74,14 @@ class TestALedgerWithAnAllowance:
             assert len(ledger.charges) == 2
 
     def test_still_knows_after_a_restart_what_it_was_charged(self, ledger_of: Callable[..., Ledger]) -> None:
-        limit = EARLIER.epsilon_with([steps(130)], DELTA)
+        limit = EARLIER.plus(Spent((steps(130),))).epsilon(DELTA)
         with ledger_of(limit) as ledger:
             ledger.charge(steps(130), phase="phase_1")
         with ledger_of(limit) as ledger, pytest.raises(BudgetExceeded):
             ledger.charge(steps(1), phase="phase_2")
 
     def test_counts_events_of_another_kind_than_the_planned_ones(self, ledger_of: Callable[..., Ledger]) -> None:
-        with ledger_of(EARLIER.epsilon_with([PLANNED], DELTA)) as ledger:
+        with ledger_of(EARLIER.plus(Spent((PLANNED,))).epsilon(DELTA)) as ledger:
             with pytest.raises(BudgetExceeded):
                 ledger.charge(GaussianRelease(0.5), phase="warm_start")
             ledger.charge(GaussianRelease(5.0), phase="warm_start")
@@ -79,10 +91,60 @@ class TestALedgerWithAnAllowance:
             ledger.charge(PLANNED, phase="phase_1")
 
 
+WHO = np.array(["ann", "ann", "bob", "bob", "cy", "cy"], dtype=object)
+WARDS = np.array(["a", "d", "e", "c", "b", "b"], dtype=object)
+AGES = np.array(["5", "95", "40", "60", "50", "10"], dtype=object)
+TABLE = Table("records", {"who": WHO, "ward": WARDS, "age": AGES}, np.arange(2, 8))
+QUERIES: list[dict[str, Any]] = [
+    {"kind": "histogram", "column": "ward", "values": ["a", "b", "c", "d", "e"]},
+    {"kind": "mean", "column": "age", "low": 0, "high": 100},
+    {"kind": "quantiles", "column": "age", "low": 0, "high": 100},
+    {"kind": "heavy_hitters", "column": "ward"},
+    {"kind": "distinct", "column": "ward"},
+]
+
+
+@pytest.mark.parametrize("records", [1, 2])
+@pytest.mark.parametrize("asked", QUERIES, ids=lambda asked: asked["kind"])
+def test_a_record_of_a_person_moves_a_query_no_further_than_it_is_counted_for(
+    asked: dict[str, Any], records: int
+) -> None:
+    """Where fewer count than a person has, the next one takes the place of the one that is taken out."""
+    job = AnalyticsJob.model_validate(
+        {
+            "name": "look",
+            "data": {"kind": "csv", "folder": "."},
+            "silos": {"names": ["north", "east", "south"]},
+            "secure_sum": {"kind": "secagg"},
+            "privacy": {"epsilon": 2, "delta": 1e-6, "person": {"column": "who", "records": records}},
+            "queries": [asked],
+        }
+    )
+    (query,), progress = job.queries, Progress(key=bytes(32))
+
+    def count(table: Table) -> NDArray[np.int64]:
+        kept = table.first_of_each("who", records)
+        return query.count(kept.numbers(query.column) if query.numeric else kept.texts(query.column), progress)
+
+    def without(place: int) -> Table:
+        return TABLE.select(np.delete(np.arange(len(TABLE)), place))
+
+    moves = [np.abs(count(TABLE) - count(without(place))) for place in range(len(TABLE))]
+    (counted,) = set(cost_of_one_example(job, events_of_queries(job, [])).events)
+    match counted:
+        case NoisyBitsRelease(cells=cells):
+            assert max(np.count_nonzero(move) for move in moves) <= cells
+        case SkellamRelease(l2=l2, l1=l1) | DiscreteGaussianRelease(l2=l2, l1=l1):
+            assert max(np.linalg.norm(move) for move in moves) <= l2 * (1 + 1e-12)
+            assert max(move.sum() for move in moves) <= l1 * (1 + 1e-12)
+        case _:
+            raise AssertionError(f"no query is charged for {counted}")
+
+
 def test_what_is_said_of_an_epsilon_is_rounded_up_to_a_twentieth_of_the_limit() -> None:
     assert [roughly(found, 10.0) for found in (0.0, 0.01, 5.0, 5.01, 12.2)] == [0.0, 0.5, 5.0, 5.5, 12.5]
     assert roughly(float("inf"), 10.0) == float("inf")
 
 
 def test_nothing_spent_costs_nothing() -> None:
-    assert NOTHING_SPENT.epsilon_with([], DELTA) == 0.0
+    assert NOTHING_SPENT.epsilon(DELTA) == 0.0

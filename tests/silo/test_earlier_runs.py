@@ -11,13 +11,13 @@ from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.releases import query_releases
 from siloseal.federation.averages.config import AverageJob
 from siloseal.federation.config.loading import to_yaml
-from siloseal.federation.errors import ConfigError, LedgerDamaged
+from siloseal.federation.errors import ConfigError, LedgerDamaged, RunError, UncountableEvent
 from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.releases import events_of
-from siloseal.federation.privacy.events import GaussianRelease, SampledGaussianSteps, exchanged
+from siloseal.federation.privacy.events import BinomialRelease, GaussianRelease, SampledGaussianSteps, exchanged
 from siloseal.silo.allowance import NOTHING_SPENT, Spent
-from siloseal.silo.earlier_runs import JOB_FILE, spent_in
+from siloseal.silo.earlier_runs import JOB_FILE, NO_NOISE, REDRAWN_TASKS, spent_in
 from siloseal.silo.ledger import Budget, Ledger, open_ledger
 from siloseal.silo.state import Checkpoint, SiloState
 
@@ -81,8 +81,8 @@ def test_runs_cost_what_their_ledgers_say_when_the_networks_were_deleted_too(run
 
 def test_runs_cost_everything_if_they_had_no_noise(run_of: Callable[..., Path], job_of: Callable[..., Job]) -> None:
     spent = spent_in([run_of("a", privacy={"kind": "none"})], "north")
-    assert spent == Spent(unbounded=True)
-    assert spent.epsilon_with([], 1e-5) == math.inf
+    assert spent == Spent(unbounded=NO_NOISE)
+    assert spent.epsilon(1e-5) == math.inf
 
 
 def test_a_run_whose_ledger_is_gone_cannot_be_counted(run_of: Callable[..., Path]) -> None:
@@ -154,6 +154,30 @@ def test_steps_of_a_task_level_run_cost_an_example_their_exchange(job_of: Callab
     with ledger:
         ledger.charge(steps, phase="phase_1")
     assert spent_in([tmp_path], "north") == Spent((exchanged(steps),))
+    as_an_earlier_version_began_it(tmp_path / "ledger.jsonl", "add/remove")
+    assert spent_in([tmp_path], "north") == Spent(unbounded=REDRAWN_TASKS), "its tasks were not stable"
+    with pytest.raises(RunError, match=str(tmp_path)):
+        open_ledger(job, "north", tmp_path, worked_before=True)
+
+
+def test_a_run_whose_release_no_theorem_counts_for_an_example_costs_everything(
+    run_of: Callable[..., Path], job_of: Callable[..., Job]
+) -> None:
+    """The silo's release can be counted, an example's cannot: an exchange moves an entry twice as far."""
+    silo_level = {"kind": "silo_level", "epsilon": 100, "delta": 1e-5}
+    folder = run_of("a", privacy=silo_level, mechanism={"kind": "gaussian_local"}, releases=0)
+    release = BinomialRelease(4000, 1.0, 1.0, 400.0, 1, 1e-6)
+    with pytest.raises(UncountableEvent):
+        exchanged(release)
+    ledger = open_ledger(
+        job_of(privacy=silo_level, mechanism={"kind": "gaussian_local"}), "north", folder, worked_before=True
+    )
+    assert ledger is not None
+    with ledger:
+        ledger.charge(release, phase="phase_1")
+    spent = spent_in([folder, run_of("b")], "north")
+    assert spent.epsilon(1e-5) == math.inf
+    assert spent.events == (GaussianRelease(5.0),)
 
 
 class TestQueries:
@@ -179,14 +203,20 @@ class TestQueries:
         asked = [{"kind": "histogram", "column": "sex", "values": ["f", "m"]}]
         job, spent, charged = self.spent(tmp_path, 1, queries=asked)
         assert list(spent.events) == events_of(query_releases(job))
-        assert spent.epsilon_with([], 1e-6) == charged == pytest.approx(2, abs=0.02)
+        assert spent.epsilon(1e-6) == charged == pytest.approx(2, abs=0.02)
 
     @pytest.mark.parametrize("charged", [1, 3])
     def test_that_ended_early_count_as_planned(self, tmp_path: Path, charged: int) -> None:
         """When a query ends depends on the data: some releases of eight cost what the job's statement says."""
         job, spent, epsilon = self.spent(tmp_path, charged, queries=[{"kind": "heavy_hitters", "column": "ward"}])
         assert sorted(spent.events, key=repr) == sorted(events_of(query_releases(job)), key=repr)
-        assert epsilon < 1.5 < spent.epsilon_with([], 1e-6) == pytest.approx(2, abs=0.02)
+        assert epsilon < 1.5 < spent.epsilon(1e-6) == pytest.approx(2, abs=0.02)
+
+    def test_about_the_first_record_of_each_person_cost_an_exchange(self, tmp_path: Path) -> None:
+        asked = [{"kind": "distinct", "column": "sex"}, {"kind": "mean", "column": "age", "low": 0, "high": 100}]
+        privacy = {"epsilon": 2, "delta": 1e-6, "person": {"column": "who", "records": 1}}
+        job, spent, _ = self.spent(tmp_path, 1, queries=asked, privacy=privacy)
+        assert list(spent.events) == [exchanged(event) for event in events_of(query_releases(job))]
 
     def test_of_which_none_was_answered_cost_nothing(self, tmp_path: Path) -> None:
         assert self.spent(tmp_path, 0, queries=[{"kind": "heavy_hitters", "column": "ward"}])[1] == NOTHING_SPENT
@@ -197,4 +227,4 @@ def test_averages_cost_everything_that_a_later_job_could_spend(tmp_path: Path) -
     (tmp_path / JOB_FILE).write_text(to_yaml(job))
     assert spent_in([tmp_path], "north") == NOTHING_SPENT
     SiloState(tmp_path).save(Checkpoint(4, "module"))
-    assert spent_in([tmp_path], "north") == Spent(unbounded=True)
+    assert spent_in([tmp_path], "north") == Spent(unbounded=NO_NOISE)

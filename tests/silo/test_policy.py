@@ -14,12 +14,19 @@ from siloseal.federation.job.phase_sums import phase_sum
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.releases import NOTHING_TRAINED, Lengths
 from siloseal.federation.privacy.accounting import epsilon_of
-from siloseal.federation.privacy.events import GaussianRelease, SampledGaussianSteps, SkellamRelease, exchanged
+from siloseal.federation.privacy.events import (
+    BinomialRelease,
+    GaussianRelease,
+    SampledGaussianSteps,
+    SkellamRelease,
+    exchanged,
+)
 from siloseal.federation.privacy.least_noise import smallest_noise
 from siloseal.federation.sums.config import SumKind
-from siloseal.silo.allowance import NOTHING_SPENT, Spent
+from siloseal.silo.allowance import NOTHING_SPENT, Spent, cost_of_one_example
 from siloseal.silo.config import Policy
 from siloseal.silo.policy import allow, check_policy
+from siloseal.silo.queries import events_of_queries
 
 OF_TRAINING = ("tuning_sums", "learners", "largest_model")
 LENGTH = 5000
@@ -161,8 +168,11 @@ def test_what_earlier_runs_have_spent_is_named_and_rounded_up(job_of: Callable[.
     check(policy, job_of(), spent=Spent((GaussianRelease(0.5),)))
     words = refused(policy, job_of(), spent=Spent((GaussianRelease(0.3),)))  # about 20 by itself
     assert re.search("privacy.epsilon is 10 .* (19|2).*, .*policy.largest_epsilon is 15", words)
-    for unbounded in (Spent(unbounded=True), Spent((GaussianRelease(5.0),), unbounded=True)):
-        assert "earlier runs have spent up to inf" in refused(policy, job_of(), spent=unbounded)
+    for unbounded in (Spent(unbounded="too old"), Spent((GaussianRelease(5.0),), unbounded="too old")):
+        assert re.search(
+            "earlier runs have spent up to inf.* too old; .* state in silo.yaml",
+            refused(policy, job_of(), spent=unbounded),
+        )
 
 
 def test_a_silo_level_job_is_held_to_what_it_and_earlier_runs_cost_an_example(job_of: Callable[..., Job]) -> None:
@@ -172,6 +182,18 @@ def test_a_silo_level_job_is_held_to_what_it_and_earlier_runs_cost_an_example(jo
     check(policy, job)
     words = refused(policy, job, spent=Spent((GaussianRelease(1.0),)))
     assert re.search("privacy.epsilon is 6 .* [45].*, .* 1[5-7].* .*policy.largest_epsilon is 15", words)
+
+
+def test_a_job_that_no_theorem_counts_for_an_example_is_refused_with_the_reason(
+    job_of: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = BinomialRelease(4000, 1.0, 1.0, 400.0, 1, 1e-6)
+    monkeypatch.setattr("siloseal.silo.policy.costs_of", lambda *_: {"phase_1": [release]})
+    silo_level = {"kind": "silo_level", "epsilon": 6, "delta": 1e-5}
+    job = job_of(privacy=silo_level, mechanism={"kind": "binomial"}, schedule={**TWO_PHASE, "tuning_rounds": 0})
+    words = refused(policy_of(privacy=["silo_level"]), job)
+    assert re.search("theorem .* more noise", words)
+    assert "state in silo.yaml" not in words
 
 
 class TestAllowing:
@@ -188,7 +210,7 @@ class TestAllowing:
         self, job_of: Callable[..., Job]
     ) -> None:
         job, one, spent = job_of(privacy=example_level(epsilon=1)), self.steps(1.0), NOTHING_SPENT
-        assert 3.3 < Spent((one,) * 9).epsilon_with([one], 1e-5) < 3.6
+        assert 3.3 < Spent((one,) * 10).epsilon(1e-5) < 3.6
         for _ in range(7):
             allowed = allow(policy_of(largest_epsilon=3), job, [one], silo="north", spent=spent)
             assert allowed.planned == (one,)
@@ -202,8 +224,8 @@ class TestAllowing:
     def test_training_and_queries_compose(self, job_of: Callable[..., Job]) -> None:
         job, one = job_of(privacy=example_level(epsilon=1)), self.steps(1.0)
         answered = Spent((SkellamRelease(variance=200.0, l2=1.0, l1=1.0),))
-        apart = answered.epsilon_with([], 1e-5) + 1
-        together = answered.epsilon_with([one], 1e-5)
+        apart = answered.epsilon(1e-5) + 1
+        together = answered.plus(Spent((one,))).epsilon(1e-5)
         assert 1 < together < 0.95 * apart
         allow(policy_of(largest_epsilon=together), job, [one], silo="north", spent=answered)
         with pytest.raises(PolicyRefused):
@@ -221,7 +243,7 @@ class TestAllowing:
             allow(policy_of(largest_epsilon=0.95 * image), job, [task], silo="north", spent=NOTHING_SPENT)
 
     def test_a_job_without_noise_has_no_epsilon_to_be_held_to(self, job_of: Callable[..., Job]) -> None:
-        allow(policy_of(), job_of(privacy={"kind": "none"}), [], silo="north", spent=Spent(unbounded=True))
+        allow(policy_of(), job_of(privacy={"kind": "none"}), [], silo="north", spent=Spent(unbounded="no noise"))
 
 
 class TestQueries:
@@ -249,6 +271,15 @@ class TestQueries:
 
     def test_that_ask_for_no_more_than_is_allowed_pass(self) -> None:
         self.check(policy_of(queries=["mean", "histogram"]), self.job(), NOTHING_SPENT)
+
+    def test_about_the_first_record_of_each_person_are_held_to_what_one_record_costs(self) -> None:
+        """Without it, the person's next one counts."""
+        job = self.job(privacy={"epsilon": 2, "delta": 1e-6, "person": {"column": "who", "records": 1}})
+        one = cost_of_one_example(job, events_of_queries(job, [])).epsilon(1e-5)
+        assert one > 3
+        self.check(policy_of(queries=["histogram"], largest_epsilon=one), job, NOTHING_SPENT)
+        with pytest.raises(PolicyRefused):
+            self.check(policy_of(queries=["histogram"], largest_epsilon=0.95 * one), job, NOTHING_SPENT)
 
     def test_a_policy_for_queries_alone_says_nothing_of_training_and_allows_none(
         self, job_of: Callable[..., Job]
