@@ -95,7 +95,7 @@ COVERED: dict[str, tuple[str, ...]] = {
         "federation/config/*.py", "federation/job/sections/data.py", "federation/job/sections/s[ci]*.py",
     ),
     "tests/federation/privacy/mechanisms/test_calibration.py": ("federation/privacy/mechanisms/lattice_calibration.py",),
-    "tests/federation/privacy/test_accounting.py": ("federation/privacy/events.py",),
+    "tests/federation/privacy/test_accounting.py": ("federation/privacy/event*.py",),
     "tests/federation/run_events/test_lines.py": ("federation/run_events/*.py",),
     "tests/federation/sums/joint_key/test_secret_share.py": ("federation/secret.py", "federation/sums/joint_key/keys.py"),
     "tests/federation/sums/joint_key/test_polynomial_wire.py": (

@@ -125,7 +125,7 @@ def releases(job: Job, lengths: Lengths) -> Iterator[Release]:
             yield replace(first, round=number, roster=asked_by(job, phase, number))
 
 
-def counted(releases: Iterable[Release]) -> list[tuple[Release, int]]:
+def by_phase(releases: Iterable[Release]) -> list[tuple[Release, int]]:
     """The first release of each phase or query, and the number of releases that it has."""
     phases = groupby(releases, key=lambda release: release.phase)
     return [(next(group), 1 + sum(1 for _ in group)) for _, group in phases]

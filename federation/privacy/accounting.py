@@ -1,11 +1,12 @@
 """What releases cost together, by the tightest count that there is of them.
 
-What happened is a frozen event (`events.py`). Each has a Renyi curve, from dp-accounting or, where that has none, from
-`curves.py`; curves of different events add at equal orders, so one composition spans both phases. Gaussian noise has
-tighter counts: an exact one without sampling, and privacy loss distributions (`loss_distributions.py`). Plan, ledger,
-policy and report ask `counted`, and so have the same numbers. The neighbouring relation is zero-out of one unit: its
-contribution is there, or is nothing. Where the number of units is no input of a release, which is so for counts, the
-same numbers hold for adding and removing a unit.
+What happened is a frozen event (`events.py`). All but one kind have a Renyi curve (`event_curves.py`); curves of
+different events add at equal orders, so one composition spans both phases. Gaussian noise has tighter counts: an exact
+one without sampling, and privacy loss distributions (`loss_distributions.py`). Plan, ledger, policy and report ask
+`counted`, and so have the same numbers.
+
+The neighbouring relation is zero-out of one unit: its contribution is there, or is nothing. Where the number of units
+is no input of a release, which is so for counts, the same numbers hold for adding and removing a unit.
 """
 
 import math
@@ -14,39 +15,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
-from typing import Self, assert_never
+from typing import Self
 
-import dp_accounting
 import numpy as np
-from absl import logging as absl_logging
-from dp_accounting import get_epsilon_gaussian, rdp
+from dp_accounting import get_epsilon_gaussian
 
-from siloseal.federation.errors import UncountableEvent
-from siloseal.federation.privacy.curves import Curve, binomial_epsilon, discrete_gaussian_curve, skellam_curve
+from siloseal.federation.privacy.curves import Curve, binomial_epsilon
+from siloseal.federation.privacy.event_curves import curve_of, epsilon_of_curve
 from siloseal.federation.privacy.events import (
     BinomialRelease,
-    DiscreteGaussianRelease,
     Event,
     ExchangedGaussianSteps,
     GaussianRelease,
-    NoisyBitsRelease,
-    PoissonBinomialL2Release,
-    PoissonBinomialRelease,
-    RandomBitsRelease,
     SampledGaussianSteps,
-    SkellamRelease,
     exchanged,
 )
 from siloseal.federation.privacy.loss_distributions import Composable, epsilon_by_losses
-from siloseal.federation.privacy.poisson_binomial import poisson_binomial_curve
-from siloseal.federation.privacy.poisson_binomial_l2 import norm_curve
-from siloseal.federation.privacy.random_bits import random_bit_curve
-
-# Renyi orders whose series does not converge are left out, which can only raise epsilon. A warning each time says so.
-absl_logging.set_verbosity(absl_logging.ERROR)
-
-ORDERS = (*(1.0 + tenth / 10.0 for tenth in range(1, 100)), *range(11, 64), 128, 256, 512, 1024)
-"""Renyi orders: dp-accounting's own, so that numbers agree with those that others print."""
 
 WIDEST_EPSILON = 1000.0
 """Largest epsilon that is sharpened: above it, it means nothing, and the grid of losses would be coarse."""
@@ -181,14 +165,14 @@ def _composable(events: Summary) -> Mapping[Composable, int]:
 
 def _by_curves(events: Summary, delta: float) -> Counted:
     """What the events' curves make of them together, and composed pairs of those that have none."""
-    curve, pairs = np.zeros(len(ORDERS)), list[tuple[float, float]]()
+    curve, pairs = np.zeros(1), list[tuple[float, float]]()
     for event, times in events:
         if isinstance(event, BinomialRelease):
             pairs += [(binomial_epsilon(**asdict(event)), event.delta)] * times
         else:
-            curve = curve + times * _curve_of_one(event)
+            curve = curve + times * curve_of(event)
     if not pairs:
-        return Counted(_epsilon_of_curve(curve, delta), Accounting.RENYI)
+        return Counted(epsilon_of_curve(curve, delta), Accounting.RENYI)
     return Counted(_with_pairs(curve, pairs, delta), Accounting.PAIRS)
 
 
@@ -199,12 +183,8 @@ def _with_pairs(curve: Curve, pairs: list[tuple[float, float]], delta: float) ->
     epsilons = [epsilon for epsilon, _ in pairs]
     if not curve.any():
         return min(sum(epsilons), composed(epsilons, left))
-    basic = sum(epsilons) + _epsilon_of_curve(curve, left)
-    return min(basic, composed(epsilons, left / 2) + _epsilon_of_curve(curve, left / 2))
-
-
-def _epsilon_of_curve(curve: Curve, delta: float) -> float:
-    return float(rdp.compute_epsilon(ORDERS, curve, delta)[0]) if curve.any() else 0.0
+    basic = sum(epsilons) + epsilon_of_curve(curve, left)
+    return min(basic, composed(epsilons, left / 2) + epsilon_of_curve(curve, left / 2))
 
 
 def composed(epsilons: Sequence[float], delta: float) -> float:
@@ -214,55 +194,3 @@ def composed(epsilons: Sequence[float], delta: float) -> float:
     """
     drift = sum(epsilon * math.tanh(epsilon / 2) for epsilon in epsilons)
     return drift + math.sqrt(2 * math.log(1 / delta) * sum(epsilon**2 for epsilon in epsilons))
-
-
-class _CurveReader(rdp.RdpAccountant):  # type: ignore[misc]  # dp-accounting is untyped
-    """An accountant that shows its curve, which dp-accounting keeps to itself and its subclasses."""
-
-    def curve(self) -> Curve:
-        return np.asarray(self._rdp, dtype=np.float64)
-
-
-@lru_cache(maxsize=1024)
-def _curve_of_one(event: Event) -> Curve:
-    """The curve of one event, cached: a run charges the same step thousands of times, and a curve can take a second."""
-    match event:
-        case GaussianRelease(noise_multiplier=noise) | RandomBitsRelease(noise_multiplier=noise):
-            return np.asarray(ORDERS, dtype=np.float64) / (2 * noise**2)
-        case SampledGaussianSteps():
-            return _sampled_curve(event, ORDERS)
-        case ExchangedGaussianSteps():
-            return _exchanged_curve(event, np.asarray(ORDERS, dtype=np.float64))
-        case DiscreteGaussianRelease():
-            parts = {name: getattr(event, name) for name in ("honest", "local_variance", "l2", "l1", "coordinates")}
-            return discrete_gaussian_curve(ORDERS, **parts)
-        case SkellamRelease(variance=variance, l2=l2, l1=l1):
-            return skellam_curve(ORDERS, variance=variance, l2=l2, l1=l1)
-        case PoissonBinomialRelease(honest=honest, trials=trials, theta=theta, coordinates=coordinates):
-            return coordinates * poisson_binomial_curve(ORDERS, silos=honest, trials=trials, theta=theta)
-        case NoisyBitsRelease(contrast=contrast, cells=cells):
-            return cells * random_bit_curve(ORDERS, contrast=contrast)  # each bit has its own coins and flips
-        case PoissonBinomialL2Release(honest=honest):
-            parts = {name: getattr(event, name) for name in ("trials", "theta", "l2", "coordinates", "moves")}
-            return norm_curve(ORDERS, silos=honest, **parts)
-        case BinomialRelease():
-            raise UncountableEvent(f"{event} has no Renyi curve")
-        case _:
-            assert_never(event)
-
-
-def _sampled_curve(event: SampledGaussianSteps | ExchangedGaussianSteps, orders: Sequence[float]) -> Curve:
-    """The curve of one step for a unit that comes or goes, at these orders."""
-    reader = _CurveReader(orders)
-    gaussian = dp_accounting.GaussianDpEvent(event.noise_multiplier)
-    reader.compose(dp_accounting.PoissonSampledDpEvent(event.sampling_rate, gaussian))
-    return reader.curve()
-
-
-def _exchanged_curve(event: ExchangedGaussianSteps, orders: Curve) -> Curve:
-    """The curve of one step for a unit that is exchanged, by way of the data without it.
-
-    The weak triangle inequality of Renyi divergence (Mironov 2017, Proposition 11, with p = q = 2).
-    """
-    goes, comes = _sampled_curve(event, (2 * orders).tolist()), _sampled_curve(event, (2 * orders - 1).tolist())
-    return (orders - 0.5) / (orders - 1) * goes + comes

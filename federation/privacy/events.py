@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from siloseal.federation.errors import UncountableEvent
+from siloseal.federation.privacy.event_checks import require_all_units, require_noise, require_positive, require_steps
 
 MOST_TRIALS = 256
 """Most coins of a silo whose cost is counted by the L2 norm: more gain next to nothing."""
@@ -30,7 +31,7 @@ class GaussianRelease(PrivacyEvent):
     noise_multiplier: float
 
     def __post_init__(self) -> None:
-        _require_noise(self, self.noise_multiplier)
+        require_noise(self, self.noise_multiplier)
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class SampledGaussianSteps(PrivacyEvent):
     steps: int
 
     def __post_init__(self) -> None:
-        _require_steps(self, self.sampling_rate, self.noise_multiplier, self.steps)
+        require_steps(self, self.sampling_rate, self.noise_multiplier, self.steps)
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class ExchangedGaussianSteps(PrivacyEvent):
     steps: int
 
     def __post_init__(self) -> None:
-        _require_steps(self, self.sampling_rate, self.noise_multiplier, self.steps)
+        require_steps(self, self.sampling_rate, self.noise_multiplier, self.steps)
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,9 @@ class DiscreteGaussianRelease(PrivacyEvent):
     """Probability of a unit to join, which is 1: all units do. Ledgers hold it."""
 
     def __post_init__(self) -> None:
-        _require_positive(self, self.honest, self.l2, self.l1, self.coordinates)
-        _require_noise(self, self.local_variance)
-        _require_all_units(self, self.sampling_rate)
+        require_positive(self, self.honest, self.l2, self.l1, self.coordinates)
+        require_noise(self, self.local_variance)
+        require_all_units(self, self.sampling_rate)
         if self.local_variance < 0.5:
             raise UncountableEvent(
                 f"{self} cannot be counted: the bound for sums of discrete Gaussians needs a variance of at least 1/2 "
@@ -98,9 +99,9 @@ class SkellamRelease(PrivacyEvent):
     """Probability of a unit to join, which is 1: all units do. Ledgers hold it."""
 
     def __post_init__(self) -> None:
-        _require_positive(self, self.l2, self.l1)
-        _require_noise(self, self.variance)
-        _require_all_units(self, self.sampling_rate)
+        require_positive(self, self.l2, self.l1)
+        require_noise(self, self.variance)
+        require_all_units(self, self.sampling_rate)
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class BinomialRelease(PrivacyEvent):
     delta: float
 
     def __post_init__(self) -> None:
-        _require_positive(self, self.trials, self.l2, self.l1, self.linf, self.coordinates)
+        require_positive(self, self.trials, self.l2, self.l1, self.linf, self.coordinates)
         if not 0 < self.delta < 1:
             raise UncountableEvent(f"{self} cannot be counted: its delta must lie in (0, 1)")
         variance = self.trials / 4
@@ -143,7 +144,7 @@ class PoissonBinomialRelease(PrivacyEvent):
     coordinates: int
 
     def __post_init__(self) -> None:
-        _require_positive(self, self.honest, self.trials, self.coordinates)
+        require_positive(self, self.honest, self.trials, self.coordinates)
         if not 0 < self.theta <= 0.25:
             raise UncountableEvent(f"{self} cannot be counted: theta lies in (0, 1/4]")
 
@@ -159,7 +160,7 @@ class NoisyBitsRelease(PrivacyEvent):
     cells: int
 
     def __post_init__(self) -> None:
-        _require_positive(self, self.cells)
+        require_positive(self, self.cells)
         if not 0 < self.contrast < 1:
             raise UncountableEvent(f"{self} cannot be counted: a contrast lies in (0, 1), or bits never flip")
 
@@ -180,7 +181,7 @@ class PoissonBinomialL2Release(PrivacyEvent):
     """1 where the vector is there or zeros, 2 where it is exchanged for another, by way of zeros."""
 
     def __post_init__(self) -> None:
-        _require_positive(self, self.honest, self.trials, self.l2, self.coordinates)
+        require_positive(self, self.honest, self.trials, self.l2, self.coordinates)
         if not 0 < self.theta <= 0.25:
             raise UncountableEvent(f"{self} cannot be counted: theta lies in (0, 1/4]")
         if self.trials > MOST_TRIALS:
@@ -200,7 +201,7 @@ class RandomBitsRelease(PrivacyEvent):
     noise_multiplier: float
 
     def __post_init__(self) -> None:
-        _require_noise(self, self.noise_multiplier)
+        require_noise(self, self.noise_multiplier)
 
 
 Event = (
@@ -246,29 +247,3 @@ def exchanged(event: Event) -> Event:
             raise UncountableEvent(f"{event} is not counted for an exchange of its units")
         case _:
             assert_never(event)
-
-
-def _require_noise(event: object, noise: float) -> None:
-    if not 0 < noise < math.inf:  # NaN fails this too
-        raise UncountableEvent(
-            f"{event} has no finite epsilon; set a finite noise multiplier above 0, or switch privacy off by name "
-            "(privacy: {kind: none})"
-        )
-
-
-def _require_steps(event: object, sampling_rate: float, noise: float, steps: int) -> None:
-    _require_noise(event, noise)
-    if not 0 < sampling_rate <= 1:
-        raise UncountableEvent(f"{event} cannot be counted: a rate lies in (0, 1]")
-    if not (isinstance(steps, int) and steps > 0):
-        raise UncountableEvent(f"{event} cannot be counted: steps are at least one")
-
-
-def _require_all_units(event: object, sampling_rate: float) -> None:
-    if sampling_rate != 1:
-        raise UncountableEvent(f"{event} cannot be counted: its noise is counted where all units join, at a rate of 1")
-
-
-def _require_positive(event: object, *numbers: float) -> None:
-    if not all(0 < number < math.inf for number in numbers):
-        raise UncountableEvent(f"{event} cannot be counted: counts and sensitivities are finite and above 0")

@@ -26,8 +26,8 @@ MOST_COUNTS = 12
 def smallest_noise(events_at: EventsAt, *, epsilon: float, delta: float, enough: float | None = None) -> float:
     """The least noise multiplier z, to a thousandth, with which `events_at(z)` stay within (epsilon, delta).
 
-    Rounded up, never down. The search begins a little above it: at `enough`, where that is known, or where Renyi
-    accounting says, because tighter counts take more time.
+    Rounded up, never down. The search begins a little above it: at `enough`, which is found to be so for events alike,
+    or where Renyi accounting says, because tighter counts take more time.
     """
 
     def cost(noise: float) -> float:
@@ -40,6 +40,8 @@ def smallest_noise(events_at: EventsAt, *, epsilon: float, delta: float, enough:
             return _by_bracket(cost, epsilon, delta, FINE)
         if not cost(enough) < renyi_epsilon_of(events_at(enough), delta):
             return smallest_noise_by_renyi(events_at, epsilon=epsilon, delta=delta)
+    if cost(enough) > epsilon:  # it was found for other events, which need not cost more
+        return _by_bracket(cost, epsilon, delta, FINE)
     return _by_secants(cost, enough, epsilon)
 
 

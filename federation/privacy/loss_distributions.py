@@ -35,7 +35,8 @@ from siloseal.federation.privacy.events import ExchangedGaussianSteps, GaussianR
 Composable = GaussianRelease | SampledGaussianSteps | ExchangedGaussianSteps
 
 ROUNDING_ERRORS = 1e-11
-"""Share of delta that is left to the rounding of Fourier transforms, several times what it is for 250,000 steps."""
+"""The part of delta, absolute, that is left to the rounding of Fourier transforms: several times what 250,000 steps
+take. A delta of no more is not counted here."""
 
 COARSEST, CELLS_A_DEVIATION = 5e-3, 13
 """The widest cell of the grid, and the number of cells in the standard deviation of one step's loss.

@@ -26,25 +26,16 @@ class FixedTasks:
     taken out changes the task of one slot, and an image that is exchanged for another of its class changes two at most.
     A slot that few images joined is an empty unit: it is counted and sampled like the others, and contributes nothing.
 
-    `counts` are the public numbers of images by class, those of the data if not given. Where an image is deleted and
-    the published counts fall with it, most often nothing else changes either: `slots_of` says what does, and when.
+    Where an image is deleted and the published counts fall with it, most often nothing else changes either: `slots_of`
+    says what does, and when.
 
     Within a task, it is drawn anew at every visit which of its images are learnt from and which are tried, and that
     concerns nobody else's images.
     """
 
-    def __init__(
-        self,
-        data: Examples,
-        config: Episodic,
-        *,
-        seed: int,
-        randomness: Randomness,
-        counts: Mapping[int, int] | None = None,
-    ) -> None:
+    def __init__(self, data: Examples, config: Episodic, *, seed: int, randomness: Randomness) -> None:
         self._data, self._config, self._seed, self._randomness = data, config, seed, randomness
-        counted = _counts(data) if counts is None else counts
-        self.slots = slots_of(counted, ways=config.ways, images=config.task_images, seed=seed)
+        self.slots = slots_of(_counts(data), ways=config.ways, images=config.task_images, seed=seed)
 
     def __len__(self) -> int:
         """Number of slots, empty ones too: it is public, so that the sampling rate tells nothing."""
@@ -53,23 +44,7 @@ class FixedTasks:
     @cached_property
     def members(self) -> list[Members]:
         """The images of each slot's task; of an empty slot none."""
-        joined = [dict[int, list[tuple[bytes, int]]]() for _ in self.slots]
-        for label, places in _places(self.slots).items():
-            for index in np.flatnonzero(self._data.labels.numpy() == label).tolist():
-                digest = digest_of(self._data.inputs[index].numpy(), seed=self._seed)
-                joined[slot_joined(digest, places)].setdefault(label, []).append((digest, index))
-        return [self._task_members(found) for found in joined]
-
-    def _task_members(self, joined: Mapping[int, Sequence[tuple[bytes, int]]]) -> Members:
-        """The images of one task, of those that joined its slot: by their hashes, not by where they lie in the data.
-
-        Hashes spread images unevenly. A class with fewer than one image more than `shots` is left out; a class has at
-        most twice the usual number, which bounds what a task costs to learn.
-        """
-        usable = [sorted(found) for found in joined.values() if len(found) > self._config.shots]
-        if len(usable) < 2:
-            return []
-        return [np.array([index for _, index in found[: 2 * self._config.task_images]]) for found in usable]
+        return members_of(self.slots, self._data, self._config, seed=self._seed)
 
     def select(self, indices: Tensor) -> list[Task]:
         """The tasks of the slots with these numbers, empty ones left out."""
@@ -79,6 +54,28 @@ class FixedTasks:
     def _visited(self, members: Members, draw: "_Draw") -> Task:
         classes = [members[number] for number in draw.order(len(members))]
         return _task(self._data, [found[draw.order(len(found))] for found in classes], self._config, draw)
+
+
+def members_of(slots: Sequence[Slot], data: Examples, config: Episodic, *, seed: int) -> list[Members]:
+    """The images of each slot's task, of those that joined it; of an empty slot none."""
+    joined = [dict[int, list[tuple[bytes, int]]]() for _ in slots]
+    for label, places in _places(slots).items():
+        for index in np.flatnonzero(data.labels.numpy() == label).tolist():
+            digest = digest_of(data.inputs[index].numpy(), seed=seed)
+            joined[slot_joined(digest, places)].setdefault(label, []).append((digest, index))
+    return [_task_members(found, config) for found in joined]
+
+
+def _task_members(joined: Mapping[int, Sequence[tuple[bytes, int]]], config: Episodic) -> Members:
+    """The images of one task, of those that joined its slot: by their hashes, not by where they lie in the data.
+
+    Hashes spread images unevenly. A class with fewer than one image more than `shots` is left out; a class has at most
+    twice the usual number, which bounds what a task costs to learn.
+    """
+    usable = [sorted(found) for found in joined.values() if len(found) > config.shots]
+    if len(usable) < 2:
+        return []
+    return [np.array([index for _, index in found[: 2 * config.task_images]]) for found in usable]
 
 
 class FreshTasks:

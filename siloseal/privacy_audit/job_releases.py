@@ -10,7 +10,7 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.noise_on_sums import honest
 from siloseal.federation.job.phase_sums import phase_sum
 from siloseal.federation.job.phases import Phase
-from siloseal.federation.job.releases import Content, Lengths, Release, counted, releases
+from siloseal.federation.job.releases import Content, Lengths, Release, by_phase, releases
 from siloseal.federation.job.sections.warm_start import KernelMeanStart
 from siloseal.models.building import feature_map
 from siloseal.privacy_audit.releases import ReleaseSubject
@@ -22,7 +22,7 @@ BASE_RECORDS = 3
 
 def release_subjects(job: Job, part: Examples, lengths: Lengths, delta: float) -> Iterator[tuple[str, ReleaseSubject]]:
     """The first release of each phase whose sums are noised."""
-    for release, count in counted(releases(job, lengths)):
+    for release, count in by_phase(releases(job, lengths)):
         if release.mechanism is None or release.event is None:
             continue
         if release.content is Content.KERNEL_MEAN and isinstance(job.warm_start, KernelMeanStart):

@@ -7,7 +7,7 @@ from siloseal.aggregator.coordinator import Outcome
 from siloseal.federation.analytics.answers import Answers
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.releases import query_releases
-from siloseal.federation.job.releases import counted
+from siloseal.federation.job.releases import by_phase
 from siloseal.run_folder.metrics import TimingMetric, TrafficMetric
 from siloseal.run_folder.summary import RunSummary, SiloSummary
 from siloseal.runs.closing import Known, privacy_of, write_closing
@@ -59,7 +59,7 @@ def close_queries(
     mode: int = 0o644,
 ) -> RunSummary:
     """Write the closing metrics of a run that has answered queries, and return its summary."""
-    write_closing(run_dir, known, traffic, protection(counted(query_releases(job)), private=True), mode=mode)
+    write_closing(run_dir, known, traffic, protection(by_phase(query_releases(job)), private=True), mode=mode)
     return RunSummary(
         name=job.name,
         accuracy={},

@@ -11,7 +11,7 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.phase_sums import phase_sums
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.planning import plan_silo
-from siloseal.federation.job.releases import Content, Lengths, Release, counted, releases
+from siloseal.federation.job.releases import Content, Lengths, Release, by_phase, releases
 from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
 from siloseal.federation.privacy.guarantee import Guarantee
 from siloseal.federation.sums.exposure import Exposure, NoisedBy
@@ -118,7 +118,7 @@ def _range(values: Sequence[float], digits: int) -> str:
 
 def query_parameters(job: AnalyticsJob, ledgers: Ledgers) -> dict[str, str]:
     """What the guarantees of a run of queries rest on: what their sums share once, and the rest query by query."""
-    found = counted(query_releases(job))
+    found = by_phase(query_releases(job))
     described = {release.phase: _described(release) for release, _ in found}
     first, *others = described.values()
     shared = {name: value for name, value in first.items() if all(one.get(name) == value for one in others)}
@@ -145,7 +145,7 @@ def _accountant(ledgers: list[Ledger], over: str) -> str:
 
 def training_releases(job: Job, finished: RunResult) -> CountedReleases:
     """The first release of each phase of a finished run, and the number of releases of the phase."""
-    return counted(releases(job, _lengths(job, finished)))
+    return by_phase(releases(job, _lengths(job, finished)))
 
 
 def _lengths(job: Job, finished: RunResult) -> Lengths:

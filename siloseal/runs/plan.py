@@ -13,7 +13,7 @@ from siloseal.federation.job.contributions import require_precision
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.planning import SiloPlan, counted_in_all, epsilon_by_phase, plan_silo
-from siloseal.federation.job.releases import Content, Lengths, counted, releases
+from siloseal.federation.job.releases import Content, Lengths, by_phase, releases
 from siloseal.federation.job.sections.privacy import NoPrivacy, UnitLevel
 from siloseal.federation.job.sections.warm_start import KernelMeanStart, PublicStart
 from siloseal.federation.privacy.events import Event
@@ -108,7 +108,7 @@ def make_plan(job: Job, parts: dict[str, Examples], *, workers: int) -> Plan:
         download_bytes=received,
         memory_bytes=_memory(parts, model.size),
         seconds=_seconds(job, parts, silos, model, in_sums, workers),
-        uploads=protection(counted(releases(job, lengths)), private=not isinstance(job.privacy, NoPrivacy)),
+        uploads=protection(by_phase(releases(job, lengths)), private=not isinstance(job.privacy, NoPrivacy)),
         job=job,
         code=None if job.learner.code is None else str(found_code(job.learner.code)),
     )
@@ -134,7 +134,7 @@ def _traffic(job: Job, lengths: Lengths) -> tuple[dict[str, int], dict[str, int]
     model_bytes = 4 * lengths.model
     up, down, last = Counter[str](), Counter[str](), str(Phase.WARM_START)
     seconds = dict[str, float]()
-    for release, count in counted(releases(job, lengths)):
+    for release, count in by_phase(releases(job, lengths)):
         cost, last = _sum_cost(release.scheme, release.domain, len(release.roster)), release.phase
         start_bytes = 0 if release.content is Content.KERNEL_MEAN else model_bytes  # what the training starts from
         up[last], down[last] = count * cost.sent, count * (start_bytes + cost.received)

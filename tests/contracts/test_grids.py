@@ -1,5 +1,7 @@
 """Everything that leaves a silo is on a grid: no last bits of floating-point numbers tell how they were computed."""
 
+import math
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -17,6 +19,13 @@ from .schemes import ALL_SCHEMES, INTEGERS, REALS, ROSTER, STOCK_CKKS, name_of
 def of_all_sizes(domain: RealDomain) -> NDArray[np.float64]:
     """Reals from the bound down to 2^-60 of it, which single precision holds to their last bits."""
     return np.random.default_rng(3).uniform(-1, 1, domain.length) * domain.bound * 2.0 ** -(np.arange(300) % 60)
+
+
+VECTORS = {name: of_all_sizes(REALS) for name in ROSTER}
+
+
+def inner_grid(noisy: NoisySum) -> float:
+    return noisy.inner.grid(noisy.encoding.domain(REALS, len(ROSTER)))
 
 
 def off_the_grid(total: NDArray[np.float64], grid: float) -> float:
@@ -40,12 +49,14 @@ class TestEverySecureSum:
     def test_integers_need_no_grid(self, scheme: SecureSum) -> None:
         assert scheme.grid(INTEGERS) == 0
 
-    def test_noised_reals_lie_on_the_coarser_grid_of_the_noise_or_of_the_sum(self, scheme: SecureSum) -> None:
-        noisy = NoisySum(GaussianAtSilo(1.0, 0.5), scheme, SecureRandomness())
-        vectors = {name: of_all_sizes(REALS) for name in ROSTER}
-        total = np.asarray(Recorded(noisy, vectors, REALS, quorum=3).run().total, dtype=np.float64)
-        inner = scheme.grid(noisy.encoding.domain(REALS, len(ROSTER)))
-        coarser = max(noisy.encoding.grid(REALS), inner)
+    @pytest.mark.parametrize("deviation", [0.5, 1e-7], ids=["coarse noise", "fine noise"])
+    def test_the_noised_total_that_opens_lies_on_the_coarser_grid_but_for_rounding_to_the_finer_one(
+        self, scheme: SecureSum, deviation: float
+    ) -> None:
+        """Each silo rounds to the noise's grid and then to the sum's; approximate ciphers add their own error."""
+        noisy = NoisySum(GaussianAtSilo(1.0, deviation), scheme, SecureRandomness())
+        total = np.asarray(Recorded(noisy, VECTORS, REALS, quorum=3).run().total, dtype=np.float64)
+        finer, coarser = sorted([2.0 ** (math.floor(math.log2(deviation)) - 12), inner_grid(noisy)])
         assert noisy.grid(REALS) == coarser
-        if scheme.name == "plain":  # both are powers of two
-            assert off_the_grid(total, coarser) == 0
+        assert off_the_grid(total, coarser) * coarser < len(ROSTER) * finer / 2 + 0.05 * inner_grid(noisy)
+        assert off_the_grid(total, inner_grid(noisy)) < 0.05

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from scipy import optimize, special
 
@@ -34,15 +34,19 @@ _CUT = 0.01
 """Part of the squared error that the cut may add where all silos send one vector; far less where they do not."""
 _LOWEST, _HIGHEST = 2.0, 6.0
 """Root mean squares of an entry at which it may be cut."""
-_UNUSED = 1e-3
+_UNUSED = 2e-4
 """Part of epsilon that a calibration may leave unused."""
+_CLOSE = 1e-7
+"""Difference of logarithms below which two thetas are the same: where epsilon jumps, none may use all of it."""
+_MOST_COUNTS = 100
+"""Counts after which the largest theta found so far is taken. Three find it, mostly."""
 
 
 def calibrated_pbm(demand: Demand, *, bits: int | None, clip_norm: float) -> PoissonBinomial:
     """The coins that the bits hold, or as many as are worth it, and the largest theta that stays within epsilon."""
     share = _share(demand)
     # The Gaussian of the same epsilon: m coins move by m theta / share, and those of h silos vary by h m / 4.
-    spread = math.sqrt(demand.honest) * share / (2 * renyi_gaussian_multiplier(demand))  # theta sqrt(m)
+    spread = math.sqrt(demand.honest) * share / (2 * _gaussian(demand))  # theta sqrt(m)
     bits = _bits_worth_it(demand, spread) if bits is None else bits
     trials = min(_most_trials("pbm", demand, bits), MOST_TRIALS, max(1, MOST_COINS // demand.silos))
     theta = _theta_by_norm(demand, share, trials, spread / math.sqrt(trials))
@@ -60,13 +64,21 @@ def _theta_by_norm(demand: Demand, share: float, trials: int, guess: float) -> f
     return _largest_theta("pbm", demand, event, guess)
 
 
+def _gaussian(demand: Demand) -> float:
+    """The noise multiplier of the Gaussian that coins come near to."""
+    try:
+        return renyi_gaussian_multiplier(demand)
+    except ConfigError:
+        raise _unreachable("pbm", demand) from None
+
+
 def _share(demand: Demand) -> float:
     """The bound of an entry as a part of the clip norm.
 
     Entries of a rotated vector are nearly normal of deviation 1 / sqrt(length), and are cut at `level` of these. The
     squared error of the cut adds up over silos that all send one vector, to silos^2 / length times `_beyond(level)`.
     """
-    most = _CUT * renyi_gaussian_multiplier(demand) ** 2 * demand.length / demand.silos**2
+    most = _CUT * _gaussian(demand) ** 2 * demand.length / demand.silos**2
     if _beyond(_LOWEST) <= most:
         level = _LOWEST
     elif _beyond(_HIGHEST) >= most:
@@ -89,15 +101,45 @@ def _bits_worth_it(demand: Demand, spread: float) -> int:
 
 
 def _largest_theta(kind: str, demand: Demand, event: Callable[[float], Event], guess: float) -> float:
-    """The largest theta within epsilon, nearly: epsilon grows about as theta does, so that few steps find it."""
-    most, theta = MARGIN * demand.epsilon, min(LARGEST_THETA, guess)
-    while theta > SMALLEST_THETA:
-        theta = round_down(theta)
-        found = epsilon_of([event(theta)] * demand.releases, demand.delta)
-        if found <= most and (found >= (1 - _UNUSED) * most or theta >= LARGEST_THETA):
-            return theta
-        theta = min(LARGEST_THETA, theta * max(0.1, (1 - _UNUSED / 2) * most / found))
-    raise _unreachable(kind, demand)
+    """The largest theta within epsilon, nearly, or an error that says that there is none."""
+    most = MARGIN * demand.epsilon
+
+    def excess(log_theta: float) -> float:
+        found = epsilon_of([event(_theta(log_theta))] * demand.releases, demand.delta)
+        return math.log(max(found / most, 0.1))  # 0 where a large delta covers all
+
+    found = _largest_within(excess, math.log(guess), math.log(SMALLEST_THETA), math.log(LARGEST_THETA))
+    if found is None:
+        raise _unreachable(kind, demand)
+    return _theta(found)
+
+
+def _theta(log_theta: float) -> float:
+    return round_down(math.exp(log_theta))
+
+
+def _largest_within(excess: Callable[[float], float], guess: float, least: float, most: float) -> float | None:
+    """The largest argument whose excess is not above 0, nearly; None if there is none.
+
+    The excess grows, here at least as fast as its argument. So few steps along lines find it; every fourth step halves
+    the bracket, so that the search ends however the excess grows. Only what was found to be within is returned.
+    """
+    low, below, high, above = -math.inf, math.nan, math.inf, math.nan
+    at = min(most, max(least, guess))
+    for count in range(_MOST_COUNTS):
+        if (found := excess(at)) > 0:
+            high, above = at, found
+        else:
+            low, below = at, found
+        if low >= most or high <= least or -_UNUSED <= found <= 0 or high - low < _CLOSE:
+            break
+        if high - low == math.inf:
+            at = min(most, max(least, at - (1 + count) * (found + _UNUSED / 2)))
+        elif count % 4 == 3:
+            at = (low + high) / 2
+        else:
+            at = low + (high - low) * (below + _UNUSED / 2) / (below - above)
+    return low if low > -math.inf else None
 
 
 def calibrated_pbm_kashin(demand: Demand, *, bits: int, clip_norm: float) -> KashinPoissonBinomial:
@@ -112,26 +154,16 @@ def calibrated_pbm_kashin(demand: Demand, *, bits: int, clip_norm: float) -> Kas
 def _of_kashin(demand: Demand, bits: int) -> tuple[int, float]:
     """The number of coins, and theta."""
     most, entries = _most_trials("pbm_kashin", demand, bits), coefficients(demand.length)
-    most_epsilon = MARGIN * demand.epsilon
 
-    def epsilon(trials: int, theta: float) -> float:
-        event = PoissonBinomialRelease(demand.honest, trials, theta, entries)
-        return epsilon_of([event] * demand.releases, demand.delta)
+    def event(trials: int, theta: float) -> Event:
+        return PoissonBinomialRelease(demand.honest, trials, theta, entries)
 
-    trials = _first(lambda count: epsilon(count, LARGEST_THETA) > most_epsilon, most)
-    if epsilon(trials, LARGEST_THETA) <= most_epsilon:  # the bits are too few to use all of epsilon: better than asked
-        return trials, LARGEST_THETA
+    def is_enough(trials: int) -> bool:
+        events = [event(trials, LARGEST_THETA)] * demand.releases
+        return epsilon_of(events, demand.delta) > MARGIN * demand.epsilon
 
-    def excess(log_theta: float) -> float:
-        return math.log(max(epsilon(trials, math.exp(log_theta)), 1e-12) / most_epsilon)
-
-    smallest = math.log(SMALLEST_THETA)
-    if excess(smallest) > 0:
-        raise _unreachable("pbm_kashin", demand)
-    theta = round_down(math.exp(optimize.brentq(excess, smallest, math.log(LARGEST_THETA), xtol=1e-7)))
-    while epsilon(trials, theta) > most_epsilon:
-        theta = round_down(theta * (1 - 1e-6))
-    return trials, theta
+    trials = _first(is_enough, most)  # all of them, where the bits are too few to use all of epsilon
+    return trials, _largest_theta("pbm_kashin", demand, partial(event, trials), LARGEST_THETA)
 
 
 def _most_trials(kind: str, demand: Demand, bits: int) -> int:

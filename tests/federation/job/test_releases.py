@@ -8,7 +8,7 @@ import pytest
 from siloseal.federation.errors import WrongRound
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
-from siloseal.federation.job.releases import Content, Lengths, Run, counted, release_of, releases
+from siloseal.federation.job.releases import Content, Lengths, Run, by_phase, release_of, releases
 from siloseal.federation.privacy.events import SkellamRelease
 
 LENGTHS = Lengths(kernel_mean=510, model=1000)
@@ -27,7 +27,7 @@ def test_are_listed_in_the_order_in_which_a_job_makes_them(small_job: Callable[.
     ]  # fmt: skip
     assert [each.content for each in listed] == [Content.KERNEL_MEAN, *[Content.MODEL] * 3]
     assert [each.scheme.name.split("(")[0] for each in listed[1:]] == ["ckks", "fixed_point", "fixed_point"]
-    assert [count for _, count in counted(releases(job, LENGTHS))] == [1, 1, 2]
+    assert [count for _, count in by_phase(releases(job, LENGTHS))] == [1, 1, 2]
 
 
 @pytest.mark.parametrize("sections", [{"warm_start": KERNEL_MEAN}, {"warm_start": LEADER}, {"schedule": FEDAVG}])

@@ -77,6 +77,17 @@ def test_an_epsilon_below_what_renyi_orders_can_tell_is_reached() -> None:
     assert 0.9e-3 < epsilon_of([SampledGaussianSteps(0.05, noise, 10)], 1e-9) <= 1e-3
 
 
+def test_noise_that_was_thought_to_be_enough_and_is_not_is_never_returned() -> None:
+    def events_at(noise: float) -> list[Event]:
+        return [SampledGaussianSteps(0.05, noise, 100)]
+
+    right = smallest_noise(events_at, epsilon=2.0, delta=1e-5)
+    for thought in (0.5 * right, 0.99 * right):
+        noise = smallest_noise(events_at, epsilon=2.0, delta=1e-5, enough=thought)
+        assert epsilon_of(events_at(noise), 1e-5) <= 2.0
+        assert noise == pytest.approx(right, rel=1e-3)
+
+
 def test_noise_has_a_floor() -> None:
     noise = smallest_noise(lambda z: [SampledGaussianSteps(1e-6, z, 1)], epsilon=900.0, delta=1e-5)
     assert 0 < noise < 0.05

@@ -6,7 +6,8 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from siloseal.federation.privacy.accounting import ORDERS, epsilon_of
+from siloseal.federation.privacy.accounting import epsilon_of
+from siloseal.federation.privacy.event_curves import ORDERS
 from siloseal.federation.privacy.events import NoisyBitsRelease
 from siloseal.federation.privacy.random_bits import random_bit_curve
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +14,8 @@ from siloseal.federation.job.sections.few_shot import ProtonetConfig
 from siloseal.federation.randomness import SecureRandomness, SeededRandomness
 from siloseal.models.meta.tasks import Task
 from siloseal.silo.data.examples import Examples
-from siloseal.silo.data.tasks import FixedTasks, FreshTasks
+from siloseal.silo.data.slots import Slot, slots_of
+from siloseal.silo.data.tasks import FixedTasks, FreshTasks, Members, members_of
 
 CONFIG = ProtonetConfig(kind="protonet", ways=3, shots=2, queries=2)
 
@@ -27,7 +27,7 @@ def numbered(counts: tuple[int, ...] = (9, 8, 12, 5, 4, 3)) -> Examples:
     return Examples(pixels, torch.from_numpy(labels), 2 * len(counts) + 1)
 
 
-def members_of(task: Task) -> list[int]:
+def numbers_of(task: Task) -> list[int]:
     return [round(value * 1000) for part in (task.support, task.query) for value in part.flatten().tolist()]
 
 
@@ -37,20 +37,30 @@ def of_pixels(counts: Sequence[int]) -> Examples:
     return Examples(torch.arange(1, len(labels) + 1).view(-1, 1, 1, 1) / 10_000, labels, len(counts))
 
 
-def fixed(data: Examples, config: ProtonetConfig = CONFIG, **more: Any) -> FixedTasks:
-    return FixedTasks(data, config, seed=4, randomness=SeededRandomness(1), **more)
+def fixed(data: Examples, config: ProtonetConfig = CONFIG, *, seed: int = 4) -> FixedTasks:
+    return FixedTasks(data, config, seed=seed, randomness=SeededRandomness(1))
 
 
-def shown_by(tasks: FixedTasks, data: Examples) -> list[list[list[float]]]:
-    """What each slot's images show, class by class: the same for the same task, wherever its images lie in the data."""
+Shown = list[list[list[float]]]
+"""What each slot's images show, class by class: the same for the same task, wherever its images lie in the data."""
+
+
+def shown(members: Sequence[Members], data: Examples) -> Shown:
     pixels = data.inputs.flatten()
-    return [[pixels[torch.from_numpy(found)].tolist() for found in members] for members in tasks.members]
+    return [[pixels[torch.from_numpy(found)].tolist() for found in classes] for classes in members]
 
 
-def changed_slots(one: FixedTasks, data: Examples, other: FixedTasks, others: Examples) -> int:
-    assert len(one) == len(other)
-    pairs = zip(shown_by(one, data), shown_by(other, others), strict=True)
-    return sum(before != after for before, after in pairs)
+def shown_by(tasks: FixedTasks, data: Examples) -> Shown:
+    return shown(tasks.members, data)
+
+
+def shown_at(slots: Sequence[Slot], data: Examples, config: ProtonetConfig, *, seed: int = 4) -> Shown:
+    """What images show that join these slots, which are public, whatever the numbers of these images."""
+    return shown(members_of(slots, data, config, seed=seed), data)
+
+
+def changed_slots(one: Shown, other: Shown) -> int:
+    return sum(before != after for before, after in zip(one, other, strict=True))
 
 
 def without(data: Examples, index: int) -> Examples:
@@ -77,24 +87,22 @@ class TestStability:
     ) -> None:
         data, index = of_pixels(counts), chance.randrange(sum(counts))
         config = ProtonetConfig(kind="protonet", ways=ways, shots=shots, queries=queries)
-        public = dict(enumerate(counts))
         if sum(count >= config.task_images for count in counts) < ways:
             return
-        tasks = FixedTasks(data, config, seed=seed, randomness=SeededRandomness(1))
-        assert tasks.slots == FixedTasks(data, config, seed=seed, randomness=SeededRandomness(1), counts=public).slots
+        tasks = fixed(data, config, seed=seed)
+        assert tasks.slots == slots_of(dict(enumerate(counts)), ways=ways, images=config.task_images, seed=seed)
         for bound, others in ((1, without(data, index)), (2, with_another(data, index))):
-            other = FixedTasks(others, config, seed=seed, randomness=SeededRandomness(1), counts=public)
-            assert changed_slots(tasks, data, other, others) <= bound
+            other = shown_at(tasks.slots, others, config, seed=seed)
+            assert changed_slots(shown_by(tasks, data), other) <= bound
 
     def test_of_nineteen_tasks_every_image_concerns_one(self) -> None:
         config, data = ProtonetConfig(kind="protonet", ways=5, shots=1, queries=5), of_pixels([38] * 16)
-        tasks, public = fixed(data, config), dict.fromkeys(range(16), 38)
+        tasks = fixed(data, config)
         assert len(tasks) == 19
-        removed, exchanged = set[int](), set[int]()
+        before, removed, exchanged = shown_by(tasks, data), set[int](), set[int]()
         for index in range(0, len(data), 7):
-            less, another = without(data, index), with_another(data, index)
-            removed.add(changed_slots(tasks, data, fixed(less, config, counts=public), less))
-            exchanged.add(changed_slots(tasks, data, fixed(another, config, counts=public), another))
+            removed.add(changed_slots(before, shown_at(tasks.slots, without(data, index), config)))
+            exchanged.add(changed_slots(before, shown_at(tasks.slots, with_another(data, index), config)))
         assert max(removed) == 1
         assert max(exchanged) == 2
 
@@ -103,7 +111,7 @@ class TestStability:
         less = without(data, 0)
         tasks, other = fixed(data, config), fixed(less, config)
         assert tasks.slots == other.slots
-        assert changed_slots(tasks, data, other, less) == 1
+        assert changed_slots(shown_by(tasks, data), shown_by(other, less)) == 1
 
 
 class TestFixedTasks:
@@ -132,22 +140,29 @@ class TestFixedTasks:
         assert {len(found) for members in tasks.members for found in members} <= set(range(2, 13))
 
     def test_a_slot_that_too_few_images_joined_is_counted_and_gives_no_task(self) -> None:
-        data = of_pixels([12, 12, 12])
-        public = {0: 12, 1: 12, 2: 12}
-        few = data.select(torch.tensor([*range(12), 12, 24]))  # one image of each of two classes
-        tasks = fixed(few, counts=public)
-        assert len(tasks) == len(fixed(data)) == 3
-        assert tasks.members == [[], [], []]
-        assert tasks.select(torch.arange(3)) == []
+        data, empty = of_pixels([12, 12, 12]), 0
+        for seed in range(20):
+            tasks = fixed(data, seed=seed)
+            assert len(tasks) == len(tasks.members) == 3
+            empty += tasks.members.count([])
+            assert len(tasks.select(torch.arange(3))) == 3 - tasks.members.count([])
+        assert empty > 0
 
     def test_a_class_with_too_few_images_is_left_out_of_its_slots_task(self) -> None:
         data = of_pixels([4, 4, 4])
-        (whole,) = fixed(data).select(torch.tensor([0]))
+        assert [len(found) for found in members_of([(0, 1, 2)], data, CONFIG, seed=4)[0]] == [4, 4, 4]
         fewer = without(without(data, 0), 0)
-        (left,) = fixed(fewer, counts={0: 4, 1: 4, 2: 4}).select(torch.tensor([0]))
-        assert whole.support_labels.tolist() == [0, 0, 1, 1, 2, 2]
-        assert left.support_labels.tolist() == [0, 0, 1, 1]
-        assert left.query_labels.tolist() == [0, 0, 1, 1]
+        (left,) = members_of([(0, 1, 2)], fewer, CONFIG, seed=4)
+        assert [sorted(found.tolist()) for found in left] == [[2, 3, 4, 5], [6, 7, 8, 9]]
+        assert members_of([(0, 1, 2)], without(without(fewer, 2), 2), CONFIG, seed=4) == [[]]
+
+    def test_labels_are_those_of_the_classes_that_are_left(self) -> None:
+        """Of three classes in a slot, two have enough images with some seed."""
+        data = of_pixels([12, 12, 12])
+        tasks = [task for seed in range(20) for task in fixed(data, seed=seed).select(torch.arange(3))]
+        assert {tuple(sorted(set(task.support_labels.tolist()))) for task in tasks} == {(0, 1), (0, 1, 2)}
+        for task in tasks:
+            assert set(task.query_labels.tolist()) == set(task.support_labels.tolist())
 
     def test_they_stay_the_same_whoever_draws(self) -> None:
         data = numbered()
@@ -155,12 +170,12 @@ class TestFixedTasks:
         assert shown_by(one, data) == shown_by(other, data)
         for number, members in enumerate(one.members):
             for visit in one.select(torch.tensor([number])):
-                assert sorted(members_of(visit)) == sorted(np.concatenate(members).tolist())
+                assert sorted(numbers_of(visit)) == sorted(np.concatenate(members).tolist())
 
     def test_they_do_not_depend_on_the_order_in_which_the_images_lie(self) -> None:
         data = numbered()
         mixed = data.select(torch.from_numpy(np.random.default_rng(0).permutation(len(data))))
-        assert changed_slots(fixed(data), data, fixed(mixed), mixed) == 0
+        assert changed_slots(shown_by(fixed(data), data), shown_by(fixed(mixed), mixed)) == 0
 
     def test_the_jobs_seed_decides_who_meets_whom(self) -> None:
         data = numbered()
@@ -175,7 +190,7 @@ class TestFixedTasks:
     def test_roles_and_order_are_drawn_anew_at_each_visit(self) -> None:
         tasks = fixed(of_pixels([40, 40, 40]))
         visits = [tasks.select(torch.tensor([0]))[0] for _ in range(20)]
-        assert len({tuple(members_of(visit)) for visit in visits}) > 10
+        assert len({tuple(numbers_of(visit)) for visit in visits}) > 10
         assert len({tuple(sorted(visit.support.flatten().tolist())) for visit in visits}) > 3
 
     def test_labels_name_the_classes_within_the_task(self) -> None:
@@ -205,13 +220,13 @@ class TestFreshTasks:
         data = numbered()
         tasks = FreshTasks(data, CONFIG, randomness=SeededRandomness(1))
         for task in tasks.select(torch.arange(50)):
-            members = members_of(task)
+            members = numbers_of(task)
             assert len(set(members)) == 12
             assert len(set(data.labels[torch.tensor(members)].tolist())) == 3
 
     def test_an_image_is_in_many_of_them(self) -> None:
         tasks = FreshTasks(numbered(), CONFIG, randomness=SeededRandomness(1)).select(torch.arange(50))
-        counts = np.bincount([member for task in tasks for member in members_of(task)])
+        counts = np.bincount([member for task in tasks for member in numbers_of(task)])
         assert counts.max() > 5
 
     def test_too_few_classes_are_refused_with_what_to_change(self) -> None:

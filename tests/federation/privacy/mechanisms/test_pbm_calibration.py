@@ -8,6 +8,8 @@ from scipy import integrate, stats
 
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.privacy.accounting import epsilon_of
+from siloseal.federation.privacy.events import PoissonBinomialL2Release, PoissonBinomialRelease
+from siloseal.federation.privacy.mechanisms import pbm_calibration
 from siloseal.federation.privacy.mechanisms.calibration import Demand, renyi_gaussian_multiplier
 from siloseal.federation.privacy.mechanisms.pbm_calibration import (
     ENOUGH_THETA,
@@ -73,6 +75,41 @@ def test_theta_ends_at_a_quarter() -> None:
 def test_coins_that_no_theta_saves_are_refused(calibrated) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ConfigError, match=r"epsilon 0\.0001 "):
         calibrated(Demand(1e-4, 1e-9, 10_000, 2, 1, 5000), bits=4, clip_norm=1.0)
+
+
+def test_coins_whose_gaussian_has_no_noise_that_is_enough_are_refused_by_their_own_name() -> None:
+    with pytest.raises(ConfigError, match=r"pbm .* epsilon 0\.001 "):
+        calibrated_pbm(Demand(1e-3, 1e-5, 1, 4, 4, 16), bits=4, clip_norm=1.0)
+
+
+@pytest.mark.parametrize("calibrated", [calibrated_pbm, calibrated_pbm_kashin])
+@pytest.mark.parametrize(("epsilon", "delta", "length"), [(0.01, 0.05, 100), (0.05, 0.05, 10), (0.1, 0.09, 1)])
+def test_a_delta_that_covers_small_thetas_altogether_leaves_no_epsilon_unused(  # type: ignore[no-untyped-def]
+    calibrated, epsilon: float, delta: float, length: int
+) -> None:
+    demand = Demand(epsilon, delta, 1, 10, 10, length)
+    mechanism, outer = calibrated(demand, bits=6, clip_norm=1.0), RealDomain(length, 1.0)
+    assert 0.998 * epsilon < epsilon_of([mechanism.event(outer, 10)], delta) <= epsilon
+    assert epsilon_of([replace(mechanism, theta=mechanism.theta / 2).event(outer, 10)], delta) == 0
+
+
+@pytest.mark.parametrize("calibrated", [calibrated_pbm, calibrated_pbm_kashin])
+@pytest.mark.parametrize("curve", [lambda theta: 0.01 + theta**0.1, lambda theta: float(theta > 0.0123), math.tan])
+def test_the_search_ends_within_epsilon_however_epsilon_grows(  # type: ignore[no-untyped-def]
+    calibrated, curve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = []
+
+    def cost(events: list[PoissonBinomialL2Release | PoissonBinomialRelease], delta: float) -> float:
+        counted.append(events[0].theta)
+        return float(curve(events[0].theta))
+
+    monkeypatch.setattr(pbm_calibration, "epsilon_of", cost)
+    demand = Demand(0.5, 1e-5 + curve(0.1) * 1e-7, 1, 4, 3, 10)  # another delta for each: calibrations are cached
+    theta = calibrated(demand, bits=4, clip_norm=1.0).theta
+    assert curve(theta) <= 0.5
+    assert curve(theta * 1.01) > 0.5 or theta == 0.25
+    assert len(counted) < 60
 
 
 @pytest.mark.parametrize("calibrated", [calibrated_pbm, calibrated_pbm_kashin])
