@@ -32,7 +32,8 @@ def privacy(config: Config, steps: Steps = None, as_json: Json = False, quiet: Q
     The real trainer and the real mechanisms run on made-up records. In every step a coin decides whether a canary is
     there, and an attacker who knows all but the coin and the noise guesses. A sound part is called *broken* once in a
     million audits at most; *sound* means that nothing was found, and the last column says which faults would have been.
-    The exit code is 0 if all is sound, and 1 if something is broken. No budget is spent: nobody's records are looked at.
+    The exit code is 0 if all is sound, and 1 if something is broken. No budget is spent, and nobody's records are
+    looked at.
     """
     from siloseal.federation.analytics.any_job import load_any_job
 
