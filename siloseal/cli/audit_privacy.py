@@ -30,9 +30,10 @@ def privacy(config: Config, steps: Steps = None, as_json: Json = False, quiet: Q
     """Attack everything that a job releases, and test what the guesses show against what its ledger would book.
 
     The real trainer and the real mechanisms run on made-up records. In every step a coin decides whether a canary is
-    there, and an attacker who knows all but the coin and the noise guesses. *broken* is false once in a million audits;
-    *sound* means that nothing was found, and the last column says which faults would have been. The exit code is 0 if
-    all is sound, and 1 if something is broken. No budget is spent: nobody's records are looked at.
+    there, and an attacker who knows all but the coin and the noise guesses. A sound part is called *broken* once in a
+    million audits at most; *sound* means that nothing was found, and the last column says which faults would have been.
+    The exit code is 0 if all is sound, and 1 if something is broken. No budget is spent, and nobody's records are
+    looked at.
     """
     from siloseal.federation.analytics.any_job import load_any_job
 
@@ -40,7 +41,7 @@ def privacy(config: Config, steps: Steps = None, as_json: Json = False, quiet: Q
     look_in(config.parent)
 
     from siloseal.cli.console import Console
-    from siloseal.privacy_audit.job import SECONDS, STEPS, audit_job, require_auditable
+    from siloseal.privacy_audit.job import SECONDS, STEPS, audit_job, plans_left_out, require_auditable
 
     require_auditable(job)
     with Console(quiet=quiet, json=as_json) as console:
@@ -56,7 +57,8 @@ def privacy(config: Config, steps: Steps = None, as_json: Json = False, quiet: Q
         holdings = _holdings(job)
         limit = math.inf if steps else SECONDS
         found = list(audit_job(job, holdings, steps=steps or STEPS, seconds=limit, tell=tell))
-    _show(found, as_json=as_json, quiet=quiet)
+        left_out = plans_left_out(job, holdings)
+    _show(found, left_out, as_json=as_json, quiet=quiet)
     if any(finding.verdict == "broken" for finding in found):
         raise typer.Exit(BROKEN)
 
@@ -74,19 +76,19 @@ def _holdings(job: "AnyJob") -> "Holdings | None":
     return Holdings(parts, {name: declared_labels(job, part) for name, part in parts.items()})
 
 
-def _show(found: "Sequence[Finding]", *, as_json: bool, quiet: bool) -> None:
+def _show(found: "Sequence[Finding]", left_out: int, *, as_json: bool, quiet: bool) -> None:
     if as_json:
-        print(json.dumps([as_document(finding) for finding in found], indent=2))
+        print(json.dumps([as_document(finding, left_out) for finding in found], indent=2))
     elif not quiet:
         from rich.console import Console as Terminal
 
         from siloseal.report.terminal import print_table
 
-        print_table(Terminal(highlight=False), as_table(found))
+        print_table(Terminal(highlight=False), as_table(found, left_out))
 
 
-def as_table(found: "Sequence[Finding]") -> "Table":
-    """Return the findings, one a row."""
+def as_table(found: "Sequence[Finding]", left_out: int) -> "Table":
+    """Return the findings, one a row, and how many plans of training steps were left out."""
     from siloseal.report import wording
     from siloseal.report.document import Table
 
@@ -105,13 +107,16 @@ def as_table(found: "Sequence[Finding]") -> "Table":
     columns = ("audited", "verdict", "p", "proven epsilon", "booked epsilon", "steps", "finds a shortfall of")
     note = (
         "Sound: not found broken at this power, which finds noise that is too small by the last column's share nine "
-        "times in ten. Proven: by the guesses, with 95 % confidence. No audit proves privacy."
+        "times in ten. Proven: by the guesses, with 95 % confidence, if the noise has the booked shape. No audit "
+        "proves privacy."
     )
+    if left_out:
+        note += f" Plans of training steps that were left out, none with less noise than those audited: {left_out}."
     return Table("Privacy audit", columns, rows, (2, 3, 4, 5), note)
 
 
-def as_document(finding: "Finding") -> dict[str, object]:
-    """Return one finding for programs; what is not finite is null."""
+def as_document(finding: "Finding", left_out: int) -> dict[str, object]:
+    """Return one finding for programs, with the job's plans that were left out; what is not finite is null."""
     guesses, noise = finding.guesses, finding.noise
     return {
         "part": finding.part,
@@ -126,12 +131,13 @@ def as_document(finding: "Finding") -> dict[str, object]:
         "attacker": guesses.best.attacker,
         "guesses": guesses.best.guesses,
         "right": guesses.best.right,
-        "largest_success": guesses.bound,
+        "largest_success": guesses.best.bound,
         "p_value_of_guesses": guesses.p_value,
         "p_value_of_noise": None if noise is None else noise.p_value,
         "measured_noise": None if noise is None else noise.share,
         "shortfall_found_by_guesses": finding.found_by_guesses,
         "shortfall_found_by_noise": finding.found_by_noise,
+        "plans_left_out": left_out,
     }
 
 

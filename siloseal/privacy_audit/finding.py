@@ -6,7 +6,7 @@ from typing import Literal
 from scipy import optimize
 
 from siloseal.federation.privacy.events import Event
-from siloseal.privacy_audit.guesses import ALPHA, Guesses, chance_of_finding
+from siloseal.privacy_audit.guesses import ALPHA, BESIDE_SIZE, Guesses, chance_of_finding
 from siloseal.privacy_audit.noise_size import NoiseSize
 from siloseal.privacy_audit.success import noise_of, step_success
 
@@ -28,7 +28,10 @@ class Finding:
     noise: NoiseSize | None
     """The measured noise; None where a release has no noise of one size."""
     lower_bound: float
-    """Epsilon that the guesses prove, with `CONFIDENCE`, of all steps or releases that the job books."""
+    """Epsilon that the guesses prove of all steps or releases that the job books, with `CONFIDENCE`.
+
+    It takes for granted that the noise has the booked shape, where it has a size.
+    """
     booked_epsilon: float
     """Epsilon of the same steps or releases as the ledger counts them."""
     delta: float
@@ -37,9 +40,8 @@ class Finding:
     @property
     def p_value(self) -> float:
         """The probability of evidence as strong, at most, if what is booked is true: of guesses and noise together."""
-        if self.noise is None:
-            return self.guesses.p_value
-        return min(1.0, 2 * self.guesses.p_value, 2 * self.noise.p_value)
+        by_noise = 1.0 if self.noise is None else ALPHA / BESIDE_SIZE * self.noise.p_value
+        return min(1.0, ALPHA / self.guesses.level * self.guesses.p_value, by_noise)
 
     @property
     def verdict(self) -> Verdict:
@@ -62,9 +64,9 @@ class Finding:
     @property
     def found_by_noise(self) -> float | None:
         """The shortfall of the noise that its measurement finds in nine audits of ten."""
-        return None if self.noise is None else self.noise.smallest_found(ALPHA / 2)
+        return None if self.noise is None else self.noise.smallest_found(BESIDE_SIZE)
 
     def _success(self, shortfall: float) -> float:
         """The success of guesses about noise that is smaller by this share; by the shape that a Gaussian's has."""
         rate = getattr(self.event, "sampling_rate", 1.0)
-        return step_success(rate, noise_of(self.guesses.bound, rate) * (1 - shortfall))
+        return step_success(rate, noise_of(self.guesses.first_bound, rate) * (1 - shortfall))

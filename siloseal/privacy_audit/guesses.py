@@ -9,17 +9,21 @@ nothing for granted about the shape of the noise, and steps may depend on each o
 
 The guesses are looked at several times, so that gross faults end an audit early, and several attackers guess. Each
 look at each of them is one test among all that were planned, so the smallest p-value is multiplied by their number
-(Bonferroni). The number of tests is fixed before the first step.
+(Bonferroni). The number of tests is fixed before the first step. Each attacker has its own bound: that of any rule, or
+a smaller one that holds for its rule alone.
 """
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from scipy import stats
 
 ALPHA = 1e-6
 """Level of the verdict *broken*: a sound part of a job is called so once in a million audits at most."""
+
+BESIDE_SIZE = ALPHA / 2
+"""Level of the guesses where the size of the noise is tested too, and of that test: together they have `ALPHA`."""
 
 CONFIDENCE = 0.95
 """Confidence of lower bounds."""
@@ -47,7 +51,7 @@ class Count:
     guesses: int
     right: int
     bound: float
-    """Largest probability of a right guess, if what is booked is true."""
+    """Largest probability that this attacker guesses right, if what is booked is true."""
 
     @property
     def p_value(self) -> float:
@@ -65,9 +69,11 @@ class Count:
 class Guesses:
     """Guesses of several attackers about the same coins, and all looks at them so far."""
 
-    attackers: tuple[str, ...]
-    bound: float
+    bounds: Mapping[str, float]
+    """Largest probability of a right guess of each attacker, if what is booked is true."""
     looks: tuple[int, ...]
+    level: float = ALPHA
+    """Level of the guesses alone: a fault is found where their p-value is below it."""
     made: dict[str, list[bool]] = field(init=False)
     """Whether each guess of an attacker was right."""
     counts: list[Count] = field(default_factory=list)
@@ -76,12 +82,12 @@ class Guesses:
     """Whether a look found a fault, so that the audit may end."""
 
     def __post_init__(self) -> None:
-        self.made = {attacker: [] for attacker in self.attackers}
+        self.made = {attacker: [] for attacker in self.bounds}
 
     @property
     def tests(self) -> int:
         """Number of tests that were planned."""
-        return len(self.attackers) * len(self.looks)
+        return len(self.bounds) * len(self.looks)
 
     def add(self, coin: bool, guessed: dict[str, bool]) -> None:
         """Add one step's guesses, and look at all of them if it is time."""
@@ -102,8 +108,8 @@ class Guesses:
     def look(self) -> None:
         """Count what there is."""
         for attacker, right in self.made.items():
-            self.counts.append(Count(attacker, len(right), sum(right), self.bound))
-        self.found = self.p_value < ALPHA
+            self.counts.append(Count(attacker, len(right), sum(right), self.bounds[attacker]))
+        self.found = self.p_value < self.level
 
     @property
     def p_value(self) -> float:
@@ -120,9 +126,14 @@ class Guesses:
         each = 1 - (1 - CONFIDENCE) / self.tests
         return max([0.0, *(count.least_success(each) for count in self.counts)])
 
+    @property
+    def first_bound(self) -> float:
+        """The bound of the first attacker, whose guesses get better as the noise gets smaller."""
+        return next(iter(self.bounds.values()))
+
     def needed(self, guesses: int) -> int:
-        """Number of right guesses among these that would have meant *broken*."""
-        return int(stats.binom.isf(ALPHA / self.tests, guesses, self.bound)) + 1
+        """Number of right guesses of the first attacker among these that would have meant *broken*."""
+        return int(stats.binom.isf(self.level / self.tests, guesses, self.first_bound)) + 1
 
 
 def chance_of_finding(needed: int, guesses: int, success: float) -> float:

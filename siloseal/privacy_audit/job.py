@@ -10,6 +10,7 @@ from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.averages.config import AverageJob
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.job.job import Job
+from siloseal.federation.job.releases import Lengths
 from siloseal.federation.job.sections.privacy import NoPrivacy, UnitLevel
 from siloseal.models.building import vector_lengths
 from siloseal.privacy_audit.finding import Finding
@@ -92,13 +93,24 @@ def parts_of(job: AnyJob, holdings: Holdings | None) -> Iterator[Part]:
             raise ConfigError("a training job is audited with the shapes of its silos' data; give them")
 
 
+def plans_left_out(job: AnyJob, holdings: Holdings | None) -> int:
+    """Number of plans of training steps that are not audited, because `MOST_PLANS` with less noise are."""
+    if not (isinstance(job, Job) and isinstance(job.privacy, UnitLevel) and holdings is not None):
+        return 0
+    return max(0, len(distinct_steps(job, holdings.parts, _lengths(job, holdings))) - MOST_PLANS)
+
+
+def _lengths(job: Job, holdings: Holdings) -> Lengths:
+    first = next(iter(holdings.parts.values()))
+    return vector_lengths(job, first.shape, first.classes)
+
+
 def _release(subject: ReleaseSubject, name: str, steps: int, seconds: float, tell: Callable[[int], None]) -> Finding:
     return audit_release(subject, part=name, trials=steps, seconds=seconds, tell=tell)
 
 
 def _training_parts(job: Job, holdings: Holdings) -> Iterator[Part]:
-    first = next(iter(holdings.parts.values()))
-    lengths = vector_lengths(job, first.shape, first.classes)
+    first, lengths = next(iter(holdings.parts.values())), _lengths(job, holdings)
     privacy = job.privacy
     if not isinstance(privacy, NoPrivacy):
         for name, release in release_subjects(job, first, lengths, privacy.delta):

@@ -32,9 +32,10 @@ from siloseal.federation.sums.noisy_sum import NoisySum
 from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.session import RealDomain
 from siloseal.privacy_audit.attackers import ALONG_CANARY, LOW_BITS
+from siloseal.privacy_audit.booked_noise import moments
 from siloseal.privacy_audit.finding import Finding
-from siloseal.privacy_audit.guesses import Guesses, coin, looks_until
-from siloseal.privacy_audit.integer_success import projection_success
+from siloseal.privacy_audit.guesses import ALPHA, BESIDE_SIZE, Guesses, coin, looks_until
+from siloseal.privacy_audit.integer_success import counts_success, wide_success
 from siloseal.privacy_audit.low_bits import unreachable_total
 from siloseal.privacy_audit.noise_size import NoiseSize
 from siloseal.privacy_audit.success import (
@@ -42,7 +43,6 @@ from siloseal.privacy_audit.success import (
     epsilon_of_success,
     gaussian_epsilon,
     largest_success,
-    rotated_success,
 )
 
 Total = NDArray[np.float64]
@@ -80,30 +80,30 @@ class ReleaseSubject:
         return np.asarray(found.total, dtype=np.float64)
 
     @property
-    def noise_per_distance(self) -> tuple[float, float] | None:
-        """Booked deviation of the noise by the distance of one unit, and that distance; None for other kinds."""
+    def noise_size(self) -> NoiseSize | None:
+        """The booked size of the noise, against which none is measured yet; None for noise that has no size."""
         distance, grid = float(np.linalg.norm(self.move)), self.mechanism.grid(self.domain)
         match self.event:
             case GaussianRelease(noise_multiplier=noise):
-                return noise, distance
+                return NoiseSize(noise, distance)
             case SkellamRelease() | DiscreteGaussianRelease() as event:
-                return math.sqrt(summed_variance(event)) / event.l2, max(distance, event.l2 * grid)
+                of = moments(event)
+                return NoiseSize(of.deviation / event.l2, max(distance, event.l2 * grid), of.kurtosis)
             case _:
                 return None
 
     @property
-    def success(self) -> float:
-        """The largest probability of a right guess, if the event is true."""
-        moved = np.abs(self.move[self.move != 0])
+    def bounds(self) -> dict[str, float]:
+        """The largest probability of a right guess of each attacker, if the event is true."""
         match self.event:
             case SkellamRelease() | DiscreteGaussianRelease() as event:
-                if isinstance(self.mechanism, NoisyCounts) and np.ptp(moved) == 0:
-                    return projection_success(event, moved.size)
-                return rotated_success(event.l2 / math.sqrt(summed_variance(event)))
+                counts = isinstance(self.mechanism, NoisyCounts)
+                along = counts_success(event, self.move) if counts else wide_success(event)
+                return {ALONG_CANARY: along, LOW_BITS: largest_success(event)}
             case NoisyBitsRelease(contrast=contrast):
-                return bits_success(contrast, moved.size)
+                return dict.fromkeys((ALONG_CANARY, LOW_BITS), bits_success(contrast, int(np.count_nonzero(self.move))))
             case _:
-                return largest_success(self.event)
+                return dict.fromkeys((ALONG_CANARY, LOW_BITS), largest_success(self.event))
 
     def says_present(self, total: Total) -> bool:
         """Say yes if the total went more than half of the way; of noisy bits, if enough of them are 1."""
@@ -124,7 +124,7 @@ class ReleaseSubject:
 
     def proven(self, success: float) -> float:
         """Epsilon that such success proves of all releases; where the noise is (nearly) normal, by its shape."""
-        if self.noise_per_distance is None:
+        if self.noise_size is None:
             return epsilon_of_success(success, self.delta)
         mu = 2 * float(stats.norm.ppf(success))
         return gaussian_epsilon(math.sqrt(self.releases) * mu, self.delta) if 0 < mu < math.inf else max(0.0, mu)
@@ -139,17 +139,13 @@ def audit_release(
     tell: Callable[[int], None] | None = None,
 ) -> Finding:
     """Audit up to so many sessions, or as many as these seconds allow; fewer where a fault is plain before."""
-    attackers = (ALONG_CANARY, LOW_BITS)
-    guesses = Guesses(attackers, subject.success, looks_until(trials))
-    sized = subject.noise_per_distance
-    noise = None if sized is None else NoiseSize(*sized)
+    noise = subject.noise_size
+    guesses = Guesses(subject.bounds, looks_until(trials), ALPHA if noise is None else BESIDE_SIZE)
     began = told = time.monotonic()
     while True:
         present = coin()
         total = subject.total(present=present)
-        guesses.add(
-            present, dict(zip(attackers, (subject.says_present(total), subject.low_bits_say(total)), strict=True))
-        )
+        guesses.add(present, {ALONG_CANARY: subject.says_present(total), LOW_BITS: subject.low_bits_say(total)})
         if noise is not None:
             noise.add(total - subject.without - subject.move * present)
         if tell is not None and time.monotonic() - told > TOLD_EVERY_SECONDS:
@@ -161,12 +157,3 @@ def audit_release(
     booked = epsilon_of([subject.event] * subject.releases, subject.delta)
     proven = subject.proven(guesses.least_success())
     return Finding(part, subject.event, guesses, noise, proven, booked, subject.delta, time.monotonic() - began)
-
-
-def summed_variance(event: SkellamRelease | DiscreteGaussianRelease) -> float:
-    """The variance of the honest silos' noise together, in steps of the grid."""
-    match event:
-        case SkellamRelease(variance=variance):
-            return variance
-        case DiscreteGaussianRelease(honest=honest, local_variance=variance):
-            return honest * variance

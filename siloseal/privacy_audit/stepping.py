@@ -100,7 +100,10 @@ class AuditedTrainer(PrivateTrainer):
         self._on_step(Step(noised_sum, self._sums_of(others), tossed, met))
 
     def _noised_sum(self) -> Tensor:
-        """The noised sum of the step that was just taken, from the optimizer's state, or from what it moved."""
+        """The noised sum of the step that was just taken, from the optimizer's state, or from what it moved.
+
+        Without momentum's state, and where the expected batch is no power of two, its last bits are lost.
+        """
         state = self._optimizer.state()
         match self._config:
             case DpAdamConfig(first_decay=decay) | DpAdamBcConfig(first_decay=decay):

@@ -7,7 +7,7 @@ their total variation (Neyman and Pearson). An event says what P and Q are in th
 - One Gaussian release of noise multiplier z: TV = 2 Phi(1 / (2 z)) - 1, so a guess is right with at most
   Phi(1 / (2 z)) (Dong, Roth and Su 2022).
 - One step on a Poisson sample: Q is (1 - q) P + q Q', with the unit in the sample in Q', so TV is q times as large.
-- Integer noise: the distribution is known, and the rule's own success is added up from it (`integer_success.py`).
+- Integer noise: any rule has the last bound; the success of one rule is added up from the noise (`integer_success.py`).
 - Noisy bits: a cell that is set shows a fair coin, and one that is not shows 1 with chance f, 1 - 2 f the contrast.
   The likelihood ratio of k cells grows with the number of ones, so the best rule is a threshold on that number.
 - Any other event: it promises (epsilon, delta) at every delta, and a guess about an (epsilon, delta)-private release is
@@ -24,9 +24,6 @@ from siloseal.federation.privacy.events import Event, GaussianRelease, NoisyBits
 
 DELTAS = (1e-6, 1e-4, 1e-3, 0.003, 0.01, 0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
 """Deltas at which an event's curve is asked; more of them change the third digit."""
-
-SPREAD_ERROR = 0.002
-"""Largest error of the normal distribution for noise that is projected on hundreds of entries."""
 
 
 def largest_success(event: Event) -> float:
@@ -52,14 +49,6 @@ def bits_success(contrast: float, cells: int) -> float:
     seldom = (1 - contrast) / 2
     ones = range(cells)
     return max(float(stats.binom.sf(t, cells, 0.5) + stats.binom.cdf(t, cells, seldom)) / 2 for t in ones)
-
-
-def rotated_success(move_per_noise: float) -> float:
-    """The success of a projection on a move that a rotation spread over all entries of integer noise.
-
-    A sum of so many independent parts is as good as normal; `SPREAD_ERROR` is left for what it is not.
-    """
-    return float(stats.norm.cdf(move_per_noise / 2)) + SPREAD_ERROR
 
 
 def noise_of(success: float, sampling_rate: float = 1.0) -> float:

@@ -15,7 +15,7 @@ from siloseal.models.learner import ExampleLearner, TaskLearner
 from siloseal.privacy_audit import attackers
 from siloseal.privacy_audit.attackers import Attacker
 from siloseal.privacy_audit.finding import Finding
-from siloseal.privacy_audit.guesses import Guesses, looks_until
+from siloseal.privacy_audit.guesses import ALPHA, BESIDE_SIZE, Guesses, looks_until
 from siloseal.privacy_audit.known_randomness import KnownRandomness
 from siloseal.privacy_audit.noise_size import NoiseSize
 from siloseal.privacy_audit.stepping import AuditedTrainer, BookedSteps, Step
@@ -82,7 +82,12 @@ def audit_steps(
 def audit_low_bits(
     subject: Subject, *, steps: int, seconds: float = math.inf, part: str = "low bits", tell: Progress | None = None
 ) -> Finding:
-    """Audit the bits of the noised sums: momentum keeps the first of them in its state, untouched."""
+    """Audit the bits of the noised sums: momentum keeps the first of them in its state, untouched.
+
+    Every unit is in every step. Then the expected batch is the number of units, a power of two, and the optimizer's
+    division by it loses no bit.
+    """
+    subject = subject.in_every_step()
     bare = DpSgdConfig(kind="dp_sgd", learning_rate=1e-3, momentum=0.5)
     rules = {attackers.LOW_BITS: attackers.low_bits(subject.privacy(BookedSteps(subject.step)).noise_std)}
     return _audited(subject, rules, bare, steps, seconds, part, tell, sized=False)
@@ -100,7 +105,8 @@ def _audited(
     sized: bool,
 ) -> Finding:
     one = subject.step
-    guesses = Guesses(tuple(rules), largest_success(one), looks_until(steps))
+    bounds = dict.fromkeys(rules, largest_success(one))
+    guesses = Guesses(bounds, looks_until(steps), BESIDE_SIZE if sized else ALPHA)
     noise, before = NoiseSize(one.noise_multiplier), None
 
     def attack(step: Step) -> None:

@@ -15,7 +15,7 @@ from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.units import count_units
 
 MOST_PLANS = 3
-"""Most plans of one job that are audited: silos run the same code, and differ in size alone."""
+"""Most plans of one job that are audited, those with the least noise: silos run the same code, and differ in size."""
 
 
 def distinct_steps(job: Job, parts: Mapping[str, Examples], lengths: Lengths) -> dict[str, SampledGaussianSteps]:

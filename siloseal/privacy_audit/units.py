@@ -14,7 +14,7 @@ from siloseal.silo.data.units import Units, units_of
 from siloseal.silo.training.gradients import ExampleSource, TaskSource, unit_gradients
 
 OTHERS = 3
-"""Number of units beside the canary."""
+"""Most units beside the canary; with it they are a power of two."""
 CANDIDATES = 16
 """Number of units among which the canary is chosen."""
 SCALES = (1.0, 10.0, 100.0, 1000.0)
@@ -76,7 +76,10 @@ def made_up_units(job: Job, part: Examples, labels: list[int], scale: float, ran
 def with_canary(
     learner: ExampleLearner | TaskLearner, source: ExampleSource | TaskSource, known: Randomness
 ) -> tuple[CanaryUnits, float]:
-    """The units with the one of longest gradient as canary, and the length of that gradient."""
+    """The units with the one of longest gradient as canary, and the length of that gradient.
+
+    They are a power of two, so that sums keep their last bits when an optimizer divides by this number.
+    """
     state = {name: tensor.clone() for name, tensor in learner.state().items()}
     gradients = unit_gradients(learner, source)
 
@@ -89,5 +92,6 @@ def with_canary(
     nobody = summed()
     norms = [float((summed(unit) - nobody).norm()) for unit in range(min(CANDIDATES, len(source)))]
     canary = max(range(len(norms)), key=norms.__getitem__)
-    others = [unit for unit in range(len(norms)) if unit != canary][:OTHERS]
+    count = min(OTHERS + 1, 1 << (len(norms).bit_length() - 1))
+    others = [unit for unit in range(len(norms)) if unit != canary][: count - 1]
     return CanaryUnits(source, torch.tensor([*others, canary])), norms[canary]

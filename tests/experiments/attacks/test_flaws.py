@@ -79,9 +79,13 @@ def test_small_faults_show_in_the_measured_noise(strong: Subject, flaw: Flaw) ->
     assert found.noise.share == pytest.approx(0.9 if flaw == "tenth_less_noise" else 1 / 1.2, abs=0.02)
 
 
-def test_the_low_bits_of_float_noise_give_the_canary_away(strong: Subject) -> None:
-    """Every guess is right: 50 of them come once in 1e6 audits of a trainer that keeps what is booked."""
-    subject = flawed(strong, "float_noise")
+@pytest.mark.parametrize("sampling_rate", [1.0, 0.3])
+def test_the_low_bits_of_float_noise_give_the_canary_away(strong: Subject, sampling_rate: float) -> None:
+    """Every guess is right: 50 of them come once in 1e6 audits of a trainer that keeps what is booked.
+
+    Where the job samples, its expected batch is no power of two, and dividing by it would hide the bits.
+    """
+    subject = flawed(replace(strong, sampling_rate=sampling_rate), "float_noise")
     with planted(subject):
         found = audit_low_bits(subject, steps=100)
     (count,) = found.guesses.counts

@@ -71,7 +71,7 @@ def test_no_steps_are_refused(audit: Call) -> None:
 
 
 def broken() -> Finding:
-    guesses = Guesses(("one",), 0.6, (500,))
+    guesses = Guesses({"one": 0.6}, (500,))
     for _ in range(500):
         guesses.add(True, {"one": True})
     return Finding("steps", SampledGaussianSteps(1.0, 2.0, 1), guesses, None, float("inf"), 1.0, 1e-5, 2.0)
@@ -86,6 +86,12 @@ def test_a_job_that_is_broken_ends_with_its_own_exit_code(audit: Call, monkeypat
 
 
 def test_a_finding_is_shown_with_what_it_would_have_found() -> None:
-    (row,) = as_table([broken()]).rows
+    (row,) = as_table([broken()], 0).rows
     assert row[:2] == ("steps", "broken")
-    assert as_document(broken())["shortfall_found_by_noise"] is None
+    assert as_document(broken(), 0)["shortfall_found_by_noise"] is None
+
+
+def test_the_plans_that_were_left_out_are_counted() -> None:
+    every, some = as_table([broken()], 0).note, as_table([broken()], 2).note
+    assert some == f"{every} Plans of training steps that were left out, none with less noise than those audited: 2."
+    assert as_document(broken(), 2)["plans_left_out"] == 2

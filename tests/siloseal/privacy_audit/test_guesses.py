@@ -8,7 +8,7 @@ from siloseal.privacy_audit.guesses import ALPHA, Count, Guesses, chance_of_find
 
 
 def made(right: int, wrong: int, *, looks: tuple[int, ...] | None = None) -> Guesses:
-    guesses = Guesses(("one",), 0.6, looks or (right + wrong,))
+    guesses = Guesses({"one": 0.6}, looks or (right + wrong,))
     for is_right in [True] * right + [False] * wrong:
         guesses.add(True, {"one": is_right})
         if guesses.found:
@@ -27,7 +27,7 @@ def test_the_p_value_is_the_binomial_tail() -> None:
 
 
 def test_every_look_and_every_attacker_is_paid_for() -> None:
-    guesses = Guesses(("one", "other"), 0.5, (10, 40))
+    guesses = Guesses({"one": 0.5, "other": 0.5}, (10, 40))
     for _ in range(10):
         guesses.add(True, {"one": True, "other": False})
     assert guesses.tests == 4
@@ -57,11 +57,19 @@ def test_the_least_success_is_clopper_and_pearsons_as_scipy_has_it() -> None:
 
 
 def test_as_many_right_guesses_as_are_needed_mean_broken_and_one_less_does_not() -> None:
-    guesses = Guesses(("one", "other"), 0.6, (500, 1000))
+    guesses = Guesses({"one": 0.6, "other": 0.6}, (500, 1000))
     needed = guesses.needed(1000)
     assert 4 * Count("one", 1000, needed, 0.6).p_value < ALPHA <= 4 * Count("one", 1000, needed - 1, 0.6).p_value
     assert chance_of_finding(needed, 1000, 0.6) < ALPHA
     assert chance_of_finding(needed, 1000, 0.9) > 0.999
+
+
+def test_each_attacker_is_held_to_its_own_bound() -> None:
+    guesses = Guesses({"rule": 0.6, "any": 0.9}, (50,))
+    for _ in range(50):
+        guesses.add(True, {"rule": True, "any": True})
+    assert [count.p_value for count in guesses.counts] == pytest.approx([0.6**50, 0.9**50])
+    assert guesses.best.attacker == "rule"
 
 
 def test_the_coin_is_fair() -> None:

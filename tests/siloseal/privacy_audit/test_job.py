@@ -4,14 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from siloseal.federation.analytics.any_job import load_any_job
 from siloseal.federation.errors import ConfigError
 from siloseal.federation.job.job import Job
 from siloseal.models.building import vector_lengths
 from siloseal.privacy_audit.finding import Finding
-from siloseal.privacy_audit.job import LOW_BIT_STEPS, Holdings, audit_job, parts_of, require_auditable
-from siloseal.privacy_audit.training_parts import distinct_steps
+from siloseal.privacy_audit.job import LOW_BIT_STEPS, Holdings, audit_job, parts_of, plans_left_out, require_auditable
+from siloseal.privacy_audit.training_parts import MOST_PLANS, distinct_steps
 from siloseal.runs.simulation import declared_labels, simulated_data
 
 CONFIGS = Path(__file__).parents[3] / "configs"
@@ -64,6 +65,17 @@ def test_silos_of_one_size_share_a_plan(small_job: Callable[..., Job]) -> None:
     part = next(iter(holdings.parts.values()))
     lengths = vector_lengths(job, part.shape, part.classes)
     assert len(distinct_steps(job, {"one": part, "other": part}, lengths)) == 1
+
+
+def test_silos_of_many_sizes_have_some_of_their_plans_left_out(small_job: Callable[..., Job]) -> None:
+    job = small_job()
+    holdings = holdings_of(job)
+    (name, part), *_ = holdings.parts.items()
+    sizes = [len(part) - 5 * smaller for smaller in range(MOST_PLANS + 2)]
+    parts = {f"{name}{size}": part.select(torch.arange(size)) for size in sizes}
+    many = Holdings(parts, dict.fromkeys(parts, holdings.labels[name]))
+    assert plans_left_out(job, many) == 2
+    assert plans_left_out(job, None) == 0
 
 
 def test_a_training_job_without_its_silos_shapes_is_refused(small_job: Callable[..., Job]) -> None:

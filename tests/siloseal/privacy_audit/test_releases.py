@@ -116,7 +116,7 @@ def test_the_low_bits_of_noise_in_floating_point_give_a_record_away() -> None:
 
 def test_a_release_without_a_size_of_noise_proves_what_any_release_would() -> None:
     bits = SUBJECTS["bits"]
-    assert bits.noise_per_distance is None
+    assert bits.noise_size is None
     assert 0 < bits.proven(0.8) < bits.proven(0.9)
     assert SUBJECTS["gaussian at silo"].proven(0.5) == 0
     assert isinstance(SUBJECTS["gaussian at silo"].event, GaussianRelease)

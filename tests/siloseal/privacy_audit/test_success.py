@@ -7,7 +7,6 @@ import pytest
 from scipy import integrate, stats
 
 from siloseal.federation.privacy.events import (
-    GaussianRelease,
     NoisyBitsRelease,
     PoissonBinomialRelease,
     SampledGaussianSteps,
@@ -18,7 +17,6 @@ from siloseal.privacy_audit.success import (
     gaussian_epsilon,
     largest_success,
     noise_of,
-    rotated_success,
     step_success,
 )
 
@@ -79,7 +77,3 @@ def test_the_gaussians_epsilon_is_the_one_whose_delta_is_its_formulas(noise: flo
 
 def test_a_gaussian_that_delta_covers_alone_costs_nothing() -> None:
     assert gaussian_epsilon(1e-7, 1e-5) == 0
-
-
-def test_a_move_that_is_spread_over_all_entries_meets_nearly_normal_noise() -> None:
-    assert largest_success(GaussianRelease(2.0)) < rotated_success(0.5) < largest_success(GaussianRelease(2.0)) + 0.01

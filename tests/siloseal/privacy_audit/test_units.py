@@ -23,6 +23,14 @@ def test_the_unit_of_longest_gradient_is_the_canary_and_the_last_unit() -> None:
     assert norm > 5
 
 
+def test_the_units_are_a_power_of_two_so_that_sums_keep_their_last_bits() -> None:
+    source = examples()
+    for count, expected in ((1, 1), (3, 2), (6, OTHERS + 1)):
+        few = Examples(source.inputs[:count], source.labels[:count], 3)
+        units, _ = with_canary(SoftmaxLearner(source), few, KnownRandomness())
+        assert len(units) == expected
+
+
 def test_an_absent_canary_is_in_no_batch() -> None:
     units = CanaryUnits(examples(), torch.tensor([0, 1, 2, 4]))
     drawn = torch.tensor([1, 3])
