@@ -110,6 +110,7 @@ def as_table(found: "Sequence[Finding]", left_out: int) -> "Table":
         "times in ten. Proven: by the guesses, with 95 % confidence, if the noise has the booked shape. No audit "
         "proves privacy."
     )
+    note += "".join(f" Of {finding.part}: {said}." for finding in found if (said := finding.untested_clip))
     if left_out:
         note += f" Plans of training steps that were left out, none with less noise than those audited: {left_out}."
     return Table("Privacy audit", columns, rows, (2, 3, 4, 5), note)
@@ -137,6 +138,7 @@ def as_document(finding: "Finding", left_out: int) -> dict[str, object]:
         "measured_noise": None if noise is None else noise.share,
         "shortfall_found_by_guesses": finding.found_by_guesses,
         "shortfall_found_by_noise": finding.found_by_noise,
+        "canary_over_clip": finding.canary_over_clip,
         "plans_left_out": left_out,
     }
 

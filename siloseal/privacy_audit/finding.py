@@ -16,6 +16,10 @@ LIKELY = 0.9
 """Chance with which an audit finds the faults that it says it would have found."""
 
 
+LONG_ENOUGH = 2.0
+"""Length of a canary's gradient, in clip norms, which shows wider clips well enough."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """Guesses and measured noise of one part, beside what is booked for it."""
@@ -36,6 +40,8 @@ class Finding:
     """Epsilon of the same steps or releases as the ledger counts them."""
     delta: float
     seconds: float
+    canary_over_clip: float | None = None
+    """Length of the canary's gradient before clipping, in clip norms; None where no gradients are clipped."""
 
     @property
     def p_value(self) -> float:
@@ -47,6 +53,21 @@ class Finding:
     def verdict(self) -> Verdict:
         """*Broken* only where the evidence is overwhelming; *sound* means that nothing was found at this power."""
         return "broken" if self.p_value < ALPHA else "sound"
+
+    @property
+    def untested_clip(self) -> str | None:
+        """What the canary was too short to show of the clip; None if it was long enough."""
+        match self.canary_over_clip:
+            case None:
+                return None
+            case length if length <= 1:
+                return f"the clip was not exercised, because no made-up gradient is longer than {length:.2g} clip norms"
+            case length if length < LONG_ENOUGH:
+                return (
+                    f"clips wider than {length:.2f} clip norms were not tested, because no made-up gradient is longer"
+                )
+            case _:
+                return None
 
     @property
     def found_by_guesses(self) -> float | None:

@@ -6,6 +6,7 @@ The steps are so few that no verdict can be *broken* by chance: 20 right guesses
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,14 @@ def test_a_finding_is_shown_with_what_it_would_have_found() -> None:
     (row,) = as_table([broken()], 0).rows
     assert row[:2] == ("steps", "broken")
     assert as_document(broken(), 0)["shortfall_found_by_noise"] is None
+
+
+def test_a_clip_that_was_not_tested_is_named() -> None:
+    short = replace(broken(), canary_over_clip=1.1)
+    said = as_table([short], 0).note.removeprefix(as_table([broken()], 0).note)
+    assert "steps" in said
+    assert "1.10 clip norms" in said
+    assert as_document(short, 0)["canary_over_clip"] == 1.1
 
 
 def test_the_plans_that_were_left_out_are_counted() -> None:

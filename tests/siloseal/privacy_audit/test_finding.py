@@ -1,5 +1,7 @@
 """The verdict of guesses and measured noise together."""
 
+from dataclasses import replace
+
 import pytest
 
 from siloseal.federation.privacy.events import SampledGaussianSteps
@@ -26,6 +28,14 @@ def test_an_audit_that_ends_because_it_found_a_fault_says_broken(noise: NoiseSiz
     assert len({one.verdict for one in found}) == 2
     needed = found[0].guesses.needed(500)
     assert (finding(needed, noise).verdict, finding(needed - 1, noise).verdict) == ("broken", "sound")
+
+
+def test_a_clip_that_the_canary_could_not_show_is_named() -> None:
+    """A canary of half the clip norm never met the clip; one of 1.1 shows no clip that is 1.2 times too wide."""
+    found = finding(0, None)
+    said = [replace(found, canary_over_clip=length).untested_clip for length in (None, 2.0, 1.1, 0.5)]
+    assert [text is None for text in said] == [True, True, False, False]
+    assert said[2] != said[3]
 
 
 def test_two_tests_share_the_level() -> None:
