@@ -70,5 +70,5 @@ class BookKeeping:
 
 
 def _norms(books: Mapping[str, LayerRows]) -> Tensor:
-    """The norms (rows,) of each row over all layers."""
+    """The norms (rows,) of each row over all layers, in double precision."""
     return torch.stack([book.squared_norms() for book in books.values()]).sum(0).sqrt()
