@@ -61,7 +61,10 @@ class UnitGradients(Protocol):
         """Raise `UnclippableModule` where one unit's gradient cannot be separated from the others'."""
 
     def sum(self, sample: Tensor, *, clip_norm: float | None) -> Tensor:
-        """The flat sum over the sampled units of g / max(1, |g| / C); without a clip norm, of g."""
+        """The flat sum over the sampled units of g / max(1, |g| / C); without a clip norm, of g.
+
+        Sums of many clipped units are doubles in main memory (`clipping/long_sum.py`).
+        """
 
 
 class ExampleGradients:
@@ -179,12 +182,13 @@ class TaskGradients:
         """Accept every network: one task is computed at a time."""
 
     def sum(self, sample: Tensor, *, clip_norm: float | None) -> Tensor:
-        total = torch.zeros(sum(parameter.numel() for parameter in trainable_parameters(self._learner.private_module)))
+        parameters = trainable_parameters(self._learner.private_module)
+        total = torch.zeros(sum(part.numel() for part in parameters), dtype=torch.float64)
         tasks = [task.to(self._device) for task in self._data.select(sample)]
         for _, found in zip(tasks, self._learner.task_gradients(tasks), strict=True):
             gradient = found.cpu()  # norms are taken in double precision, which not every device has
             total += gradient if clip_norm is None else clipped(gradient, clip_norm)
-        return total.to(self._device)
+        return total if clip_norm is not None else total.to(self._device, torch.float32)
 
 
 def unit_gradients(

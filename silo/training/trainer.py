@@ -93,9 +93,11 @@ class PrivateTrainer:
         self._gradients = unit_gradients(learner, data, device)
         if privacy is not None:
             self._gradients.require_clippable()  # refuse now, before anything is charged
+            entries = sum(part.numel() for part in trainable_parameters(learner.private_module))
+            require_little_rounding(privacy.noise_multiplier, entries)
         if device != CPU:
             learner.to(device)
-        self._learner, self._units = learner, len(data)
+        self._learner, self._units, self._device = learner, len(data), device
         self._sampling_rate, self._privacy, self._randomness = sampling_rate, privacy, randomness
         self._chunk_steps = chunk_steps
         self._parameters = trainable_parameters(learner.private_module)
@@ -133,7 +135,6 @@ class PrivateTrainer:
             return steps
         while steps > 0:
             event = SampledGaussianSteps(self._sampling_rate, self._privacy.noise_multiplier, steps)
-            require_little_rounding(self._privacy.noise_multiplier, sum(part.numel() for part in self._parameters))
             try:
                 self._privacy.ledger.charge(event, phase=phase)
             except BudgetExceeded:
@@ -147,7 +148,7 @@ class PrivateTrainer:
         clip_norm = None if self._privacy is None else self._privacy.clip_norm
         total = self._gradients.sum(sample, clip_norm=clip_norm)  # of an empty sample, too: skipping it would tell
         if self._privacy is not None:
-            total = add_noise(total, noise_std=self._privacy.noise_std, randomness=self._randomness)
+            total = add_noise(total, noise_std=self._privacy.noise_std, randomness=self._randomness).to(self._device)
         self._optimizer.step(self._proximal.added_to(scale(total, self.expected_batch)))
         with drawing():
             self._learner.public_step()

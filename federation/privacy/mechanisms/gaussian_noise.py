@@ -13,11 +13,15 @@ up to C (1 + 0.9 2^-10). The 0.9 2^-10 are for floating-point arithmetic before 
 
 - S / gamma in double precision is off by 2^-53 of itself, for two sums of B clipped units by 2^-52 B C together. That
   is proven, and less than a thousandth of the allowance for any B up to 2^32.
-- Clipped sums are computed in single precision: the norms, and the sums, whose order may change with the batch. Here
-  the allowance is a premise. The general bound on such a sum's error, 2^-24 B times the sum of the addends' norms, is
-  beyond it from a hundred units on. Measured, one unit among a thousand equal ones, whose roundings point alike,
-  moves a sum by a twenty-fifth of the allowance beyond C, and one among different units by a tenth of that
-  (`tests/silo/training/clipping/test_single_precision.py`).
+- Norms and sums of up to 1,024 clipped rows are computed in single precision, and these sums are added in double
+  precision (`silo/training/clipping/long_sum.py`). Tasks' gradients are added in double precision one by one. The first
+  is a premise: the general bound on a sum of n addends in single precision, 2^-24 n times the sum of their norms, is
+  beyond the allowance from a hundred units on, and a unit that comes or goes shifts the rows after it, so that all
+  sums of a batch may be rounded anew. Measured, one unit among a thousand equal ones, whose roundings point alike,
+  moves a sum by a twenty-fifth of the allowance beyond C at most, and so it is among 32,000, equal and different, where
+  one sum in single precision takes a quarter (`tests/silo/training/clipping/test_single_precision.py`).
+- A row of a convolution or of a sequence adds something in each of its places, and a sum of 1,024 rows has that many
+  more addends. They are no less a premise: with 784 places a row, the same is measured.
 - The same holds for the features of a kernel mean, which are computed in single and added in double precision.
 """
 
@@ -28,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siloseal.federation.errors import UncountableEvent
-from siloseal.federation.privacy.mechanisms.rounded_gaussian import OFFSET, STEPS, draw_boxes, draw_rest
+from siloseal.federation.privacy.mechanisms.rounded_gaussian import STEPS, draw_boxes, draw_rest
 from siloseal.federation.randomness import Randomness
 
 ALLOWANCE = 2.0**-10
@@ -41,6 +45,7 @@ GRID_BITS = 12  # of the noise are kept below its deviation: more would make upl
 _STRETCH = 3 * 2**14  # entries that are noised together: a whole vector's temporaries cost more than the noise
 
 Real = TypeVar("Real", np.float32, np.float64)
+Released = TypeVar("Released", np.float32, np.float64)
 
 
 def noise_deviation(noise_multiplier: float, sensitivity: float) -> float:
@@ -64,35 +69,44 @@ def grid_of(deviation: float) -> float:
 
 def noised(vector: NDArray[Real], deviation: float, randomness: Randomness) -> NDArray[Real]:
     """The vector plus noise of this deviation, on the grid of the deviation. NaN stays NaN."""
-    released, noise, points = np.empty_like(vector), *np.empty((2, min(_STRETCH, vector.size)))
+    released = np.empty_like(vector)
+    release_noised(vector, released, deviation, randomness)
+    return released
+
+
+def release_noised(
+    vector: NDArray[Real], released: NDArray[Released], deviation: float, randomness: Randomness
+) -> None:
+    """Set `released` to the vector plus noise of this deviation, in its own precision."""
+    noise, points = np.empty((2, min(_STRETCH, vector.size)))
     rest = [np.zeros(0, dtype=np.int64)]
     for start in range(0, vector.size, _STRETCH):
         part = vector[start : start + _STRETCH]
         rest.append(start + draw_boxes(noise[: part.size], randomness))
         _release(part, noise[: part.size], deviation, points[: part.size], released[start : start + _STRETCH])
     chosen = np.concatenate(rest)
-    values, drawn = vector[chosen], draw_rest(chosen.size, randomness)
-    _release(values, drawn, deviation, np.empty(chosen.size), values)
+    values, drawn = released[chosen], draw_rest(chosen.size, randomness)
+    _release(vector[chosen], drawn, deviation, np.empty(chosen.size), values)
     released[chosen] = values
-    return released
 
 
 def _release(
     vector: NDArray[Real],
-    raised_noise: NDArray[np.float64],
+    noise: NDArray[np.float64],
     deviation: float,
     sums: NDArray[np.float64],
-    released: NDArray[Real],
+    released: NDArray[Released],
 ) -> None:
-    """Set `released` to the coarse grid's points that are next to gamma (n + K), where `OFFSET` + K is given.
+    """Set `released` to the coarse grid's points that are next to gamma (n + K), where K is the noise.
 
     What follows the addition is computed from n + K alone. That holds even where numbers are so large that they are
-    rounded. The array `sums` is room to work in.
+    rounded. The array `sums` is room to work in. Numbers are copied where numpy would convert them bit by bit.
     """
-    np.multiply(vector, STEPS / deviation, out=sums, dtype=np.float64)
+    np.copyto(sums, vector)
+    sums *= STEPS / deviation
     np.rint(sums, out=sums)
-    sums += raised_noise
-    sums -= OFFSET
-    np.multiply(sums, deviation / STEPS / grid_of(deviation), out=released, casting="same_kind")
+    sums += noise
+    sums *= deviation / STEPS / grid_of(deviation)
+    np.copyto(released, sums, casting="same_kind")
     np.rint(released, out=released)
-    released *= vector.dtype.type(grid_of(deviation))
+    released *= released.dtype.type(grid_of(deviation))

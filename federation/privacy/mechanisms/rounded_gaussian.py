@@ -50,63 +50,54 @@ Here p is computed from the value in place of the point, which is at most 2^-39 
 as the logarithm of p has a slope of 14 at most. Squares and exp add less than 2^-45, its height 2^-50.
 """
 
-OFFSET = 1.5 * 2.0**52
-"""A number of double precision, to which integers up to 2^51 are added by writing them into its last bits."""
-_OFFSET_HALF = np.int32(0x43380000)  # the first 32 bits of it
+_CELL_STEPS = 2.0**32  # in a cell
 
 
 def draw(count: int, randomness: Randomness) -> NDArray[np.int64]:
     """`count` independent values."""
-    raised = np.empty(count)
-    rest = draw_boxes(raised, randomness)
-    raised[rest] = draw_rest(rest.size, randomness)
-    return (raised - OFFSET).astype(np.int64)
+    values = np.empty(count)
+    rest = draw_boxes(values, randomness)
+    values[rest] = draw_rest(rest.size, randomness)
+    return values.astype(np.int64)
 
 
-def draw_boxes(raised: NDArray[np.float64], randomness: Randomness) -> NDArray[np.int64]:
-    """Fill the array with values from boxes, plus `OFFSET`. Return where no box was drawn: there the rest belongs."""
-    stream = randomness.bits(6 * raised.size)
-    places = _boxes().take(np.frombuffer(stream, dtype="<u2", offset=4 * raised.size))
-    _write(raised, places, np.frombuffer(stream, dtype="<i4", count=raised.size))
-    return np.flatnonzero(places == _REST)
+def draw_boxes(values: NDArray[np.float64], randomness: Randomness) -> NDArray[np.int64]:
+    """Fill the array with values from boxes. Return where no box was drawn: there the rest belongs."""
+    stream = randomness.bits(6 * values.size)
+    _boxes().take(np.frombuffer(stream, dtype="<u2", offset=4 * values.size), out=values, mode="wrap")
+    values += np.frombuffer(stream, dtype="<u4", count=values.size)
+    return np.flatnonzero(values >= _REST * _CELL_STEPS)
 
 
 def draw_rest(count: int, randomness: Randomness) -> NDArray[np.float64]:
-    """`count` values from the rest, plus `OFFSET`.
+    """`count` values from the rest.
 
     They are the first candidates that lie under the density: among those each value is as frequent as it should be.
     """
     found, left = [np.zeros(0)], count
     while left > 0:
         candidates = 2 * left + 16  # 52 of a hundred lie under it
-        stream, raised = randomness.bits(14 * candidates), np.empty(candidates)
+        stream = randomness.bits(14 * candidates)
         heights = np.frombuffer(stream, dtype="<u8", count=candidates)
         places = _envelopes().take(np.frombuffer(stream, dtype="<u2", offset=12 * candidates) >> np.uint16(2))
-        _write(raised, places, np.frombuffer(stream, dtype="<i4", count=candidates, offset=8 * candidates))
-        found.append(raised[_lie_under_density(raised, places, heights, randomness)])
+        values = places * _CELL_STEPS + np.frombuffer(stream, dtype="<u4", count=candidates, offset=8 * candidates)
+        found.append(values[_lie_under_density(values, places, heights, randomness)])
         left -= found[-1].size
     return np.concatenate(found)[:count]
 
 
-def _write(raised: NDArray[np.float64], places: NDArray[np.int16], within: NDArray[np.int32]) -> None:
-    """Set `OFFSET` + place 2^32 + value, without the arithmetic: the number's two halves are place and value."""
-    halves = raised.view("<i4").reshape(raised.size, 2)
-    halves[:, 0] = within
-    np.add(places, _OFFSET_HALF, out=halves[:, 1], dtype=np.int32)
-
-
 def _lie_under_density(
-    raised: NDArray[np.float64], places: NDArray[np.int16], heights: NDArray[np.uint64], randomness: Randomness
+    values: NDArray[np.float64], places: NDArray[np.int16], heights: NDArray[np.uint64], randomness: Randomness
 ) -> NDArray[np.bool_]:
     """Whether the points at these values lie under p, at a height of the envelope above its box in units of 2^-64."""
     floors, tops = (part.take(places) for part in _heights())
-    exponents = (raised - OFFSET) * (math.sqrt(0.5) / STEPS)
+    exponents = values * (math.sqrt(0.5) / STEPS)
     exponents *= exponents
     above = tops * (heights * 2.0**-64) + floors - _PEAK * np.exp(-exponents)
     under: NDArray[np.bool_] = above < 0
     for tie in np.flatnonzero(np.abs(above) <= _DOUBT):  # one candidate in 2^19
-        value, ends = int(raised[tie] - OFFSET), (float(floors[tie]), float(tops[tie]))
-        under[tie] = _exactly_under(value, int(heights[tie]), *ends, randomness.bits(32))
+        ends = float(floors[tie]), float(tops[tie])
+        under[tie] = _exactly_under(int(values[tie]), int(heights[tie]), *ends, randomness.bits(32))
     return under
 
 
@@ -144,9 +135,9 @@ def _heights() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 @cache
-def _boxes() -> NDArray[np.int16]:
-    """The place of the box for each sixteen bits; those of no box are the rest's."""
-    return _shared_out(_floors_and_tops()[0] / _BOX, 2**16, _REST)
+def _boxes() -> NDArray[np.float64]:
+    """The first value of the box for each sixteen bits; those of no box are the rest's."""
+    return _shared_out(_floors_and_tops()[0] / _BOX, 2**16, _REST).astype(np.float64) * _CELL_STEPS
 
 
 @cache

@@ -10,7 +10,7 @@ sums come from the same books: whatever a network does, as long as no row meets 
 norm.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 import torch
@@ -22,6 +22,7 @@ from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.books import books_of
 from siloseal.silo.training.clipping.chunks import fitting_rows
 from siloseal.silo.training.clipping.layers.rows import LayerRows
+from siloseal.silo.training.clipping.long_sum import SINGLE_ROWS, LongSum
 from siloseal.silo.training.clipping.parts import parts_of
 from siloseal.silo.training.clipping.recording import recording
 from siloseal.silo.training.clipping.way import PASS_ROWS, RowLosses
@@ -53,9 +54,9 @@ class BookKeeping:
         recorded.require_untouched_inputs()
         books = books_of(self._parts, recorded, losses, vectorised=self._vectorised) if len(losses) else {}
         parameters = trainable_parameters(self._module)
-        gradients: dict[Tensor, Tensor] = {parameter: torch.zeros_like(parameter) for parameter in parameters}
+        total = LongSum(parameters)
         if not books:
-            return list(gradients.values())
+            return total.total()
         with torch.no_grad():
             norms = _norms(books)
             if not (finite := norms.isfinite()).all():
@@ -63,10 +64,20 @@ class BookKeeping:
                 books = {name: book.without(~finite) for name, book in books.items()}
                 norms = _norms(books)
             weights = clip_norm / norms.clamp(min=clip_norm)
-            for name, book in books.items():
-                total = book.weighted_sum(weights)
-                gradients |= {parameter: total[local] for local, parameter in self._parts[name].parameters.items()}
-        return list(gradients.values())
+            for start in range(0, len(weights), SINGLE_ROWS):
+                part = slice(start, start + SINGLE_ROWS)
+                some = {name: book.only(part) for name, book in books.items()}
+                total.add(self._weighted_sum(some, weights[part], parameters), rows=len(weights[part]))
+        return total.total()
+
+    def _weighted_sum(
+        self, books: Mapping[str, LayerRows], weights: Tensor, parameters: Sequence[Tensor]
+    ) -> list[Tensor]:
+        found = dict[Tensor, Tensor]()
+        for name, book in books.items():
+            gradients = book.weighted_sum(weights)
+            found |= {parameter: gradients[local] for local, parameter in self._parts[name].parameters.items()}
+        return [found[part] if part in found else torch.zeros_like(part) for part in parameters]
 
 
 def _norms(books: Mapping[str, LayerRows]) -> Tensor:

@@ -10,6 +10,7 @@ from siloseal.models.learner import LabelledRows, Rows
 from siloseal.models.mixing import refuse_mixing
 from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
+from siloseal.silo.training.clipping.long_sum import LongSum
 from siloseal.silo.training.clipping.probe import Probe, PublicRows
 from siloseal.silo.training.clipping.row_by_row import RowByRow
 from siloseal.silo.training.clipping.way import PASS_ROWS, ClippingWay, RowLosses
@@ -29,13 +30,11 @@ class ClippingPlan:
         return self.way.watches_draws
 
     def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
-        totals = [torch.zeros_like(parameter) for parameter in trainable_parameters(self.module)]
-        size = self.pass_rows
+        total, size = LongSum(trainable_parameters(self.module)), self.pass_rows
         for start in range(0, len(rows.labels), size):  # none at all without rows, on which some layers cannot run
             part = Rows(rows.inputs[start : start + size], rows.labels[start : start + size])
-            for total, found in zip(totals, self.way.gradient_sum(row_losses, part, clip_norm=clip_norm), strict=True):
-                total.add_(found)
-        return totals
+            total.add(self.way.gradient_sum(row_losses, part, clip_norm=clip_norm), rows=len(part.labels))
+        return total.total()
 
 
 def clipping_plan(

@@ -12,6 +12,7 @@ from siloseal.models.mixing import refuse_mixing
 from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.chunks import chunk_rows, vectorising
 from siloseal.silo.training.clipping.layers.rows import Gradients, WrittenRows
+from siloseal.silo.training.clipping.long_sum import LongSum
 from siloseal.silo.training.clipping.way import RowLosses
 
 
@@ -38,15 +39,14 @@ class RowByRow:
 
     def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
         refuse_mixing(self._module)
-        totals = [torch.zeros_like(parameter) for parameter in self._parameters]
+        total = LongSum(self._parameters)
         gradients = self._at_once if self._vectorised else self._one_row
         for start in range(0, len(rows.labels), self._chunk_rows):
             chunk = slice(start, start + self._chunk_rows)
             written = gradients(row_losses, Rows(rows.inputs[chunk], rows.labels[chunk]))
             clipped = _clipped_sum(written, clip_norm)
-            for total, name in zip(totals, self._names, strict=True):
-                total.add_(clipped[name])
-        return totals
+            total.add([clipped[name] for name in self._names], rows=len(rows.labels[chunk]))
+        return total.total()
 
     def _at_once(self, row_losses: RowLosses, rows: Rows) -> dict[str, Tensor]:
         losses = _RowLoss(self._module, row_losses)

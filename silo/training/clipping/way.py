@@ -24,5 +24,5 @@ class ClippingWay(Protocol):
     def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
         """The sum over rows of g_i / max(1, |g_i| / C), where g_i is the gradient of the i-th entry of the losses.
 
-        Gradients are those of the trainable parameters, in order.
+        Gradients are those of the trainable parameters, in order. Sums of many rows are doubles in main memory.
         """

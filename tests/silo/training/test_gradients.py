@@ -12,6 +12,7 @@ from torch.nn import functional
 from siloseal.federation.errors import RunError, UnclippableModule
 from siloseal.federation.job.sections.few_shot import EmbeddingConfig, ProtonetConfig
 from siloseal.federation.job.sections.optimizers import DpSgdConfig
+from siloseal.federation.privacy.mechanisms.gaussian_noise import ALLOWANCE
 from siloseal.federation.randomness import SeededRandomness
 from siloseal.models.learner import LabelledRows, Rows
 from siloseal.models.meta.learners import EmbeddingLearner, TaskLossLearner
@@ -20,7 +21,7 @@ from siloseal.models.meta.tasks import Task
 from siloseal.models.vectors import flatten, load_flat, trainable_parameters
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.tasks import FixedTasks
-from siloseal.silo.training.gradients import unit_gradients
+from siloseal.silo.training.gradients import TaskGradients, unit_gradients
 from siloseal.silo.training.trainer import Privacy, PrivateTrainer
 
 
@@ -244,6 +245,25 @@ def test_a_subclass_of_a_built_in_learner_is_tried_like_any_other() -> None:
     data = Examples(torch.rand(6, 1, 12, 12), torch.arange(6) % 3, 3)
     with pytest.raises(UnclippableModule):
         unit_gradients(Centred(model, labels=range(3), average_decay=0.0), data).require_clippable()
+
+
+@pytest.mark.parametrize("count", [2, 20_000])
+def test_one_task_among_many_moves_the_sum_by_the_clip_norm(count: int) -> None:
+    """By a tenth of the noise's allowance beyond it at most: single precision would lose more among so many."""
+
+    class Same:
+        private_module = nn.Linear(3, 1, bias=False)
+
+        def task_gradients(self, tasks: Sequence[Any]) -> Iterator[Tensor]:
+            return iter([torch.tensor([0.1, 0.2, 0.3])] * len(tasks))
+
+    class Nothing:
+        def select(self, indices: Tensor) -> list[Tensor]:
+            return list(indices)
+
+    gradients = TaskGradients(Same(), Nothing(), torch.device("cpu"))  # type: ignore[arg-type]
+    whole, less = (gradients.sum(torch.arange(some), clip_norm=0.1) for some in (count, count - 1))
+    assert 0.99 < (whole - less).double().norm() / 0.1 < 1 + ALLOWANCE / 10
 
 
 def test_a_learner_of_tasks_gives_one_gradient_a_task() -> None:

@@ -92,6 +92,9 @@ class AttentionRows:
     def without(self, rows: Tensor) -> "AttentionRows":
         return AttentionRows({name: part.without(rows) for name, part in self._projections.items()})
 
+    def only(self, rows: slice) -> "AttentionRows":
+        return AttentionRows({name: part.only(rows) for name, part in self._projections.items()})
+
 
 def is_book_kept(layer: nn.MultiheadAttention) -> bool:
     """Whether the two projections hold all of the layer's parameters: no separate keys, no learnt bias of keys."""

@@ -54,6 +54,9 @@ class GramRows:
     def without(self, rows: Tensor) -> "GramRows":
         return GramRows(self._layer, zeroed(rows, self._inputs), zeroed(rows, self._derivatives), bias=self._bias)
 
+    def only(self, rows: slice) -> "GramRows":
+        return GramRows(self._layer, self._inputs[rows], self._derivatives[rows], bias=self._bias)
+
 
 def convolution_rows(layer: Convolution, inputs: Tensor, derivatives: Tensor, trained: frozenset[str]) -> LayerRows:
     """The rows by Gram matrices or written down, whichever needs fewer multiplications."""

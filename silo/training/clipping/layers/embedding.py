@@ -34,3 +34,6 @@ class EmbeddingRows:
 
     def without(self, rows: Tensor) -> "EmbeddingRows":
         return EmbeddingRows(self._layer, self._words, zeroed(rows, self._derivatives))
+
+    def only(self, rows: slice) -> "EmbeddingRows":
+        return EmbeddingRows(self._layer, self._words[rows], self._derivatives[rows])

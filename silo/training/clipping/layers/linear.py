@@ -34,6 +34,9 @@ class LinearRows:
     def without(self, rows: Tensor) -> "LinearRows":
         return LinearRows(zeroed(rows, self._inputs), zeroed(rows, self._derivatives), bias=self._bias)
 
+    def only(self, rows: slice) -> "LinearRows":
+        return LinearRows(self._inputs[rows], self._derivatives[rows], bias=self._bias)
+
 
 class SequenceRows:
     """Rows of a linear layer on sequences whose gradients are too large to be kept: only their norms are.
@@ -72,6 +75,9 @@ class SequenceRows:
 
     def without(self, rows: Tensor) -> "SequenceRows":
         return SequenceRows(zeroed(rows, self._inputs), zeroed(rows, self._derivatives), bias=self._bias)
+
+    def only(self, rows: slice) -> "SequenceRows":
+        return SequenceRows(self._inputs[rows], self._derivatives[rows], bias=self._bias)
 
 
 def linear_rows(inputs: Tensor, derivatives: Tensor, trained: frozenset[str]) -> LayerRows:

@@ -34,6 +34,9 @@ class LayerRows(Protocol):
     def without(self, rows: Tensor) -> "LayerRows":
         """The same, where the rows that this mask (B,) marks have no gradient at all."""
 
+    def only(self, rows: slice) -> "LayerRows":
+        """These rows and no others."""
+
 
 class WrittenRows:
     """Every row's gradient, written down: `rows[name]` has shape (B, *shape of the parameter)."""
@@ -52,6 +55,9 @@ class WrittenRows:
 
     def without(self, rows: Tensor) -> "WrittenRows":
         return WrittenRows({name: zeroed(rows, part) for name, part in self._rows.items()})
+
+    def only(self, rows: slice) -> "WrittenRows":
+        return WrittenRows({name: part[rows] for name, part in self._rows.items()})
 
 
 def zeroed(rows: Tensor, part: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ from siloseal.federation.privacy.mechanisms.gaussian_noise import (
     noised,
     require_little_rounding,
 )
-from siloseal.federation.privacy.mechanisms.rounded_gaussian import OFFSET, REACH, STEPS, draw
+from siloseal.federation.privacy.mechanisms.rounded_gaussian import REACH, STEPS, draw
 from siloseal.federation.randomness import SecureRandomness, SeededRandomness
 from siloseal.federation.sums.session import RealDomain
 
@@ -71,7 +71,7 @@ def test_equal_totals_of_integers_are_released_alike(moves: list[tuple[int, int,
     unit = 2.0 ** math.floor(math.log2(deviation))  # so that the vectors' entries are exact
     one, other = np.empty((2, n.size))
     for steps, noise, released in ((n, k, one), (n + moved, k - moved, other)):
-        _release(steps * (unit / STEPS), noise + OFFSET, unit, np.empty(n.size), released)
+        _release(steps * (unit / STEPS), noise.astype(np.float64), unit, np.empty(n.size), released)
     assert one.tobytes() == other.tobytes()
 
 
@@ -147,5 +147,5 @@ def test_an_entry_is_rounded_before_the_noise_is_added_and_not_with_it() -> None
     half_a_point = 2**25  # in steps, where the deviation is 1
     entries, noise = np.array([1.5, 3.5, -2.5]) / STEPS, half_a_point + np.array([-1, -3, 3])
     released = np.empty(3)
-    _release(entries, noise + OFFSET, 1.0, np.empty(3), released)
+    _release(entries, noise.astype(np.float64), 1.0, np.empty(3), released)
     assert (released == grid_of(1.0)).all()  # from half a point and one step

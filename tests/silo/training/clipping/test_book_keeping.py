@@ -12,10 +12,11 @@ from torch.nn import functional
 from siloseal.federation.errors import UnclippableModule
 from siloseal.models.gan.discriminators import ConvDiscriminator, MlpDiscriminator
 from siloseal.models.learner import Rows
+from siloseal.silo.training.clipping import book_keeping, long_sum
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
 from siloseal.silo.training.clipping.chunks import CHUNK_BYTES
 from siloseal.silo.training.clipping.way import PASS_ROWS
-from tests.silo.training.clipping.networks import Tied
+from tests.silo.training.clipping.networks import BOOK_KEPT, Tied, case_of
 
 ROWS = 6
 NOBODY = Rows(torch.empty(0), torch.empty(0))
@@ -126,6 +127,19 @@ def test_leaving_a_row_out_moves_the_sum_by_at_most_the_clip_norm(batch: Batch) 
 
         without = flat(clipped_gradient_sum(batch.module, others, clip_norm=batch.clip_norm))
         assert (everyone - without).norm() <= batch.clip_norm * (1 + 1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:Using padding='same'")
+@pytest.mark.parametrize("name", BOOK_KEPT)
+def test_a_sum_that_is_cut_after_every_other_row_is_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = case_of(name).without_dropout()
+    rows = case.public_rows(5)
+    way = BookKeeping(case.module, vectorised=False)
+    whole = flat(way.gradient_sum(case.row_losses, rows, clip_norm=0.1))
+    for module in (book_keeping, long_sum):
+        monkeypatch.setattr(module, "SINGLE_ROWS", 2)
+    cut = flat(way.gradient_sum(case.row_losses, rows, clip_norm=0.1))
+    torch.testing.assert_close(cut, whole)
 
 
 def test_a_batch_of_no_rows_has_a_zero_gradient(batch: Batch) -> None:
