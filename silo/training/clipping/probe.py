@@ -36,7 +36,7 @@ class Probe:
     """A network with its losses and rows that are made up for it. Nothing that it tries leaves a trace."""
 
     def __init__(self, module: nn.Module, row_losses: RowLosses, public_rows: PublicRows) -> None:
-        self._module, self._row_losses = module, row_losses
+        self._module, self._row_losses, self._public_rows = module, row_losses, public_rows
         with kept_randomness():
             self._batches = [(public_rows(count), public_rows(count)) for count in COUNTS]
             self._full = public_rows(PASS_ROWS), public_rows(PASS_ROWS)  # some networks mix large batches only
@@ -62,6 +62,21 @@ class Probe:
         with self._stirred():
             self._module.eval()  # without dropout, so that two runs can be compared
             return all(self._same(way, rows) for rows, _ in self._batches)
+
+    def keeps_rows_apart(self, way: ClippingWay, size: int) -> bool:
+        """Whether a row's gradient is the same to the last bit among any rows, and at any place of a pass of this size.
+
+        Which numbers stand in the other rows does not matter to a matrix product. Where a row stands may.
+        """
+        with kept_randomness():
+            rows, others = self._public_rows(size), self._public_rows(size)
+        with self._stirred():
+            self._module.eval()  # without dropout, so that two runs can be compared
+            first = way.sources(self._row_losses, rows, 0)
+            return all(
+                _same_bits(first, way.sources(self._row_losses, _moved(rows, place, others), place))
+                for place in sorted({0, 1, 2, size // 2, size - 2, size - 1} & set(range(size)))
+            )
 
     @contextmanager
     def _stirred(self) -> Iterator[None]:
@@ -170,6 +185,17 @@ def _tensors(module: nn.Module) -> dict[str, Tensor]:
 def _only(row: int, rows: LabelledRows) -> Tensor:
     """The mask (rows,) of one row."""
     return torch.arange(len(rows.labels), device=rows.labels.device) == row
+
+
+def _moved(rows: LabelledRows, place: int, others: LabelledRows) -> Rows:
+    """The first of the rows at this place, among others."""
+    inputs, labels = others.inputs.clone(), others.labels.clone()
+    inputs[place], labels[place] = rows.inputs[0], rows.labels[0]
+    return Rows(inputs, labels)
+
+
+def _same_bits(one: list[Tensor], other: list[Tensor]) -> bool:
+    return len(one) == len(other) and all(map(torch.equal, one, other))
 
 
 def _where(own: Tensor, one: Tensor, other: Tensor) -> Tensor:

@@ -57,6 +57,9 @@ class GramRows:
     def only(self, rows: slice) -> "GramRows":
         return GramRows(self._layer, self._inputs[rows], self._derivatives[rows], bias=self._bias)
 
+    def sources(self, row: int) -> list[Tensor]:
+        return [self._inputs[row], self._derivatives[row]]
+
 
 def convolution_rows(layer: Convolution, inputs: Tensor, derivatives: Tensor, trained: frozenset[str]) -> LayerRows:
     """The rows by Gram matrices or written down, whichever needs fewer multiplications."""

@@ -37,6 +37,9 @@ class LinearRows:
     def only(self, rows: slice) -> "LinearRows":
         return LinearRows(self._inputs[rows], self._derivatives[rows], bias=self._bias)
 
+    def sources(self, row: int) -> list[Tensor]:
+        return [self._inputs[row], self._derivatives[row]]
+
 
 class SequenceRows:
     """Rows of a linear layer on sequences whose gradients are too large to be kept: only their norms are.
@@ -78,6 +81,9 @@ class SequenceRows:
 
     def only(self, rows: slice) -> "SequenceRows":
         return SequenceRows(self._inputs[rows], self._derivatives[rows], bias=self._bias)
+
+    def sources(self, row: int) -> list[Tensor]:
+        return [self._inputs[row], self._derivatives[row]]
 
 
 def linear_rows(inputs: Tensor, derivatives: Tensor, trained: frozenset[str]) -> LayerRows:

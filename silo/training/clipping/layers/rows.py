@@ -37,6 +37,9 @@ class LayerRows(Protocol):
     def only(self, rows: slice) -> "LayerRows":
         """These rows and no others."""
 
+    def sources(self, row: int) -> list[Tensor]:
+        """All that the gradient of this row is computed from."""
+
 
 class WrittenRows:
     """Every row's gradient, written down: `rows[name]` has shape (B, *shape of the parameter)."""
@@ -59,10 +62,13 @@ class WrittenRows:
     def only(self, rows: slice) -> "WrittenRows":
         return WrittenRows({name: part[rows] for name, part in self._rows.items()})
 
+    def sources(self, row: int) -> list[Tensor]:
+        return [part[row] for part in self._rows.values()]
+
 
 def zeroed(rows: Tensor, part: Tensor) -> Tensor:
     """The tensor with these rows set to zero; multiplying by zero would leave infinities and NaN in place."""
-    return part.masked_fill(rows.view(-1, *[1] * (part.ndim - 1)), 0.0)
+    return part.masked_fill(rows.to(part.device).view(-1, *[1] * (part.ndim - 1)), 0.0)
 
 
 def squares(rows: Tensor) -> Tensor:
