@@ -22,7 +22,7 @@ from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
 from siloseal.silo.training.clipping.passes import rows_of_a_pass
 from siloseal.silo.training.clipping.plain import is_plain
-from siloseal.silo.training.clipping.plan import ClippingPlan, clipping_plan, steady_plan
+from siloseal.silo.training.clipping.plan import ClippingPlan, clipping_plan, one_by_one, steady_plan
 from siloseal.silo.training.clipping.probe import Probe
 from siloseal.silo.training.clipping.way import PASS_ROWS, RowLosses
 from siloseal.silo.training.device import CPU
@@ -86,7 +86,9 @@ class ExampleGradients:
         learner = self._learner
         if self._is_ours:
             probe = Probe(learner.private_module, self._unit_losses, self._data.made_up)
-            return steady_plan(probe, learner.private_module, BookKeeping(learner.private_module), self._pass_rows)
+            books = BookKeeping(learner.private_module)
+            plan = steady_plan(probe, learner.private_module, books, self._pass_rows)
+            return plan or one_by_one(learner.private_module)
         # Code of a user's own sees one row at a time: in its network, and in its losses.
         known_losses = getattr(type(learner), "row_losses", None) is ClassifierLearner.row_losses
         return clipping_plan(

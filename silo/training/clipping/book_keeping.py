@@ -69,8 +69,8 @@ class BookKeeping:
                 total.add(self._weighted_sum(some, weights[part], parameters), rows=len(weights[part]))
         return total.total()
 
-    def sources(self, row_losses: RowLosses, rows: LabelledRows, row: int) -> list[Tensor]:
-        return [source for book in self._books(row_losses, rows).values() for source in book.sources(row)]
+    def sources(self, row_losses: RowLosses, rows: LabelledRows) -> list[Tensor]:
+        return [source for book in self._books(row_losses, rows).values() for source in book.sources()]
 
     def _books(self, row_losses: RowLosses, rows: LabelledRows) -> dict[str, LayerRows]:
         refuse_mixing(self._module)

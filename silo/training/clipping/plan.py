@@ -1,6 +1,7 @@
 """The choice of a way to the clipped gradient sum: made once, before anything is charged."""
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -56,22 +57,33 @@ def clipping_plan(
     refuse_mixing(module)
     probe = Probe(module, row_losses, public_rows)
     probe.require_separate_rows()
+    for way in _agreeing(probe, module, rows_may_share=rows_may_share):
+        if (plan := steady_plan(probe, module, way, pass_rows)) is not None:
+            return plan
+    return one_by_one(module)
+
+
+def _agreeing(probe: Probe, module: nn.Module, *, rows_may_share: bool) -> Iterator[BookKeeping | RowByRow]:
+    """The ways on which several rows run together and that find the right sum, the fastest first."""
     for vectorised in (True, False) if rows_may_share else ():
         if _agrees(probe, BookKeeping, module, vectorised=vectorised):
-            return steady_plan(probe, module, BookKeeping(module, vectorised=vectorised), pass_rows)
+            yield BookKeeping(module, vectorised=vectorised)
+            break
     if _agrees(probe, RowByRow, module, vectorised=True) and not _own_vmap_rules(torch.autograd.Function):
-        return steady_plan(probe, module, RowByRow(module, vectorised=True), pass_rows)
-    return ClippingPlan(module, RowByRow(module, vectorised=False), 1)
+        yield RowByRow(module, vectorised=True)
 
 
-def steady_plan(probe: Probe, module: nn.Module, way: BookKeeping | RowByRow, pass_rows: int) -> ClippingPlan:
-    """The way in passes in which no row moves a bit of another one's gradient: of this size, or of the largest.
-
-    Where the machine has none, rows run one after the other, without any company.
-    """
-    for size in sorted({min(pass_rows, way.pass_rows), way.pass_rows}):
+def steady_plan(probe: Probe, module: nn.Module, way: BookKeeping | RowByRow, pass_rows: int) -> ClippingPlan | None:
+    """The way in passes in which no row moves a bit of another one's gradient: of this size, or of the largest."""
+    largest = 2 ** (way.pass_rows.bit_length() - 1)  # powers of two: their rows lie alike in memory
+    for size in sorted({min(pass_rows, largest), largest}):
         if probe.keeps_rows_apart(way, size):
             return ClippingPlan(module, way, size)
+    return None
+
+
+def one_by_one(module: nn.Module) -> ClippingPlan:
+    """Rows one after the other, each without any company: slow, and right on every machine."""
     return ClippingPlan(module, RowByRow(module, vectorised=False), 1)
 
 

@@ -24,6 +24,9 @@ COUNTS = (5, 3)
 STIR = 0.1
 """Standard deviation of what is added to every parameter while a network is tried."""
 
+MOVES = (1, 2, 5)
+"""Places by which all rows move up to see whether their gradients stay the same."""
+
 UNCLIPPED = 1e30
 SUM_TOLERANCE = 1e-3
 LOOSEST = 0.5
@@ -64,18 +67,21 @@ class Probe:
             return all(self._same(way, rows) for rows, _ in self._batches)
 
     def keeps_rows_apart(self, way: ClippingWay, size: int) -> bool:
-        """Whether a row's gradient is the same to the last bit among any rows, and at any place of a pass of this size.
+        """Whether a row's gradient is the same to the last bit, among any rows and at any place of a pass of this size.
 
-        Which numbers stand in the other rows does not matter to a matrix product. Where a row stands may.
+        Where rows go, those behind them move up. And a product of matrices may depend on where a row lies in memory.
         """
         with kept_randomness():
             rows, others = self._public_rows(size), self._public_rows(size)
         with self._stirred():
             self._module.eval()  # without dropout, so that two runs can be compared
-            first = way.sources(self._row_losses, rows, 0)
-            return all(
-                _same_bits(first, way.sources(self._row_losses, _moved(rows, place, others), place))
-                for place in sorted({0, 1, 2, size // 2, size - 2, size - 1} & set(range(size)))
+            found = way.sources(self._row_losses, rows)
+            own = _only(0, rows)
+            changed = Rows(_where(own, rows.inputs, others.inputs), _where(own, rows.labels, others.labels))
+            among = way.sources(self._row_losses, changed)
+            return _same_bits([part[:1] for part in found], [part[:1] for part in among]) and all(
+                _same_bits([part.roll(move, 0) for part in found], way.sources(self._row_losses, _rolled(rows, move)))
+                for move in MOVES
             )
 
     @contextmanager
@@ -187,11 +193,8 @@ def _only(row: int, rows: LabelledRows) -> Tensor:
     return torch.arange(len(rows.labels), device=rows.labels.device) == row
 
 
-def _moved(rows: LabelledRows, place: int, others: LabelledRows) -> Rows:
-    """The first of the rows at this place, among others."""
-    inputs, labels = others.inputs.clone(), others.labels.clone()
-    inputs[place], labels[place] = rows.inputs[0], rows.labels[0]
-    return Rows(inputs, labels)
+def _rolled(rows: LabelledRows, move: int) -> Rows:
+    return Rows(rows.inputs.roll(move, 0), rows.labels.roll(move, 0))
 
 
 def _same_bits(one: list[Tensor], other: list[Tensor]) -> bool:

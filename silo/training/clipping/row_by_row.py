@@ -50,11 +50,8 @@ class RowByRow:
             total.add([clipped[name] for name in self._names], rows=len(rows.labels[chunk]))
         return total.total()
 
-    def sources(self, row_losses: RowLosses, rows: LabelledRows, row: int) -> list[Tensor]:
-        start = row - row % self.pass_rows
-        chunk = slice(start, start + self.pass_rows)
-        written = self._written(row_losses, Rows(rows.inputs[chunk], rows.labels[chunk]))
-        return [part[row - start] for part in written.values()]
+    def sources(self, row_losses: RowLosses, rows: LabelledRows) -> list[Tensor]:
+        return list(self._written(row_losses, Rows(rows.inputs, rows.labels)).values())
 
     def _written(self, row_losses: RowLosses, rows: Rows) -> dict[str, Tensor]:
         return (self._at_once if self._vectorised else self._one_row)(row_losses, rows)

@@ -30,5 +30,5 @@ class ClippingWay(Protocol):
         Rows that the mask `counted` (rows,) leaves out run like others, and add nothing.
         """
 
-    def sources(self, row_losses: RowLosses, rows: LabelledRows, row: int) -> list[Tensor]:
-        """All that the gradient of this row is computed from, as it is when these rows run together."""
+    def sources(self, row_losses: RowLosses, rows: LabelledRows) -> list[Tensor]:
+        """All that the rows' gradients are computed from, each (rows, ...), as it is when these rows run together."""

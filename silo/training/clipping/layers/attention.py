@@ -95,8 +95,8 @@ class AttentionRows:
     def only(self, rows: slice) -> "AttentionRows":
         return AttentionRows({name: part.only(rows) for name, part in self._projections.items()})
 
-    def sources(self, row: int) -> list[Tensor]:
-        return [source for part in self._projections.values() for source in part.sources(row)]
+    def sources(self) -> list[Tensor]:
+        return [source for part in self._projections.values() for source in part.sources()]
 
 
 def is_book_kept(layer: nn.MultiheadAttention) -> bool:

@@ -57,8 +57,8 @@ class GramRows:
     def only(self, rows: slice) -> "GramRows":
         return GramRows(self._layer, self._inputs[rows], self._derivatives[rows], bias=self._bias)
 
-    def sources(self, row: int) -> list[Tensor]:
-        return [self._inputs[row], self._derivatives[row]]
+    def sources(self) -> list[Tensor]:
+        return [self._inputs, self._derivatives]
 
 
 def convolution_rows(layer: Convolution, inputs: Tensor, derivatives: Tensor, trained: frozenset[str]) -> LayerRows:

@@ -47,5 +47,5 @@ class EmbeddingRows:
     def only(self, rows: slice) -> "EmbeddingRows":
         return EmbeddingRows(self._layer, self._words[rows], self._derivatives[rows])
 
-    def sources(self, row: int) -> list[Tensor]:
-        return [self._words[row], self._derivatives[row]]
+    def sources(self) -> list[Tensor]:
+        return [self._words, self._derivatives]

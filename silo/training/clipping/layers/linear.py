@@ -37,8 +37,8 @@ class LinearRows:
     def only(self, rows: slice) -> "LinearRows":
         return LinearRows(self._inputs[rows], self._derivatives[rows], bias=self._bias)
 
-    def sources(self, row: int) -> list[Tensor]:
-        return [self._inputs[row], self._derivatives[row]]
+    def sources(self) -> list[Tensor]:
+        return [self._inputs, self._derivatives]
 
 
 class SequenceRows:
@@ -82,8 +82,8 @@ class SequenceRows:
     def only(self, rows: slice) -> "SequenceRows":
         return SequenceRows(self._inputs[rows], self._derivatives[rows], bias=self._bias)
 
-    def sources(self, row: int) -> list[Tensor]:
-        return [self._inputs[row], self._derivatives[row]]
+    def sources(self) -> list[Tensor]:
+        return [self._inputs, self._derivatives]
 
 
 def linear_rows(inputs: Tensor, derivatives: Tensor, trained: frozenset[str]) -> LayerRows:

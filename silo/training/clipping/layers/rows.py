@@ -37,8 +37,8 @@ class LayerRows(Protocol):
     def only(self, rows: slice) -> "LayerRows":
         """These rows and no others."""
 
-    def sources(self, row: int) -> list[Tensor]:
-        """All that the gradient of this row is computed from."""
+    def sources(self) -> list[Tensor]:
+        """All that the rows' gradients are computed from, each (B, ...)."""
 
 
 class WrittenRows:
@@ -62,8 +62,8 @@ class WrittenRows:
     def only(self, rows: slice) -> "WrittenRows":
         return WrittenRows({name: part[rows] for name, part in self._rows.items()})
 
-    def sources(self, row: int) -> list[Tensor]:
-        return [part[row] for part in self._rows.values()]
+    def sources(self) -> list[Tensor]:
+        return list(self._rows.values())
 
 
 def zeroed(rows: Tensor, part: Tensor) -> Tensor:
