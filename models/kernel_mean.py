@@ -79,7 +79,7 @@ class FeatureMap:
         """Features (rows, features) of images (rows, C, H, W). Every row has norm at most 1, whatever the image is."""
         if images.shape[1:] != self.shape:
             raise DataError(f"images of shape {tuple(images.shape[1:])}; these features are of {self.shape} images")
-        # In single precision a phase of thousands of turns has no bits left, and how it is rounded depends on the batch.
+        # In single precision a phase of thousands of turns has no bits left, and its rounding depends on the batch.
         turns = images.flatten(1).double() @ (self.frequency_matrix.T.double() / math.tau)
         phases = (math.tau * (turns - turns.round())).float()
         waves = torch.cat([phases.cos(), phases.sin()], dim=1) * math.sqrt(
