@@ -30,7 +30,7 @@ last bit: a network whose weights come from outside may amplify that without lim
 numbers that single precision loses would break it as well. Norms are bounds from above therefore
 (`silo/training/clipping/layers/rows.py`). And every pass through a network has the same number of rows, of which those
 that fill it up weigh nothing (`silo/training/clipping/passes.py`). Whether rows then keep their bits, at any place of a
-pass, depends on how a processor multiplies matrices; so each silo tries it on its own machine, on rows that are made up,
+pass, depends on how a processor multiplies matrices; so each silo tries it on its own machine, on made-up rows,
 before anything is charged, and where it does not hold, rows run one by one. That trial is evidence and no proof.
 """
 
