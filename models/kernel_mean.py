@@ -30,7 +30,8 @@ ROUNDING = 1e-5  # keeps 32-bit rounding from lifting a norm above 1
 WINDOW_SIDES = (1 / 7, 2 / 7, 4 / 7)  # of the image's side: a stroke, a corner, half a digit
 WINDOW_FREQUENCY_NORM = 3.0  # two images differ by about 1/3 in a pixel, which turns a window's phase by about 1
 WINDOW_BLUR = (0.2, 0.6, 0.2)  # neighbouring pixels differ little; a window should not listen to their difference
-ROWS_AT_ONCE = 1000
+ROWS_AT_ONCE = 256
+LARGEST_PIXEL = 100.0  # far outside of [0, 1]; phases of much larger numbers would be rounding alone
 FREQUENCIES_PER_STEP = 500
 WEIGHT_AVERAGE = 0.995
 WARM_UP_STEPS = 50
@@ -78,7 +79,9 @@ class FeatureMap:
         """Features (rows, features) of images (rows, C, H, W). Every row has norm at most 1, whatever the image is."""
         if images.shape[1:] != self.shape:
             raise DataError(f"images of shape {tuple(images.shape[1:])}; these features are of {self.shape} images")
-        phases = images.flatten(1) @ self.frequency_matrix.T
+        # In single precision a phase of thousands of turns has no bits left, and its rounding depends on the batch.
+        turns = images.flatten(1).double() @ (self.frequency_matrix.T.double() / math.tau)
+        phases = (math.tau * (turns - turns.round())).float()
         waves = torch.cat([phases.cos(), phases.sin()], dim=1) * math.sqrt(
             (1 - COUNT_SHARE - ROUNDING) / self.frequencies
         )
@@ -100,8 +103,11 @@ class FeatureMap:
         with torch.no_grad():
             for start in range(0, len(labels), ROWS_AT_ONCE):
                 rows = slice(start, start + ROWS_AT_ONCE)
-                total.index_add_(0, labels[rows], self.embed(images[rows]).double())
-        if not total.isfinite().all():
+                block, count = images[rows].clamp(-LARGEST_PIXEL, LARGEST_PIXEL), len(labels[rows])
+                # Blocks of one size: how a product is rounded may depend on the number of its rows.
+                full = torch.cat([block, block.new_zeros(ROWS_AT_ONCE - count, *block.shape[1:])])
+                total.index_add_(0, labels[rows], self.embed(full)[:count].double())
+        if not images.isfinite().all():
             raise DataError("an image holds a value that is not a finite number; clean the data first")
         return total.flatten()
 

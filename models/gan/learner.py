@@ -14,7 +14,7 @@ from siloseal.models.checkpoints import State, part_of, require_same_shapes, und
 from siloseal.models.gan.controller import Controller
 from siloseal.models.gan.generator_optimizer import GeneratorOptimizer
 from siloseal.models.gan.generators import Generator
-from siloseal.models.learner import LabelledRows
+from siloseal.models.learner import LabelledRows, Rows
 from siloseal.models.running_average import RunningAverage
 from siloseal.models.vectors import flatten, load_flat
 
@@ -82,8 +82,29 @@ class GanLearner:
         images = torch.cat([self._blur_real(rows.inputs), self._blur_fakes(fakes)])
         logits: Tensor = self._discriminator(images, torch.cat([rows.labels, fake_labels]))  # (rows + fakes,)
         real, fake = logits[: len(rows.labels)], logits[len(rows.labels) :]
-        self._controller.saw_fakes(recognised=float((fake.detach() < 0).float().mean()))
+        self._saw_fakes(fake)
         return torch.cat([functional.softplus(-real), functional.softplus(fake)])
+
+    def blurred(self, units: LabelledRows) -> Rows:
+        """The units' rows with instance noise."""
+        return Rows(self._blur_real(units.inputs), units.labels)
+
+    def unit_losses(self, units: LabelledRows) -> Tensor:
+        """Cross entropy of "real" for the units' rows alone, as they are."""
+        logits: Tensor = self._discriminator(units.inputs, units.labels)
+        return functional.softplus(-logits)
+
+    def fakes(self) -> Rows:
+        """The fakes of one step, with instance noise."""
+        with torch.no_grad():
+            images, labels = self._make_fakes()
+        return Rows(self._blur_fakes(images), labels)
+
+    def fake_losses(self, fakes: LabelledRows) -> Tensor:
+        """Cross entropy of "fake" for all fakes of one step."""
+        logits: Tensor = self._discriminator(fakes.inputs, fakes.labels)
+        self._saw_fakes(logits)
+        return functional.softplus(logits)
 
     def public_step(self) -> None:
         """Take the generator's step, if it is its turn: non-saturating loss on fresh fakes."""
@@ -135,6 +156,9 @@ class GanLearner:
         latents = torch.randn(self._fakes, self._generator.latent, generator=self._fake_stream)
         labels = self._labels[picks].to(self._device)
         return self._generator(latents.to(self._device), labels), labels
+
+    def _saw_fakes(self, logits: Tensor) -> None:
+        self._controller.saw_fakes(recognised=float((logits.detach() < 0).float().mean()))
 
     def _blur_real(self, images: Tensor) -> Tensor:
         """Add instance noise: the two distributions keep overlapping, so that the discriminator stays informative."""

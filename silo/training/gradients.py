@@ -20,9 +20,11 @@ from siloseal.models.meta.tasks import Task
 from siloseal.models.process_randomness import drawing
 from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
+from siloseal.silo.training.clipping.passes import rows_of_a_pass
 from siloseal.silo.training.clipping.plain import is_plain
-from siloseal.silo.training.clipping.plan import clipping_plan
-from siloseal.silo.training.clipping.way import ClippingWay
+from siloseal.silo.training.clipping.plan import ClippingPlan, clipping_plan, one_by_one, steady_plan
+from siloseal.silo.training.clipping.probe import Probe
+from siloseal.silo.training.clipping.way import PASS_ROWS, RowLosses
 from siloseal.silo.training.device import CPU
 
 MOST_NAMED = 5
@@ -70,17 +72,23 @@ class UnitGradients(Protocol):
 class ExampleGradients:
     """Gradients of a learner that has a loss a row."""
 
-    def __init__(self, learner: ExampleLearner, data: ExampleSource, device: torch.device) -> None:
+    def __init__(
+        self, learner: ExampleLearner, data: ExampleSource, device: torch.device, *, expected_batch: float
+    ) -> None:
         self._learner, self._data, self._device = learner, data, device
+        self._pass_rows = rows_of_a_pass(expected_batch)
 
     def require_clippable(self) -> None:
         _ = self._way
 
     @cached_property
-    def _way(self) -> ClippingWay:
+    def _way(self) -> ClippingPlan:
         learner = self._learner
         if self._is_ours:
-            return BookKeeping(learner.private_module)
+            probe = Probe(learner.private_module, self._unit_losses, self._data.made_up)
+            books = BookKeeping(learner.private_module)
+            plan = steady_plan(probe, learner.private_module, books, self._pass_rows)
+            return plan or one_by_one(learner.private_module)
         # Code of a user's own sees one row at a time: in its network, and in its losses.
         known_losses = getattr(type(learner), "row_losses", None) is ClassifierLearner.row_losses
         return clipping_plan(
@@ -88,7 +96,13 @@ class ExampleGradients:
             learner.row_losses,
             self._data.made_up,
             rows_may_share=known_losses and is_plain(learner.private_module),
+            pass_rows=self._pass_rows,
         )
+
+    @property
+    def _unit_losses(self) -> RowLosses:
+        """The losses of units' rows alone, whatever other rows the learner has."""
+        return self._learner.unit_losses if isinstance(self._learner, GanLearner) else self._learner.row_losses
 
     @property
     def _is_ours(self) -> bool:
@@ -100,13 +114,24 @@ class ExampleGradients:
         if clip_norm is not None:
             way = self._way  # chosen on rows that are made up, before anything is compared
             with _unwritten(self._learner, attributes=not self._is_ours), drawing(watched=way.watches_draws):
-                return _flat(way.gradient_sum(self._learner.row_losses, units, clip_norm=clip_norm))
+                return _flat(self._clipped_sum(way, units, clip_norm))
         parameters = trainable_parameters(self._learner.private_module)
         if len(sample) == 0 and not self._is_ours:  # some layers cannot run on no rows
             return _flat([torch.zeros_like(parameter) for parameter in parameters])
         with drawing():
             total = self._learner.row_losses(units).sum()
         return _flat(torch.autograd.grad(total, parameters, materialize_grads=True))
+
+    def _clipped_sum(self, plan: ClippingPlan, units: LabelledRows, clip_norm: float) -> list[Tensor]:
+        if not isinstance(self._learner, GanLearner):
+            return plan.gradient_sum(self._learner.row_losses, units, clip_norm=clip_norm)
+        # Fakes run without units, always as many: no unit's pass is larger for them, and no fake's for a unit.
+        found = plan.gradient_sum(self._learner.unit_losses, self._learner.blurred(units), clip_norm=clip_norm)
+        fakes = self._learner.fakes()
+        public = plan.way.gradient_sum(self._learner.fake_losses, fakes, clip_norm=clip_norm)
+        if any(part.dtype == torch.float64 for part in (*found, *public)):  # of many rows, in main memory
+            found, public = ([part.cpu() for part in each] for each in (found, public))
+        return [part + other for part, other in zip(found, public, strict=True)]
 
     def _there(self, rows: LabelledRows) -> LabelledRows:
         return rows if self._device == CPU else Rows(rows.inputs.to(self._device), rows.labels.to(self._device))
@@ -192,12 +217,19 @@ class TaskGradients:
 
 
 def unit_gradients(
-    learner: ExampleLearner | TaskLearner, data: ExampleSource | TaskSource, device: torch.device = CPU
+    learner: ExampleLearner | TaskLearner,
+    data: ExampleSource | TaskSource,
+    device: torch.device = CPU,
+    *,
+    expected_batch: float = PASS_ROWS,
 ) -> UnitGradients:
-    """The gradients as the learner computes them, on the device where its networks are."""
+    """The gradients as the learner computes them, on the device where its networks are.
+
+    Tasks run one at a time. Examples run in passes, whose size follows from the expected batch alone.
+    """
     if isinstance(learner, TaskLearner):
         return TaskGradients(learner, cast(TaskSource, data), device)
-    return ExampleGradients(learner, cast(ExampleSource, data), device)
+    return ExampleGradients(learner, cast(ExampleSource, data), device, expected_batch=expected_batch)
 
 
 def clipped(gradient: Tensor, clip_norm: float) -> Tensor:

@@ -90,7 +90,7 @@ class PrivateTrainer:
                 f"{len(data)} units at sampling rate {sampling_rate:g}, expected at least one unit and a rate above 0 "
                 "and at most 1; give batch size / number of units"
             )
-        self._gradients = unit_gradients(learner, data, device)
+        self._gradients = unit_gradients(learner, data, device, expected_batch=self.expected_batch)
         if privacy is not None:
             self._gradients.require_clippable()  # refuse now, before anything is charged
             entries = sum(part.numel() for part in trainable_parameters(learner.private_module))

@@ -38,6 +38,20 @@ def fitted(noisy_sum: Tensor, *, steps: int, seed: int) -> tuple[MlpGenerator, l
 
 
 class TestTheLabelledSum:
+    @pytest.mark.parametrize("length_scale", [1e-3, 3.5])
+    @pytest.mark.parametrize("size", [1.0, 1e30])
+    def test_one_record_moves_it_by_1_at_most_however_fine_the_kernel_is(
+        self, length_scale: float, size: float
+    ) -> None:
+        """The others' phases keep their last bits, in blocks of any number of records and at any place in them."""
+        features = FeatureMap(shape=(1, 9, 11), classes=1, frequencies=500, length_scale=length_scale, seed=3)
+        images = size * torch.rand(1, 1, 9, 11, generator=torch.Generator().manual_seed(0))
+        for count in (4, 260):
+            same, labels = images.expand(count, 1, 9, 11).contiguous(), torch.zeros(count, dtype=torch.int64)
+            everyone = features.labelled_sum(same, labels)
+            for some in (slice(1, None), slice(None, -1)):
+                assert (everyone - features.labelled_sum(same[some], labels[some])).norm() <= 1
+
     @pytest.mark.parametrize("shape", SHAPES)
     @pytest.mark.parametrize("brightness", [0.0, 1.0, 1e6])
     def test_moves_by_at_most_one_when_a_record_is_added_whatever_its_pixels_are(

@@ -22,7 +22,16 @@ up to C (1 + 0.9 2^-10). The 0.9 2^-10 are for floating-point arithmetic before 
   one sum in single precision takes a quarter (`tests/silo/training/clipping/test_single_precision.py`).
 - A row of a convolution or of a sequence adds something in each of its places, and a sum of 1,024 rows has that many
   more addends. They are no less a premise: with 784 places a row, the same is measured.
-- The same holds for the features of a kernel mean, which are computed in single and added in double precision.
+- The features of a kernel mean have phases in double precision and are added in it; their cosines and sines are in
+  single precision, which the allowance covers as a premise, too.
+
+All of this is about adding clipped gradients up. It presumes that a unit changes nobody else's gradient, not even a
+last bit: a network whose weights come from outside may amplify that without limit. A norm that comes out too small for
+numbers that single precision loses would break it as well. Norms are bounds from above therefore
+(`silo/training/clipping/layers/rows.py`). And every pass through a network has the same number of rows, of which those
+that fill it up weigh nothing (`silo/training/clipping/passes.py`). Whether rows then keep their bits, at any place of a
+pass, depends on how a processor multiplies matrices; so each silo tries it on its own machine, on made-up rows,
+before anything is charged, and where it does not hold, rows run one by one. That trial is evidence and no proof.
 """
 
 import math

@@ -47,21 +47,20 @@ class BookKeeping:
     def watches_draws(self) -> bool:
         return any(part.kind in ("any", "attention") for part in self._parts.values())
 
-    def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
-        refuse_mixing(self._module)
-        with recording(self._parts) as recorded:
-            losses = row_losses(rows)  # (rows,)
-        recorded.require_untouched_inputs()
-        books = books_of(self._parts, recorded, losses, vectorised=self._vectorised) if len(losses) else {}
+    def gradient_sum(
+        self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float, counted: Tensor | None = None
+    ) -> list[Tensor]:
+        books = self._books(row_losses, rows)
         parameters = trainable_parameters(self._module)
         total = LongSum(parameters)
         if not books:
             return total.total()
         with torch.no_grad():
             norms = _norms(books)
-            if not (finite := norms.isfinite()).all():
-                # A row that overflows would make the whole sum NaN: unbounded influence. It gets none instead.
-                books = {name: book.without(~finite) for name, book in books.items()}
+            # A row that overflows would make the whole sum NaN: unbounded influence. It gets none instead.
+            kept = norms.isfinite() if counted is None else norms.isfinite() & counted.to(norms.device)
+            if not kept.all():
+                books = {name: book.without(~kept) for name, book in books.items()}
                 norms = _norms(books)
             weights = clip_norm / norms.clamp(min=clip_norm)
             for start in range(0, len(weights), SINGLE_ROWS):
@@ -69,6 +68,16 @@ class BookKeeping:
                 some = {name: book.only(part) for name, book in books.items()}
                 total.add(self._weighted_sum(some, weights[part], parameters), rows=len(weights[part]))
         return total.total()
+
+    def sources(self, row_losses: RowLosses, rows: LabelledRows) -> list[Tensor]:
+        return [source for book in self._books(row_losses, rows).values() for source in book.sources()]
+
+    def _books(self, row_losses: RowLosses, rows: LabelledRows) -> dict[str, LayerRows]:
+        refuse_mixing(self._module)
+        with recording(self._parts) as recorded:
+            losses = row_losses(rows)  # (rows,)
+        recorded.require_untouched_inputs()
+        return books_of(self._parts, recorded, losses, vectorised=self._vectorised) if len(losses) else {}
 
     def _weighted_sum(
         self, books: Mapping[str, LayerRows], weights: Tensor, parameters: Sequence[Tensor]
@@ -81,5 +90,5 @@ class BookKeeping:
 
 
 def _norms(books: Mapping[str, LayerRows]) -> Tensor:
-    """The norms (rows,) of each row over all layers."""
+    """The norms (rows,) of each row over all layers, in double precision."""
     return torch.stack([book.squared_norms() for book in books.values()]).sum(0).sqrt()

@@ -1,16 +1,18 @@
 """The choice of a way to the clipped gradient sum: made once, before anything is charged."""
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from siloseal.models.learner import LabelledRows, Rows
+from siloseal.models.learner import LabelledRows
 from siloseal.models.mixing import refuse_mixing
 from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
 from siloseal.silo.training.clipping.long_sum import LongSum
+from siloseal.silo.training.clipping.passes import equal_passes
 from siloseal.silo.training.clipping.probe import Probe, PublicRows
 from siloseal.silo.training.clipping.row_by_row import RowByRow
 from siloseal.silo.training.clipping.way import PASS_ROWS, ClippingWay, RowLosses
@@ -23,22 +25,27 @@ class ClippingPlan:
     module: nn.Module
     way: ClippingWay
     pass_rows: int = PASS_ROWS
-    """Most rows of one pass."""
+    """Number of rows of every pass."""
 
     @property
     def watches_draws(self) -> bool:
         return self.way.watches_draws
 
     def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
-        total, size = LongSum(trainable_parameters(self.module)), self.pass_rows
-        for start in range(0, len(rows.labels), size):  # none at all without rows, on which some layers cannot run
-            part = Rows(rows.inputs[start : start + size], rows.labels[start : start + size])
-            total.add(self.way.gradient_sum(row_losses, part, clip_norm=clip_norm), rows=len(part.labels))
+        total = LongSum(trainable_parameters(self.module))
+        for part, counted in equal_passes(rows, self.pass_rows):
+            found = self.way.gradient_sum(row_losses, part, clip_norm=clip_norm, counted=counted)
+            total.add(found, rows=len(part.labels))
         return total.total()
 
 
 def clipping_plan(
-    module: nn.Module, row_losses: RowLosses, public_rows: PublicRows, *, rows_may_share: bool
+    module: nn.Module,
+    row_losses: RowLosses,
+    public_rows: PublicRows,
+    *,
+    rows_may_share: bool,
+    pass_rows: int = PASS_ROWS,
 ) -> ClippingPlan:
     """The fastest way that holds for a network that somebody brings: tried on rows that are made up.
 
@@ -50,12 +57,34 @@ def clipping_plan(
     refuse_mixing(module)
     probe = Probe(module, row_losses, public_rows)
     probe.require_separate_rows()
+    for way in _agreeing(probe, module, rows_may_share=rows_may_share):
+        if (plan := steady_plan(probe, module, way, pass_rows)) is not None:
+            return plan
+    return one_by_one(module)
+
+
+def _agreeing(probe: Probe, module: nn.Module, *, rows_may_share: bool) -> Iterator[BookKeeping | RowByRow]:
+    """The ways on which several rows run together and that find the right sum, the fastest first."""
     for vectorised in (True, False) if rows_may_share else ():
         if _agrees(probe, BookKeeping, module, vectorised=vectorised):
-            books = BookKeeping(module, vectorised=vectorised)
-            return ClippingPlan(module, books, books.pass_rows)
-    vectorised = _agrees(probe, RowByRow, module, vectorised=True) and not _own_vmap_rules(torch.autograd.Function)
-    return ClippingPlan(module, RowByRow(module, vectorised=vectorised))
+            yield BookKeeping(module, vectorised=vectorised)
+            break
+    if _agrees(probe, RowByRow, module, vectorised=True) and not _own_vmap_rules(torch.autograd.Function):
+        yield RowByRow(module, vectorised=True)
+
+
+def steady_plan(probe: Probe, module: nn.Module, way: BookKeeping | RowByRow, pass_rows: int) -> ClippingPlan | None:
+    """The way in passes in which no row moves a bit of another one's gradient: of this size, or of the largest."""
+    largest = 2 ** (way.pass_rows.bit_length() - 1)  # powers of two: their rows lie alike in memory
+    for size in sorted({min(pass_rows, largest), largest}):
+        if probe.keeps_rows_apart(way, size):
+            return ClippingPlan(module, way, size)
+    return None
+
+
+def one_by_one(module: nn.Module) -> ClippingPlan:
+    """Rows one after the other, each without any company: slow, and right on every machine."""
+    return ClippingPlan(module, RowByRow(module, vectorised=False), 1)
 
 
 def _own_vmap_rules(function: type[torch.autograd.Function]) -> bool:

@@ -24,6 +24,9 @@ COUNTS = (5, 3)
 STIR = 0.1
 """Standard deviation of what is added to every parameter while a network is tried."""
 
+MOVES = (1, 2, 5)
+"""Places by which all rows move up to see whether their gradients stay the same."""
+
 UNCLIPPED = 1e30
 SUM_TOLERANCE = 1e-3
 LOOSEST = 0.5
@@ -36,7 +39,7 @@ class Probe:
     """A network with its losses and rows that are made up for it. Nothing that it tries leaves a trace."""
 
     def __init__(self, module: nn.Module, row_losses: RowLosses, public_rows: PublicRows) -> None:
-        self._module, self._row_losses = module, row_losses
+        self._module, self._row_losses, self._public_rows = module, row_losses, public_rows
         with kept_randomness():
             self._batches = [(public_rows(count), public_rows(count)) for count in COUNTS]
             self._full = public_rows(PASS_ROWS), public_rows(PASS_ROWS)  # some networks mix large batches only
@@ -62,6 +65,24 @@ class Probe:
         with self._stirred():
             self._module.eval()  # without dropout, so that two runs can be compared
             return all(self._same(way, rows) for rows, _ in self._batches)
+
+    def keeps_rows_apart(self, way: ClippingWay, size: int) -> bool:
+        """Whether a row's gradient is the same to the last bit, among any rows and at any place of a pass of this size.
+
+        Where rows go, those behind them move up. And a product of matrices may depend on where a row lies in memory.
+        """
+        with kept_randomness():
+            rows, others = self._public_rows(size), self._public_rows(size)
+        with self._stirred():
+            self._module.eval()  # without dropout, so that two runs can be compared
+            found = way.sources(self._row_losses, rows)
+            own = _only(0, rows)
+            changed = Rows(_where(own, rows.inputs, others.inputs), _where(own, rows.labels, others.labels))
+            among = way.sources(self._row_losses, changed)
+            return _same_bits([part[:1] for part in found], [part[:1] for part in among]) and all(
+                _same_bits([part.roll(move, 0) for part in found], way.sources(self._row_losses, _rolled(rows, move)))
+                for move in MOVES
+            )
 
     @contextmanager
     def _stirred(self) -> Iterator[None]:
@@ -170,6 +191,14 @@ def _tensors(module: nn.Module) -> dict[str, Tensor]:
 def _only(row: int, rows: LabelledRows) -> Tensor:
     """The mask (rows,) of one row."""
     return torch.arange(len(rows.labels), device=rows.labels.device) == row
+
+
+def _rolled(rows: LabelledRows, move: int) -> Rows:
+    return Rows(rows.inputs.roll(move, 0), rows.labels.roll(move, 0))
+
+
+def _same_bits(one: list[Tensor], other: list[Tensor]) -> bool:
+    return len(one) == len(other) and all(map(torch.equal, one, other))
 
 
 def _where(own: Tensor, one: Tensor, other: Tensor) -> Tensor:

@@ -26,7 +26,8 @@ class RowByRow:
     def __init__(self, module: nn.Module, *, vectorised: bool) -> None:
         self._module, self._vectorised = module, vectorised
         self._names = [f"module.{name}" for name, part in module.named_parameters() if part.requires_grad]
-        self._chunk_rows = chunk_rows(self._parameters) if vectorised else 1
+        self.pass_rows = chunk_rows(self._parameters) if vectorised else 1
+        """Most rows that run together."""
 
     @property
     def _parameters(self) -> list[nn.Parameter]:
@@ -37,16 +38,23 @@ class RowByRow:
     def watches_draws(self) -> bool:
         return False
 
-    def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
+    def gradient_sum(
+        self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float, counted: Tensor | None = None
+    ) -> list[Tensor]:
         refuse_mixing(self._module)
         total = LongSum(self._parameters)
-        gradients = self._at_once if self._vectorised else self._one_row
-        for start in range(0, len(rows.labels), self._chunk_rows):
-            chunk = slice(start, start + self._chunk_rows)
-            written = gradients(row_losses, Rows(rows.inputs[chunk], rows.labels[chunk]))
-            clipped = _clipped_sum(written, clip_norm)
+        for start in range(0, len(rows.labels), self.pass_rows):
+            chunk = slice(start, start + self.pass_rows)
+            written = self._written(row_losses, Rows(rows.inputs[chunk], rows.labels[chunk]))
+            clipped = _clipped_sum(written, clip_norm, None if counted is None else counted[chunk])
             total.add([clipped[name] for name in self._names], rows=len(rows.labels[chunk]))
         return total.total()
+
+    def sources(self, row_losses: RowLosses, rows: LabelledRows) -> list[Tensor]:
+        return list(self._written(row_losses, Rows(rows.inputs, rows.labels)).values())
+
+    def _written(self, row_losses: RowLosses, rows: Rows) -> dict[str, Tensor]:
+        return (self._at_once if self._vectorised else self._one_row)(row_losses, rows)
 
     def _at_once(self, row_losses: RowLosses, rows: Rows) -> dict[str, Tensor]:
         losses = _RowLoss(self._module, row_losses)
@@ -88,11 +96,13 @@ def _only(losses: Tensor) -> Tensor:
     return losses[0]
 
 
-def _clipped_sum(written: Mapping[str, Tensor], clip_norm: float) -> Gradients:
+def _clipped_sum(written: Mapping[str, Tensor], clip_norm: float, counted: Tensor | None) -> Gradients:
     with torch.no_grad():
         rows = WrittenRows(written)
         norms = rows.squared_norms().sqrt()
-        if not (finite := norms.isfinite()).all():  # a row that overflows gets no influence instead of all of it
-            rows = rows.without(~finite)
+        # A row that overflows gets no influence instead of all of it.
+        kept = norms.isfinite() if counted is None else norms.isfinite() & counted.to(norms.device)
+        if not kept.all():
+            rows = rows.without(~kept)
             norms = rows.squared_norms().sqrt()
         return rows.weighted_sum(clip_norm / norms.clamp(min=clip_norm))

@@ -21,8 +21,14 @@ class ClippingWay(Protocol):
     def watches_draws(self) -> bool:
         """Whether it looks if a layer draws from the process's generators, so that no other thread may draw."""
 
-    def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
+    def gradient_sum(
+        self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float, counted: Tensor | None = None
+    ) -> list[Tensor]:
         """The sum over rows of g_i / max(1, |g_i| / C), where g_i is the gradient of the i-th entry of the losses.
 
         Gradients are those of the trainable parameters, in order. Sums of many rows are doubles in main memory.
+        Rows that the mask `counted` (rows,) leaves out run like others, and add nothing.
         """
+
+    def sources(self, row_losses: RowLosses, rows: LabelledRows) -> list[Tensor]:
+        """All that the rows' gradients are computed from, each (rows, ...), as it is when these rows run together."""

@@ -95,6 +95,9 @@ class AttentionRows:
     def only(self, rows: slice) -> "AttentionRows":
         return AttentionRows({name: part.only(rows) for name, part in self._projections.items()})
 
+    def sources(self) -> list[Tensor]:
+        return [source for part in self._projections.values() for source in part.sources()]
+
 
 def is_book_kept(layer: nn.MultiheadAttention) -> bool:
     """Whether the two projections hold all of the layer's parameters: no separate keys, no learnt bias of keys."""

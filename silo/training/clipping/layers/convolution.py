@@ -46,7 +46,7 @@ class GramRows:
         return squares.view(len(inputs), -1).sum(1)
 
     def weighted_sum(self, weights: Tensor) -> Gradients:
-        scaled = self._derivatives * weights.view(-1, *[1] * (self._derivatives.ndim - 1))
+        scaled = self._derivatives * weights.to(self._derivatives).view(-1, *[1] * (self._derivatives.ndim - 1))
         shape, groups = list(self._layer.weight.shape), self._layer.groups
         weight = _weight_gradient(self._layer, self._inputs, scaled, shape=shape, groups=groups)
         return {"weight": weight, "bias": scaled.sum((0, *range(2, scaled.ndim)))}
@@ -56,6 +56,9 @@ class GramRows:
 
     def only(self, rows: slice) -> "GramRows":
         return GramRows(self._layer, self._inputs[rows], self._derivatives[rows], bias=self._bias)
+
+    def sources(self) -> list[Tensor]:
+        return [self._inputs, self._derivatives]
 
 
 def convolution_rows(layer: Convolution, inputs: Tensor, derivatives: Tensor, trained: frozenset[str]) -> LayerRows:

@@ -1,9 +1,11 @@
 """Rows of an embedding: a row's gradient has entries only for the words that the row holds."""
 
+from functools import cached_property
+
 import torch
 from torch import Tensor, nn
 
-from siloseal.silo.training.clipping.layers.rows import Gradients, zeroed
+from siloseal.silo.training.clipping.layers.rows import Gradients, squares, zeroed
 
 
 class EmbeddingRows:
@@ -17,23 +19,33 @@ class EmbeddingRows:
             padding = (self._words == layer.padding_idx)[:, :, None]
             self._derivatives = self._derivatives.masked_fill(padding, 0.0)
 
-    def squared_norms(self) -> Tensor:
-        rows = len(self._words)
-        owners = torch.arange(rows, device=self._words.device)[:, None]
-        # Each pair of row and word is summed before it is squared: no product of places, so nothing can cancel.
+    @cached_property
+    def _pairs(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Each pair of row and word: the row, the word, and the gradient (pairs, D).
+
+        Norms and weighted sums both come from it. A sum over places in another order is another sum where they cancel.
+        """
+        owners = torch.arange(len(self._words), device=self._words.device)[:, None]
         pairs, where = torch.unique(owners * self._layer.num_embeddings + self._words, return_inverse=True)
         sums = self._derivatives.new_zeros(len(pairs), self._derivatives.shape[2])
         sums.index_add_(0, where.flatten(), self._derivatives.flatten(0, 1))
-        total = self._derivatives.new_zeros(rows)
-        return total.index_add_(0, pairs // self._layer.num_embeddings, sums.square().sum(1))
+        return pairs // self._layer.num_embeddings, pairs % self._layer.num_embeddings, sums
+
+    def squared_norms(self) -> Tensor:
+        owners, _, sums = self._pairs
+        each = squares(sums)
+        return each.new_zeros(len(self._words)).index_add_(0, owners.to(each.device), each)
 
     def weighted_sum(self, weights: Tensor) -> Gradients:
-        scaled = (self._derivatives * weights[:, None, None]).flatten(0, 1)
-        total = scaled.new_zeros(self._layer.weight.shape)
-        return {"weight": total.index_add_(0, self._words.flatten(), scaled)}
+        owners, words, sums = self._pairs
+        total = sums.new_zeros(self._layer.weight.shape)
+        return {"weight": total.index_add_(0, words, sums * weights.to(sums)[owners, None])}
 
     def without(self, rows: Tensor) -> "EmbeddingRows":
         return EmbeddingRows(self._layer, self._words, zeroed(rows, self._derivatives))
 
     def only(self, rows: slice) -> "EmbeddingRows":
         return EmbeddingRows(self._layer, self._words[rows], self._derivatives[rows])
+
+    def sources(self) -> list[Tensor]:
+        return [self._words, self._derivatives]

@@ -28,7 +28,7 @@ class LinearRows:
         return (squares(self._inputs) + float(self._bias)) * squares(self._derivatives)
 
     def weighted_sum(self, weights: Tensor) -> Gradients:
-        scaled = self._derivatives * weights[:, None]
+        scaled = self._derivatives * weights.to(self._derivatives)[:, None]
         return {"weight": scaled.T @ self._inputs, "bias": scaled.sum(0)}
 
     def without(self, rows: Tensor) -> "LinearRows":
@@ -36,6 +36,9 @@ class LinearRows:
 
     def only(self, rows: slice) -> "LinearRows":
         return LinearRows(self._inputs[rows], self._derivatives[rows], bias=self._bias)
+
+    def sources(self) -> list[Tensor]:
+        return [self._inputs, self._derivatives]
 
 
 class SequenceRows:
@@ -57,11 +60,16 @@ class SequenceRows:
     def _block(self, inputs: Tensor, derivatives: Tensor) -> Tensor:
         if self.by_gram:
             return gram_squares(inputs, derivatives, bias_input=float(self._bias), total=torch.float64)
-        return _written(inputs, derivatives, bias=self._bias).squared_norms()
+        written = _written(inputs, derivatives, bias=self._bias).squared_norms()
+        # The weighted sum adds positions up in another order. Where they cancel, its rounding is that of their sizes.
+        sizes = _position_norms(inputs, bias=self._bias) * _position_norms(derivatives, bias=False)  # (B, L)
+        terms = inputs.shape[1] + 2
+        return written + terms * torch.finfo(inputs.dtype).eps * sizes.sum(1).square()
 
     def weighted_sum(self, weights: Tensor) -> Gradients:
-        inputs, derivatives, scale = self._inputs, self._derivatives, weights[:, None, None]
-        bias = weights @ derivatives.sum(1)
+        inputs, derivatives, scale = self._inputs, self._derivatives, weights.to(self._derivatives)[:, None, None]
+        each = scale.expand(*derivatives.shape[:2], 1).flatten()
+        bias = each @ derivatives.flatten(0, 1)  # each position is scaled before it is added: no sum overflows
         if inputs.shape[2] < derivatives.shape[2]:  # the smaller one is copied
             inputs = inputs * scale
         else:
@@ -73,6 +81,9 @@ class SequenceRows:
 
     def only(self, rows: slice) -> "SequenceRows":
         return SequenceRows(self._inputs[rows], self._derivatives[rows], bias=self._bias)
+
+    def sources(self) -> list[Tensor]:
+        return [self._inputs, self._derivatives]
 
 
 def linear_rows(inputs: Tensor, derivatives: Tensor, trained: frozenset[str]) -> LayerRows:
@@ -96,6 +107,11 @@ def _is_worth_keeping(inputs: Tensor, derivatives: Tensor) -> bool:
     (rows, positions, ins), outs = inputs.shape, derivatives.shape[2]
     fits = rows * ins * outs * inputs.element_size() <= CHUNK_BYTES
     return fits and positions**2 * (ins + outs) >= 10 * ins * outs
+
+
+def _position_norms(positions: Tensor, *, bias: bool) -> Tensor:
+    """The norms (B, L) of positions (B, L, N), with one more entry of 1 for a bias."""
+    return (squares(positions.flatten(0, 1)) + float(bias)).sqrt().view(positions.shape[:2])
 
 
 def _written(inputs: Tensor, derivatives: Tensor, *, bias: bool) -> WrittenRows:

@@ -4,10 +4,14 @@ In shapes: B rows, I inputs, O outputs; a layer that works position by position 
 """
 
 from collections.abc import Mapping
+from math import sqrt
 from typing import Protocol
 
 import torch
 from torch import Tensor
+
+SMALLEST = 2.0**-126
+"""Smallest normal number in single precision: products below it may count as zero."""
 
 BLOCK_ROWS = 32  # measured: 16 to 64 are equally fast, all 256 rows of a batch at once take twice as long
 
@@ -19,7 +23,10 @@ class LayerRows(Protocol):
     """What one layer contributed to a batch's gradient, row by row."""
 
     def squared_norms(self) -> Tensor:
-        """The squared norms (B,) of each row's gradient of all trained parameters of the layer."""
+        """The squared norms (B,) of each row's gradient of all trained parameters of the layer, in double precision.
+
+        They are bounds from above, up to rounding. A row whose norm cannot be told has infinity or NaN.
+        """
 
     def weighted_sum(self, weights: Tensor) -> Gradients:
         """The sum of the rows' gradients, each times its entry of `weights` (B,)."""
@@ -29,6 +36,9 @@ class LayerRows(Protocol):
 
     def only(self, rows: slice) -> "LayerRows":
         """These rows and no others."""
+
+    def sources(self) -> list[Tensor]:
+        """All that the rows' gradients are computed from, each (B, ...)."""
 
 
 class WrittenRows:
@@ -44,7 +54,7 @@ class WrittenRows:
         return first
 
     def weighted_sum(self, weights: Tensor) -> Gradients:
-        return {name: (weights @ rows.flatten(1)).view(rows.shape[1:]) for name, rows in self._rows.items()}
+        return {name: (weights.to(rows) @ rows.flatten(1)).view(rows.shape[1:]) for name, rows in self._rows.items()}
 
     def without(self, rows: Tensor) -> "WrittenRows":
         return WrittenRows({name: zeroed(rows, part) for name, part in self._rows.items()})
@@ -52,16 +62,28 @@ class WrittenRows:
     def only(self, rows: slice) -> "WrittenRows":
         return WrittenRows({name: part[rows] for name, part in self._rows.items()})
 
+    def sources(self) -> list[Tensor]:
+        return list(self._rows.values())
+
 
 def zeroed(rows: Tensor, part: Tensor) -> Tensor:
     """The tensor with these rows set to zero; multiplying by zero would leave infinities and NaN in place."""
-    return part.masked_fill(rows.view(-1, *[1] * (part.ndim - 1)), 0.0)
+    return part.masked_fill(rows.to(part.device).view(-1, *[1] * (part.ndim - 1)), 0.0)
 
 
 def squares(rows: Tensor) -> Tensor:
-    """Squared norms (B,) of rows (B, N)."""
+    """Squared norms (B,) of rows (B, N), bounded from above.
+
+    In single precision the square of an entry below 2^-63 is lost, which a huge input may stand against in a product
+    of norms. All that is lost, N 2^-126 at most, is added to the norm. Norms from 2^64 on are infinite.
+    """
     norms: Tensor = torch.linalg.vector_norm(rows, dim=1)
-    return norms.square()
+    return (doubled(norms) + sqrt(rows.shape[1] * SMALLEST)).square()
+
+
+def doubled(part: Tensor) -> Tensor:
+    """The tensor in double precision, in main memory where its device has none."""
+    return part.cpu().double() if part.device.type == "mps" else part.double()
 
 
 def gram_squares(inputs: Tensor, derivatives: Tensor, *, bias_input: float, total: torch.dtype) -> Tensor:
@@ -72,20 +94,18 @@ def gram_squares(inputs: Tensor, derivatives: Tensor, *, bias_input: float, tota
 
     Where positions cancel, rounding may take the whole inner product away, and a row whose norm comes out too small is
     clipped too little. So the norm is bounded from above: every square gets the largest error that it can hold.
-    The L^2 products of a row are added up as `total`; in double precision they add no error.
+    The L^2 products of a row are added up as `total`; in double precision they add no error. And every entry of the two
+    matrices and every product may have lost K + O numbers below 2^-126 each, beside factors up to |P_l| |P_m|.
     """
     outer = torch.bmm(derivatives, derivatives.mT)  # (B, L, L)
     inner = torch.bmm(inputs, inputs.mT) + bias_input  # a bias is one more input, of 1
     terms = inputs.shape[2] + derivatives.shape[2] + (derivatives.shape[1] ** 2 if total == inner.dtype else 2)
-    sizes = (_diagonals(inner) * _diagonals(outer)).sqrt().sum(1)  # no cancellation: sum over l of |P_l| |G_l|
-    product = (inner * outer).sum((1, 2), dtype=total).to(inner.dtype).clamp(min=0.0)
-    return product + terms * torch.finfo(inner.dtype).eps * sizes.square()
+    ins, outs = (doubled(matrices.diagonal(dim1=1, dim2=2)).sqrt() for matrices in (inner, outer))  # |P_l|, |G_l|
+    product = doubled((inner * outer).sum((1, 2), dtype=total)).clamp(min=0.0)
+    lost = (inputs.shape[2] + derivatives.shape[2] + 1) * SMALLEST * (ins + outs + 1).sum(1).square()
+    return product + terms * torch.finfo(inner.dtype).eps * (ins * outs).sum(1).square() + lost
 
 
 def gram_needs_less(positions: int, inputs: int, outputs: int) -> bool:
     """Whether the two Gram matrices of a row need fewer multiplications than its written gradient."""
     return positions * (inputs + outputs) < inputs * outputs
-
-
-def _diagonals(matrices: Tensor) -> Tensor:
-    return matrices.diagonal(dim1=1, dim2=2)  # (B, L)

@@ -3,11 +3,13 @@
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from siloseal.federation.errors import UnclippableModule
 from siloseal.models.learner import LabelledRows, Rows
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
 from siloseal.silo.training.clipping.plan import ClippingPlan, clipping_plan
+from siloseal.silo.training.clipping.probe import Probe
 from siloseal.silo.training.clipping.row_by_row import RowByRow
 from siloseal.silo.training.clipping.way import PASS_ROWS
 from tests.silo.training.clipping.networks import ALONE, BOOK_KEPT, NETWORKS, Case, case_of, clipped, flat
@@ -20,8 +22,29 @@ def plan_of(case: Case) -> ClippingPlan:
 
 
 @pytest.mark.parametrize("name", BOOK_KEPT)
-def test_it_keeps_books_wherever_they_hold(name: str) -> None:
+def test_it_keeps_books_wherever_they_hold(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Probe, "keeps_rows_apart", lambda *_: True)  # for rows of odd lengths not every machine does
     assert isinstance(plan_of(case_of(name)).way, BookKeeping)
+
+
+def test_rows_share_no_product_that_depends_on_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a row lies in memory decides its last bits on some machines, for rows of odd lengths."""
+    linear, places = functional.linear, torch.arange(1.0, 65.0, dtype=torch.float64)
+
+    def shifting(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        found = linear(inputs, weight, bias)
+        return found * (1 + 1e-15 * places[: len(found), None]).to(found)
+
+    monkeypatch.setattr(functional, "linear", shifting)
+    assert isinstance(plan_of(case_of("linear")).way, RowByRow)
+
+
+@pytest.mark.parametrize("name", ["linear", "convolution", "weight norm"])
+def test_rows_run_one_by_one_where_they_never_keep_their_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Probe, "keeps_rows_apart", lambda *_: False)
+    plan = plan_of(case_of(name))
+    assert isinstance(plan.way, RowByRow)
+    assert plan.pass_rows == plan.way.pass_rows == 1
 
 
 @pytest.mark.parametrize("name", ALONE)

@@ -1,0 +1,71 @@
+"""One unit more or less leaves the gradients of all others alone, whatever the network makes of a last bit."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from siloseal.federation.privacy.mechanisms.gaussian_noise import ALLOWANCE
+from siloseal.models.classifier.learner import ClassifierLearner
+from siloseal.models.classifier.networks import built_in
+from siloseal.models.learner import Rows
+from siloseal.silo.training.clipping.passes import FEWEST_ROWS, equal_passes, rows_of_a_pass
+from siloseal.silo.training.clipping.way import PASS_ROWS
+from siloseal.silo.training.gradients import unit_gradients
+
+
+class Same:
+    """Any number of records of one image."""
+
+    def __init__(self, image: Tensor) -> None:
+        self._image = image
+
+    def __len__(self) -> int:
+        return 400
+
+    def select(self, indices: Tensor) -> Rows:
+        return Rows(self._image.repeat(len(indices), 1, 1, 1), torch.zeros(len(indices), dtype=torch.int64))
+
+    def made_up(self, count: int) -> Rows:
+        return Rows(torch.rand(count, 1, 28, 28), torch.randint(0, 10, (count,)))
+
+
+def amplifying(image: Tensor) -> nn.Module:
+    """A network of which a last bit of the first layer, other in three rows than in four, decides the gradient."""
+    network = built_in("mlp", (1, 28, 28), 10)
+    first, second, last = network[1], network[3], network[5]
+    three, four = image.repeat(3, 1, 1, 1).flatten(1), image.repeat(4, 1, 1, 1).flatten(1)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.zero_()
+        first.weight.uniform_(-1.0, 1.0)
+        for _ in range(3):
+            first.bias.sub_(first(three)[0])
+        second.weight[:, (first(three)[0] <= 0) & (first(four)[0] > 0)] = 64.0
+        last.weight[1], last.bias[0] = 64.0, 64.0
+    return network
+
+
+@pytest.mark.parametrize("expected_batch", [4, 64, 400])
+def test_a_network_that_amplifies_last_bits_moves_by_the_clip_norm_at_most(expected_batch: int) -> None:
+    torch.manual_seed(3)
+    image = torch.rand(1, 1, 28, 28)
+    gradients = unit_gradients(ClassifierLearner(amplifying(image)), Same(image), expected_batch=expected_batch)
+    for count in (3, 67, 131):
+        more, fewer = (gradients.sum(torch.arange(n), clip_norm=1.0).double() for n in (count + 1, count))
+        assert (more - fewer).norm() <= 1 + ALLOWANCE
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 24])
+def test_every_pass_has_the_same_size_and_every_row_counts_once(count: int) -> None:
+    rows = Rows(torch.arange(float(count))[:, None], torch.arange(count))
+    passes = list(equal_passes(rows, 8))
+    assert len(passes) == -(-count // 8)
+    assert all(len(part.labels) == len(part.inputs) == len(counted) == 8 for part, counted in passes)
+    found = [int(label) for part, counted in passes for label in part.labels[counted]]
+    assert found == list(range(count))
+
+
+def test_the_size_of_a_pass_is_a_power_of_two_between_its_bounds() -> None:
+    assert rows_of_a_pass(0.3) == FEWEST_ROWS
+    assert rows_of_a_pass(1e6) == PASS_ROWS
+    assert all(size & (size - 1) == 0 for size in map(rows_of_a_pass, range(1, 300)))
