@@ -25,9 +25,9 @@ def training(epsilon: float, *, delta: float = 1e-5, sampling_rate: float = 1.0)
     )
     source = digits().made_up(CANDIDATES)
     learner, known = SoftmaxLearner(source), KnownRandomness()
-    units, _ = with_canary(learner, source, known)
+    units, norm = with_canary(learner, source, known)
     booked = SampledGaussianSteps(sampling_rate, noise, steps)
-    return Subject(learner, units, known, DpAdamConfig(kind="dp_adam"), CLIP_NORM, booked, delta, sampling_rate)
+    return Subject(learner, units, known, DpAdamConfig(kind="dp_adam"), CLIP_NORM, booked, delta, sampling_rate, norm)
 
 
 def audit_training(epsilon: float, *, sampling_rate: float = 1.0, steps: int = 2000, flaw: Flaw = "none") -> Finding:

@@ -76,7 +76,7 @@ def _randomness(flaw: Flaw) -> Randomness:
         case "no_sampling":
             return _EveryUnit()
         case "reused_noise":
-            return _ReusedKeys()
+            return ReusedKeys()
         case _:
             return SecureRandomness()
 
@@ -101,19 +101,24 @@ class _EveryUnit(SecureRandomness):
         return np.zeros(count)
 
 
-class _ReusedKeys(SecureRandomness):
-    """A broken generator: each second step has the keys of the one before. A step begins with its sample."""
+class ReusedKeys(SecureRandomness):
+    """A broken generator: so many steps have fresh keys, the next ones have theirs, and so on.
 
-    def __init__(self) -> None:
-        self._steps, self._place = 0, 0
-        self._kept = list[bytes]()
+    A step begins with its sample.
+    """
+
+    def __init__(self, later: int = 1) -> None:
+        self._later, self._steps, self._place = later, -1, 0
+        self._kept = dict[tuple[int, int], bytes]()
 
     def uniforms(self, count: int) -> NDArray[np.float64]:
         self._steps, self._place = self._steps + 1, 0
         return super().uniforms(count)
 
     def _next_key(self) -> bytes:
-        if self._steps % 2:  # a fresh step
-            self._kept = [*self._kept[: self._place], super()._next_key()]
+        cycle, number = divmod(self._steps, self._later)
+        place = (number, self._place)
         self._place += 1
-        return self._kept[self._place - 1]
+        if cycle % 2 == 0:  # a fresh step
+            self._kept[place] = super()._next_key()
+        return self._kept[place]

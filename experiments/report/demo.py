@@ -20,6 +20,7 @@ from siloseal.report.sentences import spent_on_silos_alone
 from siloseal.run_folder.images import Images, Labels, gap_of, paste, read_npz
 from siloseal.run_folder.metrics import stage_title
 from siloseal.run_folder.run import Run, read_run
+from siloseal.runs.printable_run import printable_run
 
 OWN = "silo_alone"
 COLUMNS = 4  # images of a class
@@ -106,7 +107,7 @@ def main() -> None:
     arguments = parser.parse_args()
     run = read_run(arguments.run)
     drawn = chapter(run, arguments.out / "figures")
-    write_atomically(arguments.out / "printed.txt", f"{run}\n".encode())
+    write_atomically(arguments.out / "printed.txt", f"{printable_run(run)}\n".encode())
     write_markdown(arguments.out / "report.md", comparison_report([drawn], title="The demo"))
 
 

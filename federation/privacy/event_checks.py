@@ -32,4 +32,10 @@ def require_all_units(event: object, sampling_rate: float) -> None:
 def require_positive(event: object, *numbers: float) -> None:
     """`UncountableEvent` unless all these numbers are finite and above 0."""
     if not all(0 < number < math.inf for number in numbers):
-        raise UncountableEvent(f"{event} cannot be counted: counts and sensitivities are finite and above 0")
+        raise UncountableEvent(f"{event} cannot be counted: sensitivities are finite and above 0")
+
+
+def require_counts(event: object, *numbers: float) -> None:
+    """`UncountableEvent` unless all these are whole numbers above 0."""
+    if not all(number > 0 and float(number).is_integer() for number in numbers):  # NaN and infinity fail this too
+        raise UncountableEvent(f"{event} cannot be counted: counts are whole numbers, and at least one")

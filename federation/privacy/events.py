@@ -9,7 +9,13 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from siloseal.federation.errors import UncountableEvent
-from siloseal.federation.privacy.event_checks import require_all_units, require_noise, require_positive, require_steps
+from siloseal.federation.privacy.event_checks import (
+    require_all_units,
+    require_counts,
+    require_noise,
+    require_positive,
+    require_steps,
+)
 
 MOST_TRIALS = 256
 """Most coins of a silo whose cost is counted by the L2 norm: more gain next to nothing."""
@@ -78,7 +84,8 @@ class DiscreteGaussianRelease(PrivacyEvent):
     """Probability of a unit to join, which is 1: all units do. Ledgers hold it."""
 
     def __post_init__(self) -> None:
-        require_positive(self, self.honest, self.l2, self.l1, self.coordinates)
+        require_counts(self, self.honest, self.coordinates)
+        require_positive(self, self.l2, self.l1)
         require_noise(self, self.local_variance)
         require_all_units(self, self.sampling_rate)
         if self.local_variance < 0.5:
@@ -120,7 +127,8 @@ class BinomialRelease(PrivacyEvent):
     delta: float
 
     def __post_init__(self) -> None:
-        require_positive(self, self.trials, self.l2, self.l1, self.linf, self.coordinates)
+        require_counts(self, self.trials, self.coordinates)
+        require_positive(self, self.l2, self.l1, self.linf)
         if not 0 < self.delta < 1:
             raise UncountableEvent(f"{self} cannot be counted: its delta must lie in (0, 1)")
         variance = self.trials / 4
@@ -144,7 +152,7 @@ class PoissonBinomialRelease(PrivacyEvent):
     coordinates: int
 
     def __post_init__(self) -> None:
-        require_positive(self, self.honest, self.trials, self.coordinates)
+        require_counts(self, self.honest, self.trials, self.coordinates)
         if not 0 < self.theta <= 0.25:
             raise UncountableEvent(f"{self} cannot be counted: theta lies in (0, 1/4]")
 
@@ -160,7 +168,7 @@ class NoisyBitsRelease(PrivacyEvent):
     cells: int
 
     def __post_init__(self) -> None:
-        require_positive(self, self.cells)
+        require_counts(self, self.cells)
         if not 0 < self.contrast < 1:
             raise UncountableEvent(f"{self} cannot be counted: a contrast lies in (0, 1), or bits never flip")
 
@@ -181,7 +189,8 @@ class PoissonBinomialL2Release(PrivacyEvent):
     """1 where the vector is there or zeros, 2 where it is exchanged for another, by way of zeros."""
 
     def __post_init__(self) -> None:
-        require_positive(self, self.honest, self.trials, self.l2, self.coordinates)
+        require_counts(self, self.honest, self.trials, self.coordinates)
+        require_positive(self, self.l2)
         if not 0 < self.theta <= 0.25:
             raise UncountableEvent(f"{self} cannot be counted: theta lies in (0, 1/4]")
         if self.trials > MOST_TRIALS:

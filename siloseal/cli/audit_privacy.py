@@ -2,37 +2,53 @@
 
 import json
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from siloseal.cli.options import Json, Quiet
+from siloseal.federation.errors import ConfigError
 from siloseal.models.user_code.places import look_in
 
 if TYPE_CHECKING:
+    from siloseal.cli.console import Console
     from siloseal.federation.analytics.any_job import AnyJob
+    from siloseal.federation.job.job import Job
     from siloseal.privacy_audit.finding import Finding
-    from siloseal.privacy_audit.job import Holdings
+    from siloseal.privacy_audit.holdings import Holdings
     from siloseal.report.document import Table
 
 Config = Annotated[Path, typer.Argument(help="A job's YAML file, of training or of queries.", metavar="CONFIG")]
+Silo = Annotated[
+    Path | None,
+    typer.Option(help="The silo's own silo.yaml, for a training job whose data lie at the silos.", metavar="FILE"),
+]
 Steps = Annotated[
     int | None,
-    typer.Option(min=1, max=10_000_000, help="Steps of each part. By default as many as 80 seconds allow in all."),
+    typer.Option(
+        min=1,
+        max=10_000_000,
+        help="Steps of each part, of low bits 500 at most. By default as many as 80 seconds allow in all.",
+    ),
 ]
-BROKEN = 1
-"""Exit code where something is broken; 2 is that of a command that is typed wrongly."""
+BROKEN, INTERRUPTED = 4, 130
+"""Exit codes: 1 is that of an error, 2 that of a command or a file that is written wrongly, and 3 that of
+`check-learner` where something could not be tried."""
 
 
-def privacy(config: Config, steps: Steps = None, as_json: Json = False, quiet: Quiet = False) -> None:
+def privacy(
+    config: Config, silo: Silo = None, steps: Steps = None, as_json: Json = False, quiet: Quiet = False
+) -> None:
     """Attack everything that a job releases, and test what the guesses show against what its ledger would book.
 
     The real trainer and the real mechanisms run on made-up records. In every step a coin decides whether a canary is
     there, and an attacker who knows all but the coin and the noise guesses. A sound part is called *broken* once in a
-    million audits at most; *sound* means that nothing was found, and the last column says which faults would have been.
-    The exit code is 0 if all is sound, and 1 if something is broken. No budget is spent, and nobody's records are
+    million audits at most; *sound* means that nothing was found, and the last columns say which faults would have been;
+    *not tested* means that there were too few steps to find even missing noise. The exit code is 4 if something is
+    broken, 1 or 2 if there was an error, 130 after Ctrl-C, and else 0. No budget is spent, and nobody's records are
     looked at.
     """
     from siloseal.federation.analytics.any_job import load_any_job
@@ -41,35 +57,67 @@ def privacy(config: Config, steps: Steps = None, as_json: Json = False, quiet: Q
     look_in(config.parent)
 
     from siloseal.cli.console import Console
-    from siloseal.privacy_audit.job import SECONDS, STEPS, audit_job, plans_left_out, require_auditable
+    from siloseal.privacy_audit.job import plans_left_out, require_auditable
 
     require_auditable(job)
-    with Console(quiet=quiet, json=as_json) as console:
-        told = set[str]()
-
-        def tell(part: str, done: int, total: int) -> None:
-            if part not in told:
-                told.add(part)
-                console.stage(part, total)
-            console.advance(part, None, done, total)
-
-        console.stage("made-up records", 1)
-        holdings = _holdings(job)
-        limit = math.inf if steps else SECONDS
-        found = list(audit_job(job, holdings, steps=steps or STEPS, seconds=limit, tell=tell))
-        left_out = plans_left_out(job, holdings)
-    _show(found, left_out, as_json=as_json, quiet=quiet)
+    found, left_out, over = list["Finding"](), 0, False
+    try:
+        with Console(quiet=quiet, json=as_json) as console:
+            holdings = _holdings(job, silo, console)
+            left_out = plans_left_out(job, holdings)
+            for finding in _audited(job, holdings, steps, console):
+                found.append(finding)
+        over = True
+    except KeyboardInterrupt:
+        print("\ninterrupted: nothing is kept, an audit begins anew", file=sys.stderr, flush=True)
+    if over or found:
+        _show(found, left_out, as_json=as_json, quiet=quiet)
+    if not over:
+        raise typer.Exit(INTERRUPTED)
     if any(finding.verdict == "broken" for finding in found):
         raise typer.Exit(BROKEN)
 
 
-def _holdings(job: "AnyJob") -> "Holdings | None":
-    """What the silos hold, for its shapes and sizes."""
+def _audited(job: "AnyJob", holdings: "Holdings | None", steps: int | None, console: "Console") -> "Iterator[Finding]":
+    """Audit part after part, each with its bar, which is full when its part is over, however many steps that took."""
+    from siloseal.privacy_audit.job import SECONDS, STEPS, audit_job
+
+    told = set[str]()
+
+    def tell(part: str, done: int, total: int) -> None:
+        if part not in told:
+            told.add(part)
+            console.stage(part, total)
+        console.advance(part, None, done, total)
+
+    for finding in audit_job(job, holdings, steps=steps or STEPS, seconds=math.inf if steps else SECONDS, tell=tell):
+        console.advance(finding.part, None, finding.guesses.steps, finding.guesses.steps)
+        yield finding
+
+
+def _holdings(job: "AnyJob", silo: Path | None, console: "Console") -> "Holdings | None":
+    """What the silos hold, for its shapes and sizes; a job of queries needs none."""
     from siloseal.federation.job.job import Job
-    from siloseal.privacy_audit.job import Holdings
+    from siloseal.federation.job.sections.data import AtSilos
+    from siloseal.privacy_audit.holdings import Holdings
 
     if not isinstance(job, Job):
+        if silo is not None:
+            raise ConfigError("a job of queries is audited without anybody's data; leave out --silo")
         return None
+    if silo is None and isinstance(job.data, AtSilos):
+        raise ConfigError(
+            "data.kind is at_silos, so that the job does not say which shapes and sizes the data have; audit it at a "
+            "silo, with --silo silo.yaml"
+        )
+    console.stage("shapes and sizes of the data", 1)
+    found = _simulated(job) if silo is None else Holdings.of_silo(job, silo)
+    console.advance("shapes and sizes of the data", None, 1, 1)
+    return found
+
+
+def _simulated(job: "Job") -> "Holdings":
+    from siloseal.privacy_audit.holdings import Holdings
     from siloseal.runs.simulation import declared_labels, simulated_data
 
     parts = simulated_data(job).parts
@@ -77,14 +125,28 @@ def _holdings(job: "AnyJob") -> "Holdings | None":
 
 
 def _show(found: "Sequence[Finding]", left_out: int, *, as_json: bool, quiet: bool) -> None:
+    """Show the findings on standard output, and what is broken on standard error in any case."""
+    from rich.console import Console as Terminal
+
+    from siloseal.report.terminal import print_line, print_table
+
     if as_json:
         print(json.dumps([as_document(finding, left_out) for finding in found], indent=2))
     elif not quiet:
-        from rich.console import Console as Terminal
-
-        from siloseal.report.terminal import print_table
-
         print_table(Terminal(highlight=False), as_table(found, left_out))
+    for finding in found:
+        if finding.verdict == "broken":
+            print_line(Terminal(stderr=True, highlight=False), _broken_text(finding), "bold red")
+
+
+def _broken_text(finding: "Finding") -> str:
+    """A finding that is broken, as a line."""
+    best = finding.guesses.best
+    noise = "" if finding.noise is None else f", measured noise {finding.noise.share:.3f} times the booked"
+    return (
+        f"broken: {finding.part}: p {_p_text(finding.p_value)}, {best.right:,} of {best.guesses:,} guesses right "
+        f"({best.attacker}){noise}"
+    )
 
 
 def as_table(found: "Sequence[Finding]", left_out: int) -> "Table":
@@ -100,19 +162,37 @@ def as_table(found: "Sequence[Finding]", left_out: int) -> "Table":
             wording.epsilon(finding.lower_bound) if math.isfinite(finding.lower_bound) else "unbounded",
             wording.epsilon(finding.booked_epsilon),
             f"{finding.guesses.steps:,}",
-            _found_text(finding),
+            _measured_text(finding),
+            _guessed_text(finding),
         )
         for finding in found
     )
-    columns = ("audited", "verdict", "p", "proven epsilon", "booked epsilon", "steps", "finds a shortfall of")
-    note = (
-        "Sound: not found broken at this power, which finds noise that is too small by the last column's share nine "
-        "times in ten. Proven: by the guesses, with 95 % confidence, if the noise has the booked shape. No audit "
-        "proves privacy."
-    )
+    columns = ("audited", "verdict", "p", "proven", "booked", "steps", "measured", "guessed")
+    caption = "Privacy audit: epsilon proven and booked, and what would have been found"
+    return Table(caption, columns, rows, (2, 3, 4, 5), _note(found, left_out))
+
+
+def _note(found: "Sequence[Finding]", left_out: int) -> str:
+    """What the columns mean, and what the audit did not do."""
+    words = [
+        "Sound: not found broken at this power. Measured and guessed: noise that is too small by this share is found "
+        "nine times in ten, by its size or by guesses. Proven: epsilon by the guesses, with 95 % confidence, if the "
+        "noise has the booked shape. Booked: epsilon of these steps or this release alone, not of the whole job. No "
+        "audit proves privacy."
+    ]
+    if any(finding.verdict == "not tested" for finding in found):
+        words.append("Not tested: too few steps to find even missing noise; give more --steps, or leave it out.")
+    words += [f"Of {finding.part}: {said}." for finding in found if (said := finding.untested_clip)]
+    if any(not finding.power_of_guesses_is_known for finding in found):
+        words.append(
+            "Not known: guesses about low bits, or against a bound that is not tight, do not say which size of noise "
+            "they find."
+        )
     if left_out:
-        note += f" Plans of training steps that were left out, none with less noise than those audited: {left_out}."
-    return Table("Privacy audit", columns, rows, (2, 3, 4, 5), note)
+        words.append(
+            f"Plans of training steps that were left out, none with less noise than those audited: {left_out}."
+        )
+    return " ".join(words)
 
 
 def as_document(finding: "Finding", left_out: int) -> dict[str, object]:
@@ -135,8 +215,10 @@ def as_document(finding: "Finding", left_out: int) -> dict[str, object]:
         "p_value_of_guesses": guesses.p_value,
         "p_value_of_noise": None if noise is None else noise.p_value,
         "measured_noise": None if noise is None else noise.share,
+        "power_of_guesses_is_known": finding.power_of_guesses_is_known,
         "shortfall_found_by_guesses": finding.found_by_guesses,
         "shortfall_found_by_noise": finding.found_by_noise,
+        "canary_over_clip": finding.canary_over_clip,
         "plans_left_out": left_out,
     }
 
@@ -149,8 +231,17 @@ def _p_text(p_value: float) -> str:
     return "below 1e-99" if p_value < 1e-99 else f"{p_value:.2g}"
 
 
-def _found_text(finding: "Finding") -> str:
-    """The smallest shortfall of noise that nine audits of ten find."""
-    ways = {"measured": finding.found_by_noise, "guessed": finding.found_by_guesses}
-    known = [f"{100 * share:.1f} % {way}" for way, share in ways.items() if share is not None]
-    return ", ".join(known) or "all noise"
+def _measured_text(finding: "Finding") -> str:
+    """The smallest shortfall of noise that nine audits of ten find by its size."""
+    return "" if finding.noise is None else _share_text(finding.found_by_noise)
+
+
+def _guessed_text(finding: "Finding") -> str:
+    """The smallest shortfall of noise that nine audits of ten find by guesses."""
+    if finding.guesses_can_find and not finding.power_of_guesses_is_known:
+        return "not known"
+    return _share_text(finding.found_by_guesses)
+
+
+def _share_text(shortfall: float | None) -> str:
+    return "nothing" if shortfall is None else f"{100 * shortfall:.1f} %"

@@ -5,15 +5,27 @@ from typing import Literal
 
 from scipy import optimize
 
-from siloseal.federation.privacy.events import Event
+from siloseal.federation.privacy.events import (
+    DiscreteGaussianRelease,
+    Event,
+    GaussianRelease,
+    SampledGaussianSteps,
+    SkellamRelease,
+)
+from siloseal.privacy_audit.attackers import LOW_BITS
+from siloseal.privacy_audit.booked_noise import moments
 from siloseal.privacy_audit.guesses import ALPHA, BESIDE_SIZE, Guesses, chance_of_finding
 from siloseal.privacy_audit.noise_size import NoiseSize
 from siloseal.privacy_audit.success import noise_of, step_success
 
-Verdict = Literal["sound", "broken"]
+Verdict = Literal["sound", "broken", "not tested"]
 
 LIKELY = 0.9
 """Chance with which an audit finds the faults that it says it would have found."""
+
+
+LONG_ENOUGH = 2.0
+"""Length of a canary's gradient, in clip norms, which shows wider clips well enough."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +48,8 @@ class Finding:
     """Epsilon of the same steps or releases as the ledger counts them."""
     delta: float
     seconds: float
+    canary_over_clip: float | None = None
+    """Length of the canary's gradient before clipping, in clip norms; None where no gradients are clipped."""
 
     @property
     def p_value(self) -> float:
@@ -45,17 +59,54 @@ class Finding:
 
     @property
     def verdict(self) -> Verdict:
-        """*Broken* only where the evidence is overwhelming; *sound* means that nothing was found at this power."""
-        return "broken" if self.p_value < ALPHA else "sound"
+        """*Broken* only where the evidence is overwhelming; *sound* means that nothing was found at this power.
+
+        *Not tested* means that there were too few steps for any power: even a release without noise would have passed.
+        """
+        if self.p_value < ALPHA:
+            return "broken"
+        return "sound" if self.found_by_noise is not None or self.guesses_can_find else "not tested"
+
+    @property
+    def guesses_can_find(self) -> bool:
+        """Whether guesses alone find a release without any noise in nine audits of ten."""
+        return self._chance((1 + self._rate) / 2) >= LIKELY
+
+    @property
+    def power_of_guesses_is_known(self) -> bool:
+        """Whether it is known how often guesses are right about less noise.
+
+        It is where the noise is (nearly) normal. It is not where a bound follows from an (epsilon, delta) curve alone,
+        and attackers on low bits do not look at the size of the noise.
+        """
+        return self._multiplier is not None
+
+    @property
+    def untested_clip(self) -> str | None:
+        """What the canary was too short to show of the clip; None if it was long enough."""
+        match self.canary_over_clip:
+            case None:
+                return None
+            case length if length <= 1:
+                return f"the clip was not exercised, because no made-up gradient is longer than {length:.2g} clip norms"
+            case length if length < LONG_ENOUGH:
+                return (
+                    f"clips wider than {length:.2f} clip norms were not tested, because no made-up gradient is longer"
+                )
+            case _:
+                return None
 
     @property
     def found_by_guesses(self) -> float | None:
-        """The shortfall of the noise that guesses alone find in nine audits of ten; None if they would find none."""
-        guesses = self.guesses.steps
-        needed = self.guesses.needed(guesses)
+        """The shortfall of the noise that guesses alone find in nine audits of ten; None if none, or not known."""
+        booked, rate = self._multiplier, self._rate
+        if booked is None:
+            return None
+        # A margin of the bound must not count as noise that guesses see.
+        multiplier = max(booked, noise_of(self.guesses.first_bound, rate))
 
         def missed(shortfall: float) -> float:
-            return LIKELY - chance_of_finding(needed, guesses, self._success(shortfall))
+            return LIKELY - self._chance(step_success(rate, multiplier * (1 - shortfall)))
 
         if missed(1 - 1e-9) > 0:
             return None
@@ -63,10 +114,28 @@ class Finding:
 
     @property
     def found_by_noise(self) -> float | None:
-        """The shortfall of the noise that its measurement finds in nine audits of ten."""
-        return None if self.noise is None else self.noise.smallest_found(BESIDE_SIZE)
+        """The shortfall of the noise that its measurement finds in nine audits of ten; None if it finds none."""
+        shortfall = 1.0 if self.noise is None else self.noise.smallest_found(BESIDE_SIZE)
+        return shortfall if shortfall < 1 else None
 
-    def _success(self, shortfall: float) -> float:
-        """The success of guesses about noise that is smaller by this share; by the shape that a Gaussian's has."""
-        rate = getattr(self.event, "sampling_rate", 1.0)
-        return step_success(rate, noise_of(self.guesses.first_bound, rate) * (1 - shortfall))
+    def _chance(self, success: float) -> float:
+        """The probability that guesses with this success mean *broken*."""
+        made = self.guesses.steps
+        return chance_of_finding(self.guesses.needed(made), made, success)
+
+    @property
+    def _rate(self) -> float:
+        return self.event.sampling_rate if isinstance(self.event, SampledGaussianSteps) else 1.0
+
+    @property
+    def _multiplier(self) -> float | None:
+        """The booked deviation of (nearly) normal noise, in units of the distance that one unit moves a sum."""
+        if LOW_BITS in self.guesses.bounds and len(self.guesses.bounds) == 1:
+            return None
+        match self.event:
+            case SampledGaussianSteps(noise_multiplier=noise) | GaussianRelease(noise_multiplier=noise):
+                return noise
+            case SkellamRelease() | DiscreteGaussianRelease() as event:
+                return moments(event).deviation / event.l2
+            case _:
+                return None

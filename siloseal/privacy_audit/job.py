@@ -12,14 +12,15 @@ from siloseal.federation.errors import ConfigError
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.releases import Lengths
 from siloseal.federation.job.sections.privacy import NoPrivacy, UnitLevel
+from siloseal.federation.privacy.events import SampledGaussianSteps
 from siloseal.models.building import vector_lengths
 from siloseal.privacy_audit.finding import Finding
+from siloseal.privacy_audit.holdings import Holdings
 from siloseal.privacy_audit.job_releases import release_subjects
 from siloseal.privacy_audit.query_releases import query_subjects
 from siloseal.privacy_audit.releases import ReleaseSubject, audit_release
 from siloseal.privacy_audit.training import Subject, audit_low_bits, audit_steps
 from siloseal.privacy_audit.training_parts import MOST_PLANS, distinct_steps, steps_subject
-from siloseal.silo.data.examples import Examples
 
 STEPS = 20_000
 """Steps of each part, if the time allows."""
@@ -27,6 +28,8 @@ LOW_BIT_STEPS = 500
 """Steps of an audit of low bits: where they leak at all, every guess is right."""
 SECONDS = 80.0
 """Time for all parts of a job together."""
+MOST_NAMED = 2
+"""Most other silos of the same plan that a part names."""
 
 Run = Callable[[int, float, Callable[[int], None]], Finding]
 """Function from the most steps, the most seconds and who is told of progress, to what was found."""
@@ -41,15 +44,6 @@ class Part:
     name: str
     run: Run
     most_steps: int = STEPS
-
-
-@dataclass(frozen=True)
-class Holdings:
-    """What the silos of a job hold: shapes and sizes count, and nobody's records enter an audit."""
-
-    parts: Mapping[str, Examples]
-    labels: Mapping[str, Sequence[int]]
-    """The classes that each silo declares."""
 
 
 def require_auditable(job: AnyJob) -> None:
@@ -116,18 +110,44 @@ def _training_parts(job: Job, holdings: Holdings) -> Iterator[Part]:
         for name, release in release_subjects(job, first, lengths, privacy.delta):
             yield Part(name, partial(_release, release, name))
     if isinstance(privacy, UnitLevel):
-        for silo, booked in list(distinct_steps(job, holdings.parts, lengths).items())[:MOST_PLANS]:
+        plans = distinct_steps(job, holdings.parts, lengths)
+        alike = _alike(job, holdings, lengths, plans)
+        for silo, booked in list(plans.items())[:MOST_PLANS]:
             subject = steps_subject(job, privacy, holdings.parts[silo], holdings.labels[silo], booked)
-            yield from _step_parts(subject, silo)
+            yield from _step_parts(subject, _named(silo, alike[silo]))
 
 
-def _step_parts(subject: Subject, silo: str) -> Iterator[Part]:
+def _alike(
+    job: Job, holdings: Holdings, lengths: Lengths, plans: Mapping[str, SampledGaussianSteps]
+) -> dict[str, list[str]]:
+    """The other silos whose plan each of these is: the one that is nearest to their own."""
+    alike: dict[str, list[str]] = {silo: [] for silo in plans}
+    for name, part in holdings.parts.items():
+        for own in distinct_steps(job, {name: part}, lengths).values():
+            if (silo := min(plans, key=lambda other: _distance(plans[other], own))) != name:
+                alike[silo].append(name)
+    return alike
+
+
+def _distance(one: SampledGaussianSteps, other: SampledGaussianSteps) -> float:
+    return abs(one.noise_multiplier - other.noise_multiplier) + abs(one.sampling_rate - other.sampling_rate)
+
+
+def _named(silo: str, alike: Sequence[str]) -> str:
+    """The silo, and who else has its plan."""
+    if not alike:
+        return silo
+    others = ", ".join(alike) if len(alike) <= MOST_NAMED else f"{len(alike)} others"
+    return f"{silo} (and {others}: same plan)"
+
+
+def _step_parts(subject: Subject, whose: str) -> Iterator[Part]:
     """The steps with every unit, where faults of noise and clipping show; as sampled; and by their low bits."""
     full = subject.in_every_step()
-    yield Part(name := f"steps of {silo}, every unit in each", partial(_steps, full, name))
+    yield Part(name := f"steps of {whose}, every unit in each", partial(_steps, full, name))
     if subject.booked.sampling_rate < 1:
-        yield Part(name := f"steps of {silo}, sampled as booked", partial(_steps, subject, name))
-    yield Part(name := f"steps of {silo}, low bits", partial(_low_bits, full, name), LOW_BIT_STEPS)
+        yield Part(name := f"steps of {whose}, sampled as booked", partial(_steps, subject, name))
+    yield Part(name := f"steps of {whose}, low bits", partial(_low_bits, full, name), LOW_BIT_STEPS)
 
 
 def _steps(subject: Subject, name: str, steps: int, seconds: float, tell: Callable[[int], None]) -> Finding:

@@ -46,6 +46,8 @@ class Subject:
     delta: float
     sampling_rate: float
     """Sampling rate of the audited steps: the job's, or 1, where faults of noise and clipping show best."""
+    canary_norm: float
+    """Length of the canary's gradient before it is clipped."""
     randomness: Randomness = field(default_factory=SecureRandomness)
     """Randomness of the trainer: samples and noise."""
 
@@ -56,6 +58,11 @@ class Subject:
     def in_every_step(self) -> "Subject":
         """The same with every unit in every step."""
         return replace(self, sampling_rate=1.0)
+
+    @property
+    def noise_std(self) -> float:
+        """Standard deviation of the noise that the trainer is to add."""
+        return self.privacy(BookedSteps(self.step)).noise_std
 
     @property
     def step(self) -> SampledGaussianSteps:
@@ -74,7 +81,7 @@ def audit_steps(
     """Audit up to so many steps, or as many as these seconds allow; fewer where a fault is plain before."""
     rules: dict[str, Attacker] = {
         attackers.ALONG_CANARY: attackers.along_canary,
-        attackers.REUSED_NOISE: attackers.reused_noise,
+        attackers.REUSED_NOISE: attackers.ReusedNoise(subject.noise_std),
     }
     return _audited(subject, rules, subject.optimizer, steps, seconds, part, tell, sized=True)
 
@@ -89,7 +96,7 @@ def audit_low_bits(
     """
     subject = subject.in_every_step()
     bare = DpSgdConfig(kind="dp_sgd", learning_rate=1e-3, momentum=0.5)
-    rules = {attackers.LOW_BITS: attackers.low_bits(subject.privacy(BookedSteps(subject.step)).noise_std)}
+    rules = {attackers.LOW_BITS: attackers.low_bits(subject.noise_std)}
     return _audited(subject, rules, bare, steps, seconds, part, tell, sized=False)
 
 
@@ -107,14 +114,12 @@ def _audited(
     one = subject.step
     bounds = dict.fromkeys(rules, largest_success(one))
     guesses = Guesses(bounds, looks_until(steps), BESIDE_SIZE if sized else ALPHA)
-    noise, before = NoiseSize(one.noise_multiplier), None
+    noise = NoiseSize(one.noise_multiplier)
 
     def attack(step: Step) -> None:
-        nonlocal before
-        guesses.add(step.coin, {name: rule(step, before) for name, rule in rules.items()})
+        guesses.add(step.coin, {name: rule(step) for name, rule in rules.items()})
         noise.moved(max(float(step.sums.move.norm()), subject.clip_norm))
         noise.add(step.noise.numpy())
-        before = step
 
     trainer = AuditedTrainer(
         subject.learner,
@@ -129,7 +134,8 @@ def _audited(
     spent = _take_steps(trainer, guesses, steps, seconds, tell)
     proven = steps_epsilon(subject.booked, noise_of(guesses.least_success(), one.sampling_rate), subject.delta)
     booked = epsilon_of([subject.booked], subject.delta)
-    return Finding(part, one, guesses, noise if sized else None, proven, booked, subject.delta, spent)
+    found = Finding(part, one, guesses, noise if sized else None, proven, booked, subject.delta, spent)
+    return replace(found, canary_over_clip=subject.canary_norm / subject.clip_norm) if sized else found
 
 
 def _take_steps(trainer: AuditedTrainer, guesses: Guesses, steps: int, seconds: float, tell: Progress | None) -> float:

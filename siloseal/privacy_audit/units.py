@@ -18,7 +18,7 @@ OTHERS = 3
 CANDIDATES = 16
 """Number of units among which the canary is chosen."""
 SCALES = (1.0, 10.0, 100.0, 1000.0)
-"""Scales of made-up inputs, tried in order until a unit's gradient is longer than the clip norm."""
+"""Scales of made-up inputs, tried in order until a unit's gradient is long enough beside the clip norm."""
 UNCLIPPED = 1e30
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from siloseal.federation.errors import DomainError
+
 SMALLEST_NORM, LARGEST_NORM = 1e-6, 1e6
 """Bounds of a clip norm that moves: silos take no other."""
 
@@ -17,8 +19,15 @@ _SHRINK = 1 - 1e-6
 
 
 def clip(vector: NDArray[np.float64], norm: float) -> NDArray[np.float64]:
-    """The vector, shortened to this L2 norm if it is longer."""
+    """The vector, shortened to this L2 norm if it is longer.
+
+    `DomainError` for one that has no norm, such as NaN: what comes after would make numbers of it that say nothing.
+    """
     length = float(np.linalg.norm(vector))
+    if not math.isfinite(length):
+        raise DomainError(
+            "a vector to be clipped holds NaN or infinity; give finite numbers, and lower a learning rate"
+        )
     return vector if length <= norm * _SHRINK else vector * (norm * _SHRINK / length)
 
 

@@ -12,6 +12,7 @@ from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
 from siloseal.run_folder.images import read_npz
 from siloseal.run_folder.run import read_run
+from siloseal.runs.printable_run import printable_run
 from siloseal.runs.run import run_job
 
 
@@ -45,7 +46,9 @@ def test_the_picture_the_table_and_the_text_are_the_runs(
     assert set(samples["federation"][1].tolist()) == set(range(10))
     monkeypatch.setattr(sys, "argv", ["demo", str(tmp_path / "run"), str(tmp_path / "shown")])
     demo.main()
-    assert (tmp_path / "shown" / "printed.txt").read_text() == f"{run}\n"
+    printed = (tmp_path / "shown" / "printed.txt").read_text()
+    assert printed == f"{printable_run(run)}\n"
+    assert "Accuracy (" in printed
     assert (tmp_path / "shown" / "report.md").is_file()
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,25 @@ def test_chunks_cost_what_the_whole_costs() -> None:
 def test_an_event_without_noise_cannot_be_counted(event) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(UncountableEvent):
         event()
+
+
+@pytest.mark.parametrize("count", [0.5, 1.5, 0, -1, float("nan"), float("inf")])
+@pytest.mark.parametrize(
+    "event",
+    [
+        NoisyBitsRelease(0.5, 3),
+        DiscreteGaussianRelease(3, 9.0, 1.0, 1.0, 3),
+        BinomialRelease(1_000_000, 1.0, 1.0, 1.0, 3, 1e-6),
+        PoissonBinomialRelease(3, 3, 0.1, 3),
+        PoissonBinomialL2Release(3, 3, 0.1, 1.0, 3),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_what_is_counted_in_whole_numbers_has_no_fractions(event: Event, count: float) -> None:
+    """A ledger that was altered by hand may say half a bit, which would cost half."""
+    for name in {"honest", "trials", "coordinates", "cells"} & set(event.__dataclass_fields__):
+        with pytest.raises(UncountableEvent):
+            replace(event, **{name: count})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("rate", "steps"), [(0.0, 5), (1.1, 5), (0.1, 0), (0.1, -3)])

@@ -76,6 +76,21 @@ def test_a_delta_that_double_precision_cannot_tell_from_nothing_is_not_counted()
     assert counted([event], 1e-12).accountant is Accounting.RENYI
 
 
+def test_rounding_does_not_lower_epsilon_however_many_steps_there_are() -> None:
+    """The power of a transform loses 6e-11 of delta in a million such steps: more than half of the smaller delta."""
+    for delta in (1e-10, 3e-10):
+        assert by_losses(GaussianRelease(100.0), 1_000_000, delta) >= get_epsilon_gaussian(0.1, delta)
+    assert by_losses(GaussianRelease(100.0), 1_000_000, 3e-10) <= 1.03 * get_epsilon_gaussian(0.1, 3e-10)
+
+
+def test_steps_beyond_a_million_are_counted_by_renyi_curves_alone() -> None:
+    """Their losses would take minutes."""
+    step, few = SampledGaussianSteps(0.99, 3000.0, 1), SampledGaussianSteps(0.5, 3000.0, 1)
+    assert by_losses(step, 10**7) == math.inf
+    assert epsilon_by_losses({step: 900_000, few: 200_000}, 1e-5) == math.inf
+    assert counted([SampledGaussianSteps(0.99, 3000.0, 10**7)], 1e-5).accountant is Accounting.RENYI
+
+
 def test_what_is_cut_off_counts_as_an_infinite_loss() -> None:
     """A delta below the mass of the tails that are dropped has no epsilon, before a composition and after it."""
     coarse = from_gaussian_mechanism(1.0, value_discretization_interval=1e-3, log_mass_truncation_bound=math.log(1e-4))

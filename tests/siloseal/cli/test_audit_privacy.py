@@ -5,16 +5,20 @@ The steps are so few that no verdict can be *broken* by chance: 20 right guesses
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from siloseal.cli.app import main
-from siloseal.cli.audit_privacy import as_document, as_table
+from siloseal.cli.audit_privacy import BROKEN, as_document, as_table
 from siloseal.federation.privacy.events import SampledGaussianSteps
+from siloseal.privacy_audit.attackers import LOW_BITS
 from siloseal.privacy_audit.finding import Finding
 from siloseal.privacy_audit.guesses import Guesses
+from siloseal.privacy_audit.noise_size import NoiseSize
+from siloseal.report.terminal import as_text, print_table
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 Call = Callable[..., tuple[int, str, str]]
@@ -45,7 +49,7 @@ def test_the_jobs_of_the_repository_are_audited(audit: Call, config: str, parts:
     found = json.loads(out)
     assert code == 0
     assert {finding["steps"] for finding in found} == {20}
-    assert {finding["verdict"] for finding in found} == {"sound"}
+    assert {finding["verdict"] for finding in found} <= {"sound", "not tested"}
     for part in parts:
         assert any(part in finding["part"] for finding in found)
 
@@ -70,25 +74,136 @@ def test_no_steps_are_refused(audit: Call) -> None:
     assert "--steps" in error
 
 
-def broken() -> Finding:
-    guesses = Guesses({"one": 0.6}, (500,))
-    for _ in range(500):
-        guesses.add(True, {"one": True})
+def finding(steps: int, right: int, attacker: str = "one") -> Finding:
+    guesses = Guesses({attacker: 0.6}, (steps,))
+    for number in range(steps):
+        guesses.add(True, {attacker: number < right})
     return Finding("steps", SampledGaussianSteps(1.0, 2.0, 1), guesses, None, float("inf"), 1.0, 1e-5, 2.0)
 
 
+def broken() -> Finding:
+    return finding(500, 500)
+
+
+def few(steps: int, attacker: str = "one") -> Finding:
+    return finding(steps, steps // 2, attacker)
+
+
+SILO = """
+name: north
+aggregator: {host: localhost, port: 8443}
+tls: {certificate: silo.crt, key: silo.key, authority: ca.crt}
+identity: identity.key
+roster: roster.yaml
+state: state
+data: {kind: digits}
+policy: {largest_epsilon: 1, largest_delta: 1e-9, fewest_silos: 9, secure_sums: [ckks], privacy: [none]}
+"""
+
+
+def returned(monkeypatch: pytest.MonkeyPatch, *found: Finding, interrupted: bool = False) -> None:
+    """Let the audit find this, and not end if it is `interrupted`."""
+
+    def audit_job(*_: object, **__: object) -> Iterator[Finding]:
+        yield from found
+        if interrupted:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("siloseal.privacy_audit.job.audit_job", audit_job)
+
+
 def test_a_job_that_is_broken_ends_with_its_own_exit_code(audit: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("siloseal.privacy_audit.job.audit_job", lambda *_, **__: iter([broken()]))
+    returned(monkeypatch, broken())
     code, out, _ = audit(str(CONFIGS / "analytics.yaml"), "--json")
-    assert code == 1
+    assert code == BROKEN
+    assert BROKEN not in {0, 1, 2, 3, 130}
     (found,) = json.loads(out)
     assert (found["verdict"], found["proven_epsilon"], found["right"]) == ("broken", None, 500)
+
+
+def test_what_is_broken_is_said_even_if_nothing_else_is(audit: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    returned(monkeypatch, broken(), few(500), few(3))
+    code, out, error = audit(str(CONFIGS / "analytics.yaml"), "--quiet")
+    assert (code, out) == (BROKEN, "")
+    assert len(error.splitlines()) == 1
+    assert "broken: steps" in error
+
+
+def test_too_few_steps_are_not_called_sound_and_are_no_fault(audit: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    returned(monkeypatch, few(3))
+    code, out, _ = audit(str(CONFIGS / "analytics.yaml"), "--json")
+    assert code == 0
+    (found,) = json.loads(out)
+    assert (found["verdict"], found["shortfall_found_by_guesses"]) == ("not tested", None)
+
+
+def test_an_interrupted_audit_shows_what_is_done_and_says_that_nothing_is_kept(
+    audit: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    returned(monkeypatch, few(500), interrupted=True)
+    code, out, error = audit(str(CONFIGS / "analytics.yaml"))
+    assert code == 130
+    assert "sound" in out
+    assert "interrupted: nothing is kept" in error
+
+
+def test_the_bar_of_a_part_is_full_when_it_is_over(audit: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = list[tuple[str, int, int]]()
+    monkeypatch.setattr(
+        "siloseal.cli.console.Console.advance", lambda _, part, __, done, total: shown.append((part, done, total))
+    )
+    returned(monkeypatch, few(300))
+    audit(str(CONFIGS / "analytics.yaml"))
+    assert shown[-1] == ("steps", 300, 300)
+
+
+def test_a_job_of_a_deployment_is_audited_at_a_silo(audit: Call, tmp_path: Path) -> None:
+    code, _, error = audit(str(CONFIGS / "hospitals.yaml"))
+    assert code == 2
+    assert "--silo" in error
+    silo = tmp_path / "silo.yaml"
+    silo.write_text(SILO, encoding="utf-8")
+    code, out, _ = audit(str(CONFIGS / "hospitals.yaml"), "--silo", str(silo), "--steps", "2", "--json")
+    assert code == 0
+    assert [found["part"] for found in json.loads(out)][-1] == "steps of north, low bits"
+
+
+def test_a_silos_file_is_of_no_use_for_queries(audit: Call, tmp_path: Path) -> None:
+    (tmp_path / "silo.yaml").write_text(SILO, encoding="utf-8")
+    code, _, _ = audit(str(CONFIGS / "analytics.yaml"), "--silo", str(tmp_path / "silo.yaml"))
+    assert code == 2
 
 
 def test_a_finding_is_shown_with_what_it_would_have_found() -> None:
     (row,) = as_table([broken()], 0).rows
     assert row[:2] == ("steps", "broken")
     assert as_document(broken(), 0)["shortfall_found_by_noise"] is None
+
+
+def test_a_clip_that_was_not_tested_is_named() -> None:
+    short = replace(broken(), canary_over_clip=1.1)
+    said = as_table([short], 0).note.removeprefix(as_table([broken()], 0).note)
+    assert "steps" in said
+    assert "1.10 clip norms" in said
+    assert as_document(short, 0)["canary_over_clip"] == 1.1
+
+
+def test_a_table_tells_what_is_found_from_nothing_and_from_what_is_not_known() -> None:
+    """The last two columns: noise that was measured, and guesses."""
+    measured = NoiseSize(1.0, 1.0, squares=10_000.0, entries=10_000)
+    known, unknown = replace(few(500), noise=measured), few(500, attacker=LOW_BITS)
+    rows = as_table([known, few(3), unknown], 0).rows
+    assert str(rows[0][-2]).endswith("%")
+    assert [row[-2:] for row in rows[1:]] == [("", "nothing"), ("", "not known")]
+    notes = [as_table([finding], 0).note for finding in (few(500), few(3), unknown)]
+    assert len(set(notes)) == 3
+
+
+def test_a_table_of_queries_fits_eighty_columns() -> None:
+    """One that does not is printed as a list."""
+    rows = [replace(few(500), part="2. mean of brightness")]
+    shown = as_text(lambda terminal: print_table(terminal, as_table(rows, 0)))
+    assert "│ mean" in shown or "│ 2. mean" in shown
 
 
 def test_the_plans_that_were_left_out_are_counted() -> None:

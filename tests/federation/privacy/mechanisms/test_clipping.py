@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from siloseal.federation.errors import DomainError
 from siloseal.federation.privacy.mechanisms.clipping import QuantileRule, WindowRule, clip
 
 from .recorded import rows
@@ -33,6 +34,12 @@ def test_a_short_vector_stays_as_it_is_and_a_long_one_keeps_its_direction() -> N
 
 def test_a_zero_vector_is_clipped_to_zero() -> None:
     np.testing.assert_array_equal(clip(np.zeros(4), 1.0), np.zeros(4))
+
+
+@pytest.mark.parametrize("entry", [math.nan, math.inf, -math.inf])
+def test_a_vector_without_a_norm_is_refused(entry: float) -> None:
+    with pytest.raises(DomainError):
+        clip(np.array([1.0, entry]), 1.0)
 
 
 @pytest.mark.parametrize("row", rows("adaptive_clip.z_delta"), ids=lambda row: str(row["inputs"]))

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from siloseal.federation.errors import DomainError
 from siloseal.federation.privacy.events import PoissonBinomialL2Release
 from siloseal.federation.privacy.mechanisms.pbm import PoissonBinomial
+from siloseal.federation.privacy.mechanisms.pbm_kashin import KashinPoissonBinomial
 from siloseal.federation.privacy.mechanisms.rotation import rotate_back
 from siloseal.federation.randomness import SecureRandomness, SeededRandomness
 from siloseal.federation.sums.session import RealDomain
@@ -53,6 +55,14 @@ def test_extreme_inputs_never_wrap(value: float) -> None:
     assert abs(total) <= 7.5 / (5 * 0.25)
     largest = mechanism.domain(RealDomain(1, 1.0), 3)
     assert (largest.length, largest.modulus) == (1, 16)
+
+
+def test_no_coins_are_thrown_for_what_is_no_number() -> None:
+    """They would be about fair, and nobody would notice."""
+    vector = np.array([0.1, np.nan, 0.1])
+    for mechanism in (PoissonBinomial(1.0, 1.0, 5, 0.25), KashinPoissonBinomial(1.0, 5, 0.25)):
+        with pytest.raises(DomainError):
+            mechanism.encode(vector, session(3, 3), SecureRandomness())
 
 
 @pytest.mark.parametrize(("silos", "trials"), [(1, 1), (3, 5), (4, 4), (16, 16), (100, 7), (5, 51)])
