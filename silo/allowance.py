@@ -15,6 +15,7 @@ from siloseal.federation.analytics.config import OnePerson, RecordLevel
 from siloseal.federation.errors import BudgetExceeded, UncountableEvent
 from siloseal.federation.job.sections.privacy import ExampleLevel, NoPrivacy, SiloLevel, TaskLevel
 from siloseal.federation.privacy.accounting import epsilon_of, renyi_epsilon_of
+from siloseal.federation.privacy.epsilon import delta_text
 from siloseal.federation.privacy.events import Event, SampledGaussianSteps, exchanged
 from siloseal.silo.config import Policy
 
@@ -77,9 +78,9 @@ class Allowance:
             return  # cheap, and never below the tightest count, which decides where this would refuse
         if not (epsilon := together.epsilon(delta)) <= most * TOLERANCE:  # NaN must not pass
             raise BudgetExceeded(
-                f"{silo}'s runs together would cost one example epsilon {roughly(epsilon, most):.4g}, but "
-                f"policy.largest_epsilon in its silo.yaml is {most:g}; the silo stops here. Raise it knowingly, or "
-                "plan fewer steps"
+                f"{silo}'s runs together would cost one example epsilon {roughly(epsilon, most):.4g} at delta "
+                f"{delta_text(delta)} (policy.largest_delta), but policy.largest_epsilon in its silo.yaml is {most:g}; "
+                "the silo stops here. Raise it knowingly, or plan fewer steps"
             )
 
 

@@ -129,7 +129,7 @@ def _spending(
     if not privacy.epsilon <= most:
         found.append(f"privacy.epsilon is {privacy.epsilon:g}, but policy.largest_epsilon is {most:g}")
     else:
-        found += _beyond(Allowance(policy, job, spent, tuple(known)), privacy.epsilon)
+        found += _beyond(Allowance(policy, job, spent, tuple(known)), privacy)
     if not privacy.delta <= policy.largest_delta:
         given, largest = delta_text(privacy.delta), delta_text(policy.largest_delta)
         found.append(f"privacy.delta is {given}, but policy.largest_delta is {largest}")
@@ -142,22 +142,23 @@ def allow(policy: Policy, job: AnyJob, planned: Sequence[Event], *, silo: str, s
     It comes when the data are there, which alone tell how many steps a silo takes and at which rate.
     """
     allowance = Allowance(policy, job, spent, tuple(planned))
-    if not isinstance(job.privacy, NoPrivacy) and (found := _beyond(allowance, job.privacy.epsilon)):
+    if not isinstance(job.privacy, NoPrivacy) and (found := _beyond(allowance, job.privacy)):
         raise _refused(silo, job, found)
     return allowance
 
 
-def _beyond(allowance: Allowance, given: float) -> list[str]:
+def _beyond(allowance: Allowance, privacy: UnitLevel | SiloLevel | RecordLevel) -> list[str]:
     """What is wrong where all runs together would cost one example more than the policy allows."""
     most, delta, spent = allowance.policy.largest_epsilon, allowance.policy.largest_delta, allowance.spent
     if (epsilon := allowance.epsilon) <= most * TOLERANCE:
         return []
-    words = f"privacy.epsilon is {given:g}"
+    words = f"privacy.epsilon is {privacy.epsilon:g} at delta {delta_text(privacy.delta)}"
     if earlier := spent != NOTHING_SPENT:
         words += f" and earlier runs have spent up to {roughly(spent.epsilon(delta), most):.4g}"
     if allowance.planned:
-        words += f", {'together' if earlier else 'which is'} up to {roughly(epsilon, most):.4g} for one example"
-    return [f"{words}, but policy.largest_epsilon is {most:g}{_reason(allowance)}"]
+        words += f", {'together' if earlier else 'which is'} up to {roughly(epsilon, most):.4g}"
+    at = f"for one example at delta {delta_text(delta)} (policy.largest_delta)"
+    return [f"{words} {at}, but policy.largest_epsilon is {most:g}{_reason(allowance)}"]
 
 
 def _reason(allowance: Allowance) -> str:

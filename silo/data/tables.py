@@ -4,7 +4,7 @@ import csv
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +29,8 @@ class Table:
     columns: Mapping[str, Texts | Numbers]
     lines: NDArray[np.int64]
     """Line of each record in its source, from 1."""
+    of_examples: bool = False
+    """Whether the columns were made of examples; their names are then the same everywhere, and nobody's record."""
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -39,10 +41,15 @@ class Table:
     def require(self, names: Iterable[str]) -> None:
         """`DataError` unless the table has these columns.
 
-        No other name of the table is printed: where a file lacks its first line, they are somebody's record.
+        No other name of a file is printed: where it lacks its first line, they are somebody's record.
         """
         asked = list(dict.fromkeys(names))
         if missing := [name for name in asked if name not in self.columns]:
+            if self.of_examples:
+                raise DataError(
+                    f"{self.source} have no column {', '.join(map(repr, missing))}, only "
+                    f"{' and '.join(map(repr, self.columns)) or 'none'}; correct the column's name in the job"
+                )
             found = ", ".join(repr(name) for name in asked if name in self.columns)
             raise DataError(
                 f"{self.source}: there is no column {', '.join(map(repr, missing))}; of the names that are asked for, "
@@ -82,7 +89,7 @@ class Table:
     def select(self, indices: NDArray[np.int64]) -> "Table":
         """The records at these places, in that order."""
         columns = {name: column[indices] for name, column in self.columns.items()}
-        return Table(self.source, columns, self.lines[indices])
+        return replace(self, columns=columns, lines=self.lines[indices])
 
     def first_of_each(self, name: str, records: int) -> "Table":
         """Keep the first `records` lines of each value of a column: nobody's depend on anybody else's."""
@@ -147,7 +154,7 @@ def example_table(examples: Examples) -> Table:
         columns["target"] = examples.labels.double().numpy()
     if is_image(examples.shape):
         columns["brightness"] = examples.inputs.double().mean(dim=(1, 2, 3)).numpy()
-    return Table("the examples", columns, np.arange(1, len(examples) + 1))
+    return Table("the examples", columns, np.arange(1, len(examples) + 1), of_examples=True)
 
 
 def _check_names(path: Path, names: Sequence[str]) -> None:

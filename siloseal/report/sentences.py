@@ -123,12 +123,17 @@ def unit_of(summary: RunSummary) -> str:
     return summary.parameters.get("unit of privacy", "one example")
 
 
-def spent_again(epsilon: float, delta: float, *, unit: str) -> str:
-    """What it costs to train each silo alone as well: the same budget once more, on the same examples.
+def with_silos_alone(epsilon: float, delta: float) -> tuple[float, float]:
+    """Epsilon and delta once each silo was trained alone as well: the same budget once more, on the same examples.
 
-    Epsilons and deltas add up (basic composition). The scores of those models follow from the models.
+    Epsilons and deltas add up (basic composition).
     """
-    both = in_short(2 * epsilon, 2 * delta, protected=unit)
+    return 2 * epsilon, 2 * delta
+
+
+def spent_again(epsilon: float, delta: float, *, unit: str) -> str:
+    """What it costs to train each silo alone as well. The scores of those models follow from the models."""
+    both = in_short(*with_silos_alone(epsilon, delta), protected=unit)
     return (
         "Training silos alone, for comparison, spends the same epsilon once more. For whoever sees those models or "
         f"their scores as well, it is {both}."

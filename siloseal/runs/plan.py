@@ -26,6 +26,7 @@ from siloseal.models.kernel_mean import fit_generator
 from siloseal.models.user_code.loading import found_code
 from siloseal.run_folder.metrics import ProtectionMetric
 from siloseal.runs.guarantees import protection
+from siloseal.silo.allowance import cost_of_one_example
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.units import count_units, units_of
 from siloseal.silo.public_start import public_sum
@@ -52,6 +53,11 @@ class SiloCost:
     plan: SiloPlan
     epsilon: dict[str, float] | None
     """Epsilon by phase and in total; None where privacy is off."""
+    epsilon_of_one_example: float | None = None
+    """Epsilon of one example, as a silo's policy counts it, at the job's delta. Where the unit is another, it differs.
+
+    It is infinite where nothing bounds it, and None where privacy is off.
+    """
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,11 @@ class Plan:
     """Job that is planned."""
     code: str | None = None
     """Code of the user's own that the job names, with the digest of what lies here, as a policy lists it."""
+
+    @property
+    def epsilon_of_one_example(self) -> float | None:
+        """The largest epsilon of one example over all silos, as their policies count it; None where privacy is off."""
+        return max((found for cost in self.silos if (found := cost.epsilon_of_one_example) is not None), default=None)
 
     def __str__(self) -> str:
         from siloseal.report.terminal import as_text
@@ -118,8 +129,11 @@ def _silo_cost(job: Job, name: str, part: Examples) -> SiloCost:
     units = count_units(job, part)
     plan = plan_silo(job, name, units, vector_lengths(job, part.shape, part.classes))
     require_precision(job, name, units)
-    epsilon = None if isinstance(job.privacy, NoPrivacy) else epsilon_by_phase(plan, job.privacy.delta)
-    return SiloCost(name, len(part), units, plan, epsilon)
+    if isinstance(job.privacy, NoPrivacy):
+        return SiloCost(name, len(part), units, plan, None)
+    events, delta = [event for events in plan.events().values() for event in events], job.privacy.delta
+    of_one_example = cost_of_one_example(job, events).epsilon(delta)
+    return SiloCost(name, len(part), units, plan, epsilon_by_phase(plan, delta), of_one_example)
 
 
 def _accountant(job: Job, silos: list[SiloCost]) -> str | None:

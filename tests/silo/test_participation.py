@@ -183,7 +183,7 @@ class TestAFewShotJob:
     def test_is_refused_where_an_image_would_cost_more_than_the_policy_allows(self, desk: Desk) -> None:
         """A task costs 8; an image changes a task into another, which costs more."""
         refused = desk.offered(desk.job(**TASKS), policy={**TASKS_ALLOWED, "largest_epsilon": 8.5}).refused
-        assert re.match(r"PolicyRefused: .* privacy\.epsilon is 8, .* policy\.largest_epsilon is 8.5;", refused)
+        assert re.match(r"PolicyRefused: .* privacy\.epsilon is 8 .* policy\.largest_epsilon is 8.5;", refused)
         assert not desk.folder().exists(), "nothing was written"
 
     def test_is_refused_where_the_policy_names_other_learners_or_units(self, desk: Desk) -> None:
@@ -585,4 +585,5 @@ class TestWhatEarlierRunsSpent:
     def test_without_noise_leaves_nothing_for_a_private_job(self, desk: Desk) -> None:
         open_job = desk.job(privacy={"kind": "none"})
         desk.train(desk.offered(open_job), open_job)
-        assert " inf, but policy.largest_epsilon" in desk.offered(desk.job(), SECOND_RUN).refused
+        refused = desk.offered(desk.job(), SECOND_RUN).refused
+        assert re.search(r" inf .*, but policy\.largest_epsilon", refused)

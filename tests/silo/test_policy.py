@@ -85,7 +85,7 @@ EXCESSES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ({"warm_start": {"kind": "kernel_mean", "epsilon": 2}, "mechanism": {"kind": "gaussian_central"}}, {},
      "mechanism.kind is gaussian_central, but policy.mechanisms allows gaussian_local, ddg, skellam, binomial, pbm, pbm_kashin"),
     ({"privacy": {"kind": "silo_level", "epsilon": 6, "delta": 1e-5}, "mechanism": {"kind": "gaussian_local"}},
-     {"privacy": ["silo_level"]}, "privacy.epsilon is 6, .* 1[34].* .*policy.largest_epsilon is 10"),
+     {"privacy": ["silo_level"]}, "privacy.epsilon is 6 at .*, .* 1[34].* .*policy.largest_epsilon is 10"),
     ({"secure_sum": {"kind": "plain"}}, {}, "secure_sum.kind is plain, but policy.secure_sums allows ckks"),
     ({}, {"tuning_sums": ["ckks"]}, "schedule.tuning_sum.kind is plain, but policy.tuning_sums allows ckks"),
     ({}, {"fewest_silos": 4},
@@ -175,6 +175,12 @@ def test_what_earlier_runs_have_spent_is_named_and_rounded_up(job_of: Callable[.
         assert words.count("silo.yaml") == 2, "another state folder is a way on"
 
 
+def test_numbers_at_two_deltas_are_told_apart(job_of: Callable[..., Job]) -> None:
+    job = job_of(privacy=example_level(epsilon=10, delta=1e-6))
+    words = refused(policy_of(largest_epsilon=15), job, spent=Spent((GaussianRelease(0.3),)))
+    assert re.search(r"privacy\.epsilon is 10 .* 1e-6 .* 1e-5 \(policy\.largest_delta\),", words)
+
+
 def test_a_silo_level_job_is_held_to_what_it_and_earlier_runs_cost_an_example(job_of: Callable[..., Job]) -> None:
     """No data have to be known for it."""
     job = job_of(privacy={"kind": "silo_level", "epsilon": 6, "delta": 1e-5}, mechanism={"kind": "gaussian_local"})
@@ -239,7 +245,7 @@ class TestAllowing:
         image = epsilon_of([exchanged(task)], 1e-5)
         assert image > 1.5 * 4
         allow(policy_of(largest_epsilon=image), job, [task], silo="north", spent=NOTHING_SPENT)
-        with pytest.raises(PolicyRefused, match=r"privacy\.epsilon is 4, .*policy\.largest_epsilon"):
+        with pytest.raises(PolicyRefused, match=r"privacy\.epsilon is 4 .*policy\.largest_epsilon"):
             allow(policy_of(largest_epsilon=0.95 * image), job, [task], silo="north", spent=NOTHING_SPENT)
 
     def test_a_job_without_noise_has_no_epsilon_to_be_held_to(self, job_of: Callable[..., Job]) -> None:

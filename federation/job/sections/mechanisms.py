@@ -101,8 +101,8 @@ class Pbm(_Split):
     kind: Literal["pbm"] = Field(description="coins instead of noise, for whole vectors; unbiased, few bits")
     bits: Bits | None = Field(
         default=None,
-        description="bits of an entry on the wire, of which it uses 14 at most; if not given, until one more gains "
-        "below 1 %",
+        description="bits of an entry on the wire; at most 256 coins a silo are thrown, and 16,384 in all, which fill "
+        "10 bits for three silos, and more are not used; if not given, until one more gains below 1 %",
     )
 
 

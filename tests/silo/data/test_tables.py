@@ -111,3 +111,12 @@ def test_images_are_asked_about_by_label_and_brightness() -> None:
     assert table.numbers("brightness").tolist() == [0.25, 0.75]
     with pytest.raises(DataError, match="brightness"):
         table.texts("brightness")
+
+
+def test_of_images_an_absent_column_is_answered_with_those_that_there_are() -> None:
+    """A file's first line and its delimiter have nothing to do with it."""
+    table = example_table(Examples(torch.zeros(2, 1, 8, 8), torch.tensor([3, 7]), classes=10))
+    with pytest.raises(DataError) as error:
+        table.select(np.array([0])).require(["label", "age"])
+    assert "'age', only 'label' and 'brightness'" in str(error.value)
+    assert "line" not in str(error.value)
