@@ -39,6 +39,7 @@ BROKEN, INTERRUPTED = 4, 130
 `check-learner` where something could not be tried."""
 
 UNKNOWN = "not known"
+"""What is said of a power that cannot be computed."""
 
 
 def privacy(
@@ -186,8 +187,8 @@ def _note(found: "Sequence[Finding]", left_out: int) -> str:
         words.append("Not tested: too few steps to find even missing noise; give more --steps, or leave it out.")
     if any(_guessed_text(finding) == UNKNOWN for finding in found):
         words.append(
-            f"{UNKNOWN.capitalize()}: guesses about low bits, or against a bound that is not tight, do not say which size of noise "
-            "they find."
+            f"{UNKNOWN.capitalize()}: guesses about low bits, or against a bound that is not tight, do not say which "
+            "size of noise they find."
         )
     if left_out:
         words.append(
