@@ -38,6 +38,9 @@ BROKEN, INTERRUPTED = 4, 130
 """Exit codes: 1 is that of an error, 2 that of a command or a file that is written wrongly, and 3 that of
 `check-learner` where something could not be tried."""
 
+UNKNOWN = "not known"
+"""What is said of a power that cannot be computed."""
+
 
 def privacy(
     config: Config, silo: Silo = None, steps: Steps = None, as_json: Json = False, quiet: Quiet = False
@@ -183,10 +186,10 @@ def _note(found: "Sequence[Finding]", left_out: int) -> str:
     if any(finding.verdict == "not tested" for finding in found):
         words.append("Not tested: too few steps to find even missing noise; give more --steps, or leave it out.")
     words += [f"Of {finding.part}: {said}." for finding in found if (said := finding.untested_clip)]
-    if any(not finding.power_of_guesses_is_known for finding in found):
+    if any(_guessed_text(finding) == UNKNOWN for finding in found):
         words.append(
-            "Not known: guesses about low bits, or against a bound that is not tight, do not say which size of noise "
-            "they find."
+            f"{UNKNOWN.capitalize()}: guesses about low bits, or against a bound that is not tight, do not say which "
+            "size of noise they find."
         )
     if left_out:
         words.append(
@@ -239,7 +242,7 @@ def _measured_text(finding: "Finding") -> str:
 def _guessed_text(finding: "Finding") -> str:
     """The smallest shortfall of noise that nine audits of ten find by guesses."""
     if finding.guesses_can_find and not finding.power_of_guesses_is_known:
-        return "not known"
+        return UNKNOWN
     return _share_text(finding.found_by_guesses)
 
 
