@@ -68,6 +68,10 @@ class EmbeddingLearner(ModuleLearner[EmbeddingModel]):
         """The embedding and the layer for the silo's classes, which starts at zeros."""
         return self._classifier
 
+    def declared(self, labels: Tensor) -> Tensor:
+        """Classes that the silo declares, in place of any: rows that are made up may be of all classes."""
+        return self._labels.to(labels.device)[labels % len(self._labels)]
+
     def row_losses(self, rows: LabelledRows) -> Tensor:
         """Cross entropy of each example's class among those that the silo declares."""
         targets = torch.searchsorted(self._labels.to(rows.labels.device), rows.labels)

@@ -85,7 +85,7 @@ class ExampleGradients:
     def _way(self) -> ClippingPlan:
         learner = self._learner
         if self._is_ours:
-            probe = Probe(learner.private_module, self._unit_losses, self._data.made_up)
+            probe = Probe(learner.private_module, self._unit_losses, self._made_up)
             books = BookKeeping(learner.private_module)
             plan = steady_plan(probe, learner.private_module, books, self._pass_rows)
             return plan or one_by_one(learner.private_module)
@@ -98,6 +98,13 @@ class ExampleGradients:
             rows_may_share=known_losses and is_plain(learner.private_module),
             pass_rows=self._pass_rows,
         )
+
+    def _made_up(self, count: int) -> LabelledRows:
+        """Rows that no data entered, of classes that one of our learners takes."""
+        rows = self._data.made_up(count)
+        if isinstance(self._learner, EmbeddingLearner):
+            return Rows(rows.inputs, self._learner.declared(rows.labels))
+        return rows
 
     @property
     def _unit_losses(self) -> RowLosses:
