@@ -121,7 +121,7 @@ class ExampleGradients:
         if clip_norm is not None:
             way = self._way  # chosen on rows that are made up, before anything is compared
             with _unwritten(self._learner, attributes=not self._is_ours), drawing(watched=way.watches_draws):
-                return _flat(self._clipped_sum(way, units, clip_norm))
+                return _flat(self._clipped_sum(way, units, sample, clip_norm))
         parameters = trainable_parameters(self._learner.private_module)
         if len(sample) == 0 and not self._is_ours:  # some layers cannot run on no rows
             return _flat([torch.zeros_like(parameter) for parameter in parameters])
@@ -129,11 +129,13 @@ class ExampleGradients:
             total = self._learner.row_losses(units).sum()
         return _flat(torch.autograd.grad(total, parameters, materialize_grads=True))
 
-    def _clipped_sum(self, plan: ClippingPlan, units: LabelledRows, clip_norm: float) -> list[Tensor]:
+    def _clipped_sum(self, plan: ClippingPlan, rows: LabelledRows, sample: Tensor, clip_norm: float) -> list[Tensor]:
         if not isinstance(self._learner, GanLearner):
-            return plan.gradient_sum(self._learner.row_losses, units, clip_norm=clip_norm)
+            return plan.gradient_sum(self._learner.row_losses, rows, clip_norm=clip_norm, units=sample)
         # Fakes run without units, always as many: no unit's pass is larger for them, and no fake's for a unit.
-        found = plan.gradient_sum(self._learner.unit_losses, self._learner.blurred(units), clip_norm=clip_norm)
+        found = plan.gradient_sum(
+            self._learner.unit_losses, self._learner.blurred(rows), clip_norm=clip_norm, units=sample
+        )
         fakes = self._learner.fakes()
         public = plan.way.gradient_sum(self._learner.fake_losses, fakes, clip_norm=clip_norm)
         if any(part.dtype == torch.float64 for part in (*found, *public)):  # of many rows, in main memory

@@ -2,8 +2,10 @@
 
 A matrix product of three rows may end in other last bits than one of four, and a network may amplify a last bit
 without limit: its weights come from outside. Then one unit more would change the gradients of all others, which no clip
-norm bounds. So every pass of a job has the same number of rows, and the last is filled up with rows that weigh nothing.
-Whether that is enough on this machine, `Probe.keeps_rows_apart` tries before anything is charged.
+norm bounds. So every pass of a job has the same number of rows, and places without a unit are filled with rows that
+weigh nothing. Rows of an odd length lie otherwise in memory at every place, which may matter, too: then a unit's own
+number says in which of a few lanes it lies, and others move by whole strides only. Whether that is enough on this
+machine, `Probe.keeps_rows_apart` tries before anything is charged.
 """
 
 from collections.abc import Iterator
@@ -18,6 +20,10 @@ FEWEST_ROWS = 8
 """Fewest rows of a pass that is shared: products of one to three rows are often computed in another way."""
 
 
+STRIDES = (1, 4, 16)
+"""Numbers of lanes that are tried: rows four places apart, in single precision, lie at addresses 16 bytes apart."""
+
+
 def rows_of_a_pass(expected_batch: float) -> int:
     """The number of rows of every pass: a constant of the job, which does not depend on any sample.
 
@@ -29,17 +35,33 @@ def rows_of_a_pass(expected_batch: float) -> int:
     return size
 
 
-def equal_passes(rows: LabelledRows, size: int) -> Iterator[tuple[Rows, Tensor]]:
+def equal_passes(
+    rows: LabelledRows, size: int, *, units: Tensor | None = None, stride: int = 1
+) -> Iterator[tuple[Rows, Tensor]]:
     """The rows in passes of this size, each with the mask (size,) of those that count. No rows take no pass.
 
-    The last pass is filled up with rows of its own: whatever takes these rows takes them twice.
+    `units` are the rows' own numbers, their places if not given. A row lies where its number, modulo the stride, says:
+    a unit more or less moves others by whole strides. Places without a row are filled with rows of the same batch, so
+    that whatever takes these rows takes some of them twice.
     """
     count = len(rows.labels)
-    for start in range(0, count, size):
-        places = torch.arange(start, start + size, device=rows.labels.device)
-        if start + size <= count:
-            part = Rows(rows.inputs[start : start + size], rows.labels[start : start + size])
-        else:
-            chosen = start + (places - start) % (count - start)
-            part = Rows(rows.inputs[chosen], rows.labels[chosen])
-        yield part, places < count
+    if not count:
+        return
+    places = _places(torch.arange(count) if units is None else units.cpu(), stride)
+    passes = -(-(int(places.max()) + 1) // size)
+    chosen = torch.arange(passes * size) % count
+    counted = torch.zeros(passes * size, dtype=torch.bool)
+    chosen[places], counted[places] = torch.arange(count), True
+    for start in range(0, passes * size, size):
+        part = slice(start, start + size)
+        there = chosen[part].to(rows.labels.device)
+        yield Rows(rows.inputs[there], rows.labels[there]), counted[part].to(rows.labels.device)
+
+
+def _places(units: Tensor, stride: int) -> Tensor:
+    """A place for each unit: the next one, of those that its number leaves it, behind units of smaller numbers."""
+    places = torch.empty_like(units)
+    for lane in range(stride):
+        members = torch.nonzero(units % stride == lane).flatten()
+        places[members] = lane + stride * torch.arange(len(members))
+    return places

@@ -12,7 +12,7 @@ from siloseal.models.mixing import refuse_mixing
 from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
 from siloseal.silo.training.clipping.long_sum import LongSum
-from siloseal.silo.training.clipping.passes import equal_passes
+from siloseal.silo.training.clipping.passes import STRIDES, equal_passes
 from siloseal.silo.training.clipping.probe import Probe, PublicRows
 from siloseal.silo.training.clipping.row_by_row import RowByRow
 from siloseal.silo.training.clipping.way import PASS_ROWS, ClippingWay, RowLosses
@@ -26,14 +26,19 @@ class ClippingPlan:
     way: ClippingWay
     pass_rows: int = PASS_ROWS
     """Number of rows of every pass."""
+    stride: int = 1
+    """Number of lanes of a pass, in one of which a unit lies by its own number."""
 
     @property
     def watches_draws(self) -> bool:
         return self.way.watches_draws
 
-    def gradient_sum(self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float) -> list[Tensor]:
+    def gradient_sum(
+        self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float, units: Tensor | None = None
+    ) -> list[Tensor]:
+        """The clipped sum; `units` are the rows' own numbers, which do not depend on who else was sampled."""
         total = LongSum(trainable_parameters(self.module))
-        for part, counted in equal_passes(rows, self.pass_rows):
+        for part, counted in equal_passes(rows, self.pass_rows, units=units, stride=self.stride):
             found = self.way.gradient_sum(row_losses, part, clip_norm=clip_norm, counted=counted)
             total.add(found, rows=len(part.labels))
         return total.total()
@@ -74,11 +79,15 @@ def _agreeing(probe: Probe, module: nn.Module, *, rows_may_share: bool) -> Itera
 
 
 def steady_plan(probe: Probe, module: nn.Module, way: BookKeeping | RowByRow, pass_rows: int) -> ClippingPlan | None:
-    """The way in passes in which no row moves a bit of another one's gradient: of this size, or of the largest."""
+    """The way in passes in which no row moves a bit of another one's gradient: of this size, or of the largest.
+
+    Passes without lanes come first, because lanes are filled unevenly, and take a pass or two more.
+    """
     largest = 2 ** (way.pass_rows.bit_length() - 1)  # powers of two: their rows lie alike in memory
-    for size in sorted({min(pass_rows, largest), largest}):
-        if probe.keeps_rows_apart(way, size):
-            return ClippingPlan(module, way, size)
+    for stride in STRIDES:
+        for size in sorted({min(pass_rows, largest), largest}):
+            if stride < size and probe.keeps_rows_apart(way, size, stride=stride):
+                return ClippingPlan(module, way, size, stride)
     return None
 
 

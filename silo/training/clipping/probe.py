@@ -25,7 +25,7 @@ STIR = 0.1
 """Standard deviation of what is added to every parameter while a network is tried."""
 
 MOVES = (1, 2, 5)
-"""Places by which all rows move up to see whether their gradients stay the same."""
+"""Strides by which all rows move up to see whether their gradients stay the same."""
 
 UNCLIPPED = 1e30
 SUM_TOLERANCE = 1e-3
@@ -66,10 +66,11 @@ class Probe:
             self._module.eval()  # without dropout, so that two runs can be compared
             return all(self._same(way, rows) for rows, _ in self._batches)
 
-    def keeps_rows_apart(self, way: ClippingWay, size: int) -> bool:
+    def keeps_rows_apart(self, way: ClippingWay, size: int, *, stride: int = 1) -> bool:
         """Whether a row's gradient is the same to the last bit, among any rows and at any place of a pass of this size.
 
-        Where rows go, those behind them move up. And a product of matrices may depend on where a row lies in memory.
+        Where rows go, those behind them move up, by whole strides. And a product of matrices may depend on where a row
+        lies in memory.
         """
         with kept_randomness():
             rows, others = self._public_rows(size), self._public_rows(size)
@@ -81,7 +82,7 @@ class Probe:
             among = way.sources(self._row_losses, changed)
             return _same_bits([part[:1] for part in found], [part[:1] for part in among]) and all(
                 _same_bits([part.roll(move, 0) for part in found], way.sources(self._row_losses, _rolled(rows, move)))
-                for move in MOVES
+                for move in (stride * count for count in MOVES)
             )
 
     @contextmanager

@@ -69,3 +69,19 @@ def test_the_size_of_a_pass_is_a_power_of_two_between_its_bounds() -> None:
     assert rows_of_a_pass(0.3) == FEWEST_ROWS
     assert rows_of_a_pass(1e6) == PASS_ROWS
     assert all(size & (size - 1) == 0 for size in map(rows_of_a_pass, range(1, 300)))
+
+
+@pytest.mark.parametrize("stride", [1, 4, 16])
+def test_a_unit_less_moves_others_by_whole_strides_and_every_unit_counts_once(stride: int) -> None:
+    def places_of(units: Tensor) -> dict[int, int]:
+        passes = list(equal_passes(Rows(units[:, None].float(), units), 32, units=units, stride=stride))
+        assert {len(part.labels) for part, _ in passes} == {32}
+        labels, counted = (torch.cat(parts) for parts in zip(*((p.labels, c) for p, c in passes), strict=True))
+        assert sorted(labels[counted].tolist()) == units.tolist()
+        return {int(labels[place]): int(place) for place in torch.nonzero(counted).flatten()}
+
+    units = torch.tensor([0, 1, 2, 5, 9, 13, 16, 17, 32, 33, 34, 47, 61, 62, 63, 64, 80, 99])
+    everybody = places_of(units)
+    for gone in units.tolist():
+        for unit, place in places_of(units[units != gone]).items():
+            assert (everybody[unit] - place) % stride == 0

@@ -75,7 +75,9 @@ def test_rows_of_networks_with_code_of_a_users_own_run_alone() -> None:
 
 
 def test_rows_of_plain_networks_share_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Probe, "keeps_rows_apart", lambda *_: True)  # for rows of odd lengths not every machine does
+    monkeypatch.setattr(
+        Probe, "keeps_rows_apart", lambda *_, **__: True
+    )  # for rows of odd lengths not every machine does
     assert isinstance(way_of(nn.Sequential(*layers()), data()), BookKeeping)
 
 
@@ -156,7 +158,9 @@ def test_what_is_plain() -> None:
 
 
 def test_where_torch_can_vectorise_rows_that_run_alone_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Probe, "keeps_rows_apart", lambda *_: True)  # for rows of odd lengths not every machine does
+    monkeypatch.setattr(
+        Probe, "keeps_rows_apart", lambda *_, **__: True
+    )  # for rows of odd lengths not every machine does
 
     class Same(nn.Sequential):
         def forward(self, rows: Tensor) -> Tensor:

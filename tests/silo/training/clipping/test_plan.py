@@ -23,7 +23,9 @@ def plan_of(case: Case) -> ClippingPlan:
 
 @pytest.mark.parametrize("name", BOOK_KEPT)
 def test_it_keeps_books_wherever_they_hold(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Probe, "keeps_rows_apart", lambda *_: True)  # for rows of odd lengths not every machine does
+    monkeypatch.setattr(
+        Probe, "keeps_rows_apart", lambda *_, **__: True
+    )  # for rows of odd lengths not every machine does
     assert isinstance(plan_of(case_of(name)).way, BookKeeping)
 
 
@@ -41,7 +43,7 @@ def test_rows_share_no_product_that_depends_on_their_place(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("name", ["linear", "convolution", "weight norm"])
 def test_rows_run_one_by_one_where_they_never_keep_their_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Probe, "keeps_rows_apart", lambda *_: False)
+    monkeypatch.setattr(Probe, "keeps_rows_apart", lambda *_, **__: False)
     plan = plan_of(case_of(name))
     assert isinstance(plan.way, RowByRow)
     assert plan.pass_rows == plan.way.pass_rows == 1
