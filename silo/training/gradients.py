@@ -130,11 +130,12 @@ class ExampleGradients:
         return _flat(torch.autograd.grad(total, parameters, materialize_grads=True))
 
     def _clipped_sum(self, plan: ClippingPlan, rows: LabelledRows, sample: Tensor, clip_norm: float) -> list[Tensor]:
+        numbers = sample[: len(rows.labels)]  # an audit's source leaves its last unit out, where that is nothing
         if not isinstance(self._learner, GanLearner):
-            return plan.gradient_sum(self._learner.row_losses, rows, clip_norm=clip_norm, units=sample)
+            return plan.gradient_sum(self._learner.row_losses, rows, clip_norm=clip_norm, units=numbers)
         # Fakes run without units, always as many: no unit's pass is larger for them, and no fake's for a unit.
         found = plan.gradient_sum(
-            self._learner.unit_losses, self._learner.blurred(rows), clip_norm=clip_norm, units=sample
+            self._learner.unit_losses, self._learner.blurred(rows), clip_norm=clip_norm, units=numbers
         )
         fakes = self._learner.fakes()
         public = plan.way.gradient_sum(self._learner.fake_losses, fakes, clip_norm=clip_norm)
