@@ -1,5 +1,6 @@
 """Private training: the one loop through which data reaches a model."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -94,7 +95,10 @@ class PrivateTrainer:
         if privacy is not None:
             self._gradients.require_clippable()  # refuse now, before anything is charged
             entries = sum(part.numel() for part in trainable_parameters(learner.private_module))
-            require_little_rounding(privacy.noise_multiplier, entries)
+            if math.isfinite(
+                privacy.noise_multiplier
+            ):  # a silo that no round asks has none planned: the ledger refuses that
+                require_little_rounding(privacy.noise_multiplier, entries)
         if device != CPU:
             learner.to(device)
         self._learner, self._units, self._device = learner, len(data), device
