@@ -6,13 +6,15 @@ Two discriminators, half of whose rows are fakes, and three classifiers: a netwo
 a transformer block. For the classifiers, `row_by_row` forces the way of networks that cannot be book-kept.
 
 All take the same step on the same rows, in single precision, on one thread: forward, backward, Adam; the private
-ones also clip every row and add noise, each with its own code. Processor time counts, which is what the step takes on
-an idle machine. Repeats are interleaved, so that whatever else the machine does meets all alike, and medians are
-reported. Peak memory is that of a process that does nothing else.
+ones also clip every row and add noise, each with its own code. The number of real rows is another one in each repeat,
+as Poisson sampling has it: ours run in passes of equal numbers of rows, as in a silo, and the last one is filled up.
+Processor time counts, which is what the step takes on an idle machine. Repeats are interleaved, so that whatever else
+the machine does meets all alike, and medians are reported. Peak memory is that of a process that does nothing else.
 
-`noise_share` is the noise's part of our step's processor time, from the clipped sum to the noised one, measured within
-the same steps; at most a tenth is aimed at. `single_precision_noise_share` is what floating-point noise by Box and
-Muller would take beside the rest of the same step, which no theorem covers; it is there to compare with.
+Rates are in sampled rows. `noise_share` is the noise's part of our step's processor time, from the clipped sum
+to the noised one, measured within the same steps; at most a tenth is aimed at. `single_precision_noise_share` is what
+floating-point noise by Box and Muller would take beside the rest of the same step, which no theorem covers; it is there
+to compare with.
 
 Opacus writes down a gigabyte of per-row gradients at every step. Where the system is slow to hand out memory, much
 of its time goes there; `--keep-memory` sets an allocator that gives none back, which is the setting in its favour. It
@@ -42,9 +44,9 @@ from siloseal.federation.randomness import SecureRandomness
 from siloseal.models.gan.discriminators import ConvDiscriminator, MlpDiscriminator
 from siloseal.models.learner import LabelledRows, Rows
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
+from siloseal.silo.training.clipping.passes import rows_of_a_pass
 from siloseal.silo.training.clipping.plan import ClippingPlan
 from siloseal.silo.training.clipping.row_by_row import RowByRow
-from siloseal.silo.training.clipping.way import ClippingWay
 from siloseal.silo.training.noising import add_noise, scale
 from siloseal.silo.training.optimizers import DpAdam
 
@@ -59,7 +61,9 @@ WAYS: dict[Name, tuple[Way, ...]] = {
 }
 
 ROWS: dict[Name, int] = {"mlp": 1024, "conv": 256, "norm_cnn": 256, "resnet": 256, "transformer": 256}
+"""Rows of a step that are expected, a discriminator's fakes included."""
 REPEATS: dict[Name, int] = {"mlp": 40, "conv": 15, "norm_cnn": 7, "resnet": 7, "transformer": 15}
+WARM_UP = 2  # repeats that do not count
 KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**33), "MALLOC_TOP_PAD_": str(2**26)}
 CLIP_NORM, NOISE_MULTIPLIER, LEARNING_RATE = 1.0, 1.0, 1e-4
 NOISE_TARGET = 0.1
@@ -118,18 +122,29 @@ CLASSIFIERS: dict[Name, Callable[[], nn.Module]] = {
 }
 
 
+def made_up(count: int) -> Rows:
+    """Rows that look like images of ten classes."""
+    return Rows(torch.rand(count, 1, 28, 28), torch.arange(count) % 10)
+
+
+def sample_sizes(expected: int, repeats: int) -> list[int]:
+    """The numbers of units that Poisson samples have, the same at every call: one at least, twice as many at most."""
+    drawn = torch.poisson(torch.full((repeats,), float(expected)), generator=torch.Generator().manual_seed(0))
+    return [int(size) for size in drawn.clamp(1, 2 * expected)]
+
+
 class Step:
-    """One network, one batch, and the step that a way of training takes on it."""
+    """One network, and the step that a way of training takes on a number of units."""
 
     def __init__(self, name: Name, way: Way) -> None:
         torch.manual_seed(0)
         torch.set_num_threads(1)
         torch.set_flush_denormal(True)
-        count = ROWS[name]
         self.classifies = name in CLASSIFIERS
         self.network = CLASSIFIERS[name]() if self.classifies else self._discriminator(name, way)
-        self.rows = Rows(torch.rand(count, 1, 28, 28), torch.arange(count) % 10)
-        self.expected_batch = count if self.classifies else count // 2  # half of a discriminator's rows are fakes
+        self.expected_batch = ROWS[name] if self.classifies else ROWS[name] // 2
+        self.fakes = made_up(ROWS[name] - self.expected_batch)
+        self.units = made_up(2 * self.expected_batch)  # a step takes the first ones
         self.noise_seconds = list[float]()
         """Seconds of the noise in each step of ours."""
         self.take = self._step(way)
@@ -142,37 +157,51 @@ class Step:
             network.layout = torch.contiguous_format
         return network
 
-    def _step(self, way: Way) -> Callable[[], None]:
+    def _step(self, way: Way) -> Callable[[int], None]:
+        pass_rows = rows_of_a_pass(self.expected_batch)
         match way:
             case "ours":
-                return self._ours(self._book_keeping())
+                return self._ours(ClippingPlan(self.network, BookKeeping(self.network), pass_rows))
             case "row_by_row":
-                return self._ours(ClippingPlan(self.network, RowByRow(self.network, vectorised=True)))
+                one = RowByRow(self.network, vectorised=True)
+                return self._ours(ClippingPlan(self.network, one, min(pass_rows, one.pass_rows)))
             case "opacus":
                 return self._opacus()
             case "plain":
                 return self._plain()
 
-    def _book_keeping(self) -> ClippingWay:
-        """The way that training takes: in one pass where some rows are fakes."""
-        if self.classifies:
-            return ClippingPlan(self.network, BookKeeping(self.network))
-        return BookKeeping(self.network)
+    def sampled(self, count: int) -> Rows:
+        """The units of a step."""
+        return Rows(self.units.inputs[:count], self.units.labels[:count])
 
-    def row_losses(self, rows: LabelledRows) -> Tensor:
-        """Cross entropy of the label, or of a discriminator's "real" for the first half of the rows."""
+    def unit_losses(self, units: LabelledRows) -> Tensor:
+        """Cross entropy of the label, or of a discriminator's "real"."""
         if self.classifies:
-            return functional.cross_entropy(self.network(rows.inputs), rows.labels, reduction="none")
-        logits = self.network(rows.inputs, rows.labels)
-        targets = (torch.arange(len(logits)) < self.expected_batch).float()
-        return functional.binary_cross_entropy_with_logits(logits, targets, reduction="none")
+            return functional.cross_entropy(self.network(units.inputs), units.labels, reduction="none")
+        return functional.softplus(-self.network(units.inputs, units.labels))
 
-    def _ours(self, way: ClippingWay) -> Callable[[], None]:
+    def fake_losses(self, fakes: LabelledRows) -> Tensor:
+        """Cross entropy of a discriminator's "fake"."""
+        return functional.softplus(self.network(fakes.inputs, fakes.labels))
+
+    def summed_loss(self, count: int) -> Tensor:
+        """The sum over all rows of a step, which run together."""
+        units = self.sampled(count)
+        if self.classifies:
+            return self.unit_losses(units).sum()
+        inputs, labels = (torch.cat(parts) for parts in zip(units, self.fakes, strict=True))
+        logits = self.network(inputs, labels)
+        return functional.softplus(-logits[:count]).sum() + functional.softplus(logits[count:]).sum()
+
+    def _ours(self, plan: ClippingPlan) -> Callable[[int], None]:
         optimizer = DpAdam(self.network.parameters(), DpAdamConfig(learning_rate=LEARNING_RATE))
         randomness = SecureRandomness()
 
-        def take() -> None:
-            clipped = way.gradient_sum(self.row_losses, self.rows, clip_norm=CLIP_NORM)
+        def take(count: int) -> None:
+            clipped = plan.gradient_sum(self.unit_losses, self.sampled(count), clip_norm=CLIP_NORM)
+            if not self.classifies:  # fakes run together, as many in every step
+                public = plan.way.gradient_sum(self.fake_losses, self.fakes, clip_norm=CLIP_NORM)
+                clipped = [part + other for part, other in zip(clipped, public, strict=True)]
             total = torch.cat([gradient.reshape(-1) for gradient in clipped])
             start = time.process_time()
             noisy = add_noise(total, noise_std=noise_deviation(NOISE_MULTIPLIER, CLIP_NORM), randomness=randomness)
@@ -181,7 +210,7 @@ class Step:
 
         return take
 
-    def _opacus(self) -> Callable[[], None]:
+    def _opacus(self) -> Callable[[int], None]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             from opacus.grad_sample import GradSampleModule
@@ -198,20 +227,20 @@ class Step:
             loss_reduction="mean",
         )
 
-        def take() -> None:
+        def take(count: int) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                torch.autograd.backward(self.row_losses(self.rows).sum())
+                torch.autograd.backward(self.summed_loss(count))
             optimizer.step()
             optimizer.zero_grad()
 
         return take
 
-    def _plain(self) -> Callable[[], None]:
+    def _plain(self) -> Callable[[int], None]:
         optimizer = torch.optim.Adam(self.network.parameters(), lr=LEARNING_RATE, betas=(0.5, 0.999))
 
-        def take() -> None:
-            torch.autograd.backward(self.row_losses(self.rows).sum() / self.expected_batch)
+        def take(count: int) -> None:
+            torch.autograd.backward(self.summed_loss(count) / self.expected_batch)
             optimizer.step()
             optimizer.zero_grad()
 
@@ -228,32 +257,35 @@ def single_precision_noise(entries: int) -> float:
 def peak_mebibytes(name: Name, way: Way) -> float:
     """Memory in MiB that this process has needed at most, after a few steps of one way."""
     step = Step(name, way)
-    for _ in range(3):
-        step.take()
+    for size in sample_sizes(step.expected_batch, 3):
+        step.take(size)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def measure(name: Name, repeats: int) -> dict[str, float]:
     """Medians over interleaved repeats."""
     steps = {way: Step(name, way) for way in WAYS[name]}
-    seconds: dict[Way, list[float]] = {way: [] for way in WAYS[name]}
+    rates: dict[Way, list[float]] = {way: [] for way in WAYS[name]}
+    seconds = list[float]()
     entries, old_noise = sum(parameter.numel() for parameter in steps["ours"].network.parameters()), list[float]()
-    for repeat in range(repeats + 2):
+    for size in sample_sizes(steps["ours"].expected_batch, repeats + WARM_UP):
         for way, step in steps.items():
             start = time.process_time()
-            step.take()
-            if repeat >= 2:  # the first two warm up
-                seconds[way].append(time.process_time() - start)
+            step.take(size)
+            taken = time.process_time() - start
+            rates[way].append((size + len(step.fakes.labels)) / taken)
+            if way == "ours":
+                seconds.append(taken)
         old_noise.append(single_precision_noise(entries))
-    rate = {way: ROWS[name] / median(times) for way, times in seconds.items()}
+    rate = {way: median(found[WARM_UP:]) for way, found in rates.items()}
     result = {f"{way}_examples_per_s": round(rate[way], 1) for way in WAYS[name]}
     result["speedup_over_opacus"] = round(rate["ours"] / rate["opacus"], 3)
     if "row_by_row" in rate:
         result["row_by_row_speedup_over_opacus"] = round(rate["row_by_row"] / rate["opacus"], 3)
     result["fraction_of_plain"] = round(rate["ours"] / rate["plain"], 3)
-    noise, old, step = (median(times[-repeats:]) for times in (steps["ours"].noise_seconds, old_noise, seconds["ours"]))
-    result["noise_share"] = round(noise / step, 4)
-    result["single_precision_noise_share"] = round(old / (step - noise + old), 4)
+    noise, old, whole = (median(times[WARM_UP:]) for times in (steps["ours"].noise_seconds, old_noise, seconds))
+    result["noise_share"] = round(noise / whole, 4)
+    result["single_precision_noise_share"] = round(old / (whole - noise + old), 4)
     return result
 
 
@@ -280,7 +312,7 @@ def main() -> None:
         print(json.dumps(results, indent=1))
         return
     for name, result in results.items():
-        print(f"\n{name}, 28x28, {ROWS[name]} rows a step")
+        print(f"\n{name}, 28x28, about {ROWS[name]} rows a step")
         for key, value in result.items():
             print(f"  {key:32s} {value:12,.4g}" if key.endswith("share") else f"  {key:32s} {value:12,.2f}")
     print()

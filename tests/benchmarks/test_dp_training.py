@@ -28,7 +28,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def test_a_step_moves_the_network_and_leaves_it_finite(script: dict[str, Any], name: str, way: str) -> None:
     step = script["Step"](name, way)
     before = [parameter.detach().clone() for parameter in step.network.parameters()]
-    step.take()
+    step.take(2)
     after = list(step.network.parameters())
     assert any(not torch.equal(old, new) for old, new in zip(before, after, strict=True))
     assert all(bool(torch.isfinite(new).all()) for new in after)

@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from siloseal.federation.errors import UncountableEvent
-from siloseal.federation.privacy.mechanisms.rounded_gaussian import STEPS, draw_boxes, draw_rest
+from siloseal.federation.privacy.mechanisms.rounded_gaussian import STEPS, Draws
 from siloseal.federation.randomness import Randomness
 
 ALLOWANCE = 2.0**-10
@@ -51,7 +51,7 @@ LARGEST_ROUNDING = 2.0**24
 """Largest noise multiplier times square root of the length."""
 
 GRID_BITS = 12  # of the noise are kept below its deviation: more would make uploads larger, and nothing better
-_STRETCH = 3 * 2**14  # entries that are noised together: a whole vector's temporaries cost more than the noise
+_STRETCH = 2**14  # entries that are noised together: a whole vector's temporaries cost more than the noise
 
 Real = TypeVar("Real", np.float32, np.float64)
 Released = TypeVar("Released", np.float32, np.float64)
@@ -86,17 +86,13 @@ def noised(vector: NDArray[Real], deviation: float, randomness: Randomness) -> N
 def release_noised(
     vector: NDArray[Real], released: NDArray[Released], deviation: float, randomness: Randomness
 ) -> None:
-    """Set `released` to the vector plus noise of this deviation, in its own precision."""
+    """Set `released`, which may be the vector itself, to the vector plus noise of this deviation."""
     noise, points = np.empty((2, min(_STRETCH, vector.size)))
-    rest = [np.zeros(0, dtype=np.int64)]
+    draws = Draws(vector.size, randomness)
     for start in range(0, vector.size, _STRETCH):
         part = vector[start : start + _STRETCH]
-        rest.append(start + draw_boxes(noise[: part.size], randomness))
+        draws.fill(noise[: part.size])
         _release(part, noise[: part.size], deviation, points[: part.size], released[start : start + _STRETCH])
-    chosen = np.concatenate(rest)
-    values, drawn = released[chosen], draw_rest(chosen.size, randomness)
-    _release(vector[chosen], drawn, deviation, np.empty(chosen.size), values)
-    released[chosen] = values
 
 
 def _release(

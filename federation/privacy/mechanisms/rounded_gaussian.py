@@ -37,7 +37,6 @@ ERROR = 2.0**-130
 
 _CELLS = 64  # in a standard deviation
 _PLACES = np.arange(-REACH * _CELLS, REACH * _CELLS)
-_REST = np.iinfo(np.int16).max
 _NOWHERE = REACH * _CELLS
 _BOX = 2.0**-16 * _CELLS  # unit of the boxes' heights: one of a cell's width has a mass of 2^-16
 _ENVELOPE = 10 * 2.0**-17  # unit of the envelopes' heights: the least of which all have 2^14 at most
@@ -56,17 +55,34 @@ _CELL_STEPS = 2.0**32  # in a cell
 def draw(count: int, randomness: Randomness) -> NDArray[np.int64]:
     """`count` independent values."""
     values = np.empty(count)
-    rest = draw_boxes(values, randomness)
-    values[rest] = draw_rest(rest.size, randomness)
+    Draws(count, randomness).fill(values)
     return values.astype(np.int64)
 
 
-def draw_boxes(values: NDArray[np.float64], randomness: Randomness) -> NDArray[np.int64]:
-    """Fill the array with values from boxes. Return where no box was drawn: there the rest belongs."""
-    stream = randomness.bits(6 * values.size)
-    _boxes().take(np.frombuffer(stream, dtype="<u2", offset=4 * values.size), out=values, mode="wrap")
-    values += np.frombuffer(stream, dtype="<u4", count=values.size)
-    return np.flatnonzero(values >= _REST * _CELL_STEPS)
+class Draws:
+    """Independent values, some of them at a time. Values of the rest are drawn for all at once: few cost as much."""
+
+    def __init__(self, count: int, randomness: Randomness) -> None:
+        self._randomness = randomness
+        expected = count * (1 - _boxes().size / 2**16)
+        self._ahead = math.ceil(expected + 4 * math.sqrt(expected))  # too few in one case of 30,000
+        self._rest = np.zeros(0)
+
+    def fill(self, values: NDArray[np.float64]) -> None:
+        """Set every entry to a value of its own."""
+        stream = self._randomness.bits(6 * values.size)
+        drawn = np.frombuffer(stream, dtype="<u2", offset=4 * values.size)
+        np.copyto(values, np.frombuffer(stream, dtype="<u4", count=values.size))
+        values += _boxes().take(drawn, mode="clip")
+        places = np.flatnonzero(drawn >= _boxes().size)  # no box was drawn: there the rest belongs
+        values[places] = self._next_of_rest(places.size)
+
+    def _next_of_rest(self, count: int) -> NDArray[np.float64]:
+        if count > self._rest.size:
+            more = max(count - self._rest.size, self._ahead)
+            self._rest = np.concatenate([self._rest, draw_rest(more, self._randomness)])
+        found, self._rest = self._rest[:count], self._rest[count:]
+        return found
 
 
 def draw_rest(count: int, randomness: Randomness) -> NDArray[np.float64]:
@@ -135,20 +151,18 @@ def _heights() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 @cache
-def _boxes() -> NDArray[np.float64]:
-    """The first value of the box for each sixteen bits; those of no box are the rest's."""
-    return _shared_out(_floors_and_tops()[0] / _BOX, 2**16, _REST).astype(np.float64) * _CELL_STEPS
+def _boxes() -> NDArray[np.float32]:
+    """The first value of the box for each number of sixteen bits; numbers beyond them are the rest's."""
+    return _shared_out(_floors_and_tops()[0] / _BOX).astype(np.float32) * np.float32(_CELL_STEPS)
 
 
 @cache
 def _envelopes() -> NDArray[np.int16]:
     """The place of the envelope for each fourteen bits; with those of none a candidate is lost."""
-    return _shared_out(_floors_and_tops()[1] / _ENVELOPE, 2**14, _NOWHERE)
+    chosen = _shared_out(_floors_and_tops()[1] / _ENVELOPE)
+    return np.concatenate([chosen, np.full(2**14 - chosen.size, _NOWHERE, dtype=np.int16)])
 
 
-def _shared_out(counts: NDArray[np.float64], entries: int, others: int) -> NDArray[np.int16]:
-    """Each place as often as its count says, and `others` in what is left of the entries."""
-    shared = np.full(entries, others, dtype=np.int16)
-    chosen = np.repeat(_PLACES, counts.astype(np.int64))
-    shared[: chosen.size] = chosen
-    return shared
+def _shared_out(counts: NDArray[np.float64]) -> NDArray[np.int16]:
+    """Each place as often as its count says."""
+    return np.repeat(_PLACES, counts.astype(np.int64)).astype(np.int16)

@@ -31,7 +31,7 @@ def test_it_keeps_books_wherever_they_hold(name: str, monkeypatch: pytest.Monkey
 
 def test_rows_share_no_product_that_depends_on_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a row lies in memory decides its last bits on some machines, for rows of odd lengths."""
-    linear, places = functional.linear, torch.arange(1.0, 65.0, dtype=torch.float64)
+    linear, places = functional.linear, torch.arange(1.0, PASS_ROWS + 1.0, dtype=torch.float64)
 
     def shifting(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         found = linear(inputs, weight, bias)
