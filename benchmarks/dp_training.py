@@ -158,7 +158,7 @@ class Step:
         return network
 
     def _step(self, way: Way) -> Callable[[int], None]:
-        pass_rows = rows_of_a_pass(self.expected_batch)
+        pass_rows = rows_of_a_pass(self.network, self.expected_batch)
         match way:
             case "ours":
                 return self._ours(ClippingPlan(self.network, BookKeeping(self.network), pass_rows))

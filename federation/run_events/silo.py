@@ -77,6 +77,15 @@ class ReplyNotNeeded(Audited):
 
 
 @dataclass(frozen=True, slots=True)
+class RowsTrainedAlone(Shown):
+    """A silo's private steps take one row at a time, which is slow; `words` say why."""
+
+    NAME: ClassVar[str] = "rows_trained_alone"
+    silo: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class TrainingProgressed(Shown):
     """A silo has taken `done` of the steps of one training; `metrics` are those that cost no privacy."""
 
@@ -118,5 +127,5 @@ class RunLeft(Audited):
 
 SiloEvent = (
     JobAccepted | JobRefused | ClocksDiffer | RequestReceived | RequestAnswered | ReplyDelivered | ReplyNotNeeded
-    | TrainingProgressed | DialDelayed | ConnectionChanged | RunLeft
+    | RowsTrainedAlone | TrainingProgressed | DialDelayed | ConnectionChanged | RunLeft
 )  # fmt: skip

@@ -22,7 +22,7 @@ from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
 from siloseal.silo.training.clipping.passes import rows_of_a_pass
 from siloseal.silo.training.clipping.plain import is_plain
-from siloseal.silo.training.clipping.plan import ClippingPlan, clipping_plan, one_by_one, steady_plan
+from siloseal.silo.training.clipping.plan import NOT_APART, ClippingPlan, clipping_plan, one_by_one, steady_plan
 from siloseal.silo.training.clipping.probe import Probe
 from siloseal.silo.training.clipping.way import PASS_ROWS, RowLosses
 from siloseal.silo.training.device import CPU
@@ -59,8 +59,11 @@ class TaskSource(Protocol):
 class UnitGradients(Protocol):
     """Private units, by their gradients alone."""
 
-    def require_clippable(self) -> None:
-        """Raise `UnclippableModule` where one unit's gradient cannot be separated from the others'."""
+    def require_clippable(self) -> str:
+        """Raise `UnclippableModule` where one unit's gradient cannot be separated from the others'.
+
+        Where that takes a pass for each row, return why.
+        """
 
     def sum(self, sample: Tensor, *, clip_norm: float | None) -> Tensor:
         """The flat sum over the sampled units of g / max(1, |g| / C); without a clip norm, of g.
@@ -76,10 +79,10 @@ class ExampleGradients:
         self, learner: ExampleLearner, data: ExampleSource, device: torch.device, *, expected_batch: float
     ) -> None:
         self._learner, self._data, self._device = learner, data, device
-        self._pass_rows = rows_of_a_pass(expected_batch)
+        self._pass_rows = rows_of_a_pass(learner.private_module, expected_batch)
 
-    def require_clippable(self) -> None:
-        _ = self._way
+    def require_clippable(self) -> str:
+        return self._way.alone
 
     @cached_property
     def _way(self) -> ClippingPlan:
@@ -88,7 +91,7 @@ class ExampleGradients:
             probe = Probe(learner.private_module, self._unit_losses, self._made_up)
             books = BookKeeping(learner.private_module)
             plan = steady_plan(probe, learner.private_module, books, self._pass_rows)
-            return plan or one_by_one(learner.private_module)
+            return plan or one_by_one(learner.private_module, NOT_APART)
         # Code of a user's own sees one row at a time: in its network, and in its losses.
         known_losses = getattr(type(learner), "row_losses", None) is ClassifierLearner.row_losses
         return clipping_plan(
@@ -213,8 +216,9 @@ class TaskGradients:
     def __init__(self, learner: TaskLearner, data: TaskSource, device: torch.device) -> None:
         self._learner, self._data, self._device = learner, data, device
 
-    def require_clippable(self) -> None:
-        """Accept every network: one task is computed at a time."""
+    def require_clippable(self) -> str:
+        """Accept every network: one task is computed at a time, of which all rows share passes."""
+        return ""
 
     def sum(self, sample: Tensor, *, clip_norm: float | None) -> Tensor:
         parameters = trainable_parameters(self._learner.private_module)

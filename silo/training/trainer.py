@@ -92,8 +92,10 @@ class PrivateTrainer:
                 "and at most 1; give batch size / number of units"
             )
         self._gradients = unit_gradients(learner, data, device, expected_batch=self.expected_batch)
+        self.rows_alone = ""
+        """Why every row has a pass of its own in a private step, which is slow; empty where rows share passes."""
         if privacy is not None:
-            self._gradients.require_clippable()  # refuse now, before anything is charged
+            self.rows_alone = self._gradients.require_clippable()  # refuse now, before anything is charged
             entries = sum(part.numel() for part in trainable_parameters(learner.private_module))
             if math.isfinite(
                 privacy.noise_multiplier

@@ -20,7 +20,7 @@ from siloseal.federation.job.sections.privacy import SiloLevel, UnitLevel
 from siloseal.federation.job.sections.warm_start import KernelMeanStart
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.storage import Survives, write_atomically
-from siloseal.federation.run_events.silo import TrainingProgressed
+from siloseal.federation.run_events.silo import RowsTrainedAlone, TrainingProgressed
 from siloseal.federation.run_events.stream import Subscriber
 from siloseal.federation.transport.wire import messages_pb2 as pb
 from siloseal.federation.transport.wire import sums_pb2
@@ -106,7 +106,7 @@ class SiloTraining:
         )
 
     def _new_trainer(self, learner: BuiltLearner) -> PrivateTrainer:
-        return PrivateTrainer(
+        trainer = PrivateTrainer(
             learner,
             self._units,
             sampling_rate=self.plan.sampling_rate,
@@ -115,6 +115,9 @@ class SiloTraining:
             randomness=self._randomness,
             device=self._device,
         )
+        if trainer.rows_alone:
+            self._publish(RowsTrainedAlone(self.silo, trainer.rows_alone))
+        return trainer
 
     def build(self) -> None:
         """Build the networks now: what cannot be trained is refused before the silo takes part."""

@@ -27,7 +27,7 @@ from siloseal.run_folder.run import read_run, write_metrics, write_summary
 from siloseal.run_folder.summary import ModelSummary, RunSummary, SiloSummary
 from siloseal.runs.class_names import class_names
 from siloseal.runs.guarantees import Ledgers, Parts, baseline_warnings, parameters, protection, training_releases
-from siloseal.runs.notes import run_notes
+from siloseal.runs.notes import notes_of_slow_steps, run_notes
 from siloseal.runs.record_notes import Scores
 from siloseal.runs.recorder import Recorder
 from siloseal.runs.result import RunResult
@@ -74,7 +74,7 @@ def sum_up(
         silos=[_silo(job, name, parts[name], ledgers[name], recorder) for name in parts],
         parameters=parameters(job, parts, ledgers, finished),
         warnings=list(dict.fromkeys(warnings)),  # the aggregator of a demo has noted some of them, too
-        notes=run_notes(job, recorder.scores),
+        notes=[*run_notes(job, recorder.scores), *notes_of_slow_steps(recorder.rows_alone, of=len(parts))],
         seconds=seconds,
         written_by="experimenter",
         class_names=class_names(job.data),

@@ -1,5 +1,7 @@
 """What a reader should know before trusting a run's numbers, the disappointments included."""
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import assert_never
 
 from siloseal.federation.analytics.any_job import AnyJob
@@ -104,6 +106,14 @@ def run_notes(job: Job, scores: Scores) -> list[str]:
             return [_RECORDS, *sizes, *notes_of_gains(scores, headline(job), personal=False)]
         case _:
             assert_never(job.evaluation)
+
+
+def notes_of_slow_steps(rows_alone: Mapping[str, str], *, of: int) -> list[str]:
+    """Why private steps were slow at some of the silos, or at all."""
+    return [
+        f"Private steps took one row at a time at {silos} of {of} silos, which is slow: {why}."
+        for why, silos in Counter(rows_alone.values()).items()
+    ]
 
 
 def _of_silos(scores: Scores, *, personal: bool) -> list[str]:

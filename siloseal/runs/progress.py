@@ -37,7 +37,13 @@ from siloseal.federation.run_events.experimenter import (
     ProcessStarted,
     RunOpened,
 )
-from siloseal.federation.run_events.silo import DialDelayed, JobAccepted, RequestAnswered, TrainingProgressed
+from siloseal.federation.run_events.silo import (
+    DialDelayed,
+    JobAccepted,
+    RequestAnswered,
+    RowsTrainedAlone,
+    TrainingProgressed,
+)
 from siloseal.federation.run_events.stream import PartySaid, RunEvent
 from siloseal.report import wording
 from siloseal.report.terminal import print_line
@@ -59,6 +65,7 @@ class ProgressView:
         self._tasks: dict[tuple[str, str | None], TaskID] = {}
         self._lengths: Mapping[str, int] = {}
         self._steps_done: Counter[str] = Counter()
+        self._knows_rows_alone = False
         self._has_lines = not quiet and not self._err.is_terminal
         self._lines = ProgressLines(self._line, clock=clock)
         self._over = threading.Event()
@@ -97,6 +104,8 @@ class ProgressView:
                 self.advance(stage, None, done, releases)
             case AnswersFound(folder):
                 self.say(f"{folder} has the answers already; nothing is released again")
+            case RowsTrainedAlone(silo, words):
+                self._rows_alone(silo, words)
             case TrainingProgressed():
                 self._train(event)
             case ModelScored(phase, number, accuracy):
@@ -110,6 +119,13 @@ class ProgressView:
                 self.party(party, doing, over=isinstance(said, ProcessEnded))
             case PartySaid(_, said):
                 self.show(said)
+
+    def _rows_alone(self, silo: str, words: str) -> None:
+        """Say once why training takes long: what holds for one silo of a machine holds for the others."""
+        with self._lock:
+            known, self._knows_rows_alone = self._knows_rows_alone, True
+        if not known:
+            self.say(f"{silo} trains one row at a time, which is slow: {words}")
 
     def _train(self, event: TrainingProgressed) -> None:
         """Show a silo's training in its own bar, and in the one of all silos."""

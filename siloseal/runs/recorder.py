@@ -14,7 +14,8 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.run_events.coordination import ModelReleased
 from siloseal.federation.run_events.experimenter import ModelScored
-from siloseal.federation.run_events.stream import RunEvent, Subscriber
+from siloseal.federation.run_events.silo import RowsTrainedAlone
+from siloseal.federation.run_events.stream import PartySaid, RunEvent, Subscriber
 from siloseal.federation.shapes import Shape
 from siloseal.models.building import load_model
 from siloseal.run_folder.images import read_npz, write_npz
@@ -44,6 +45,8 @@ class Recorder:
         self.scores = {(m.stage, m.silo): m for m in known if isinstance(m, QualityMetric)}
         self.resumed = bool(known)
         self.stopwatch, self.traffic = Stopwatch(), Traffic()
+        self.rows_alone = dict[str, str]()
+        """Why each silo whose private steps took one row at a time had to."""
         self._last: str = Phase.WARM_START
         self._lock = threading.Lock()
 
@@ -51,6 +54,9 @@ class Recorder:
         """Follow the run; a global model is scored while the run waits."""
         self.stopwatch.hear(event)
         self.traffic.hear(event)
+        match event:
+            case RowsTrainedAlone(silo, words) | PartySaid(event=RowsTrainedAlone(silo, words)):
+                self.rows_alone[silo] = words
         # Where each silo has a part of its own, what is released is no whole model, and is not measured.
         if isinstance(event, ModelReleased) and not self._job.learner.personal:
             with self.stopwatch.during("evaluation"):

@@ -11,7 +11,7 @@ machine, `Probe.keeps_rows_apart` tries before anything is charged.
 from collections.abc import Iterator
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from siloseal.models.learner import LabelledRows, Rows
 from siloseal.silo.training.clipping.way import PASS_ROWS
@@ -19,21 +19,27 @@ from siloseal.silo.training.clipping.way import PASS_ROWS
 FEWEST_ROWS = 8
 """Fewest rows of a pass that is shared: products of one to three rows are often computed in another way."""
 
-PASS_COST = 16
-"""What a pass costs beside its rows, in rows. Measured: about 100 for a small MLP, 6 for convolutions."""
+DENSE_PASS_COST, PASS_COST = 100, 6
+"""What a pass costs beside its rows, in rows, where all weights are those of linear layers, and elsewhere.
+
+Measured for an MLP, which takes up each weight for one product a row; and for convolutions and a transformer, which use
+a weight in many places. There, passes of more than 64 rows are slower, too: what they keep leaves the cache.
+"""
 
 STRIDES = (1, 4, 16)
 """Numbers of lanes that are tried: rows four places apart, in single precision, lie at addresses 16 bytes apart."""
 
 
-def rows_of_a_pass(expected_batch: float) -> int:
+def rows_of_a_pass(module: nn.Module, expected_batch: float) -> int:
     """The number of rows of every pass: a constant of the job, which does not depend on any sample.
 
     It is a power of two. With s rows a pass, B rows take B / s + 1/2 passes on average, and each costs as much as
-    s + `PASS_COST` rows: the least work is where s^2 is 2 B `PASS_COST`.
+    s rows and the pass's own cost c: the least work is where s^2 is 2 B c.
     """
+    trained = (part for part in module.modules() if any(own.requires_grad for own in part.parameters(recurse=False)))
+    cost = DENSE_PASS_COST if all(isinstance(part, nn.Linear) for part in trained) else PASS_COST
     size = FEWEST_ROWS
-    while size < PASS_ROWS and (2 * size) ** 2 <= 2 * PASS_COST * expected_batch:
+    while size < PASS_ROWS and (2 * size) ** 2 <= 2 * cost * expected_batch:
         size *= 2
     return size
 

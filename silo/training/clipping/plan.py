@@ -17,6 +17,9 @@ from siloseal.silo.training.clipping.probe import Probe, PublicRows
 from siloseal.silo.training.clipping.row_by_row import RowByRow
 from siloseal.silo.training.clipping.way import PASS_ROWS, ClippingWay, RowLosses
 
+NO_COMMON_WAY = "nothing computes the gradients of several rows of this network at once"
+NOT_APART = "in a pass of several rows, a row changes the last bits of others' gradients on this machine"
+
 
 @dataclass(frozen=True)
 class ClippingPlan:
@@ -28,6 +31,8 @@ class ClippingPlan:
     """Number of rows of every pass."""
     stride: int = 1
     """Number of lanes of a pass, in one of which a unit lies by its own number."""
+    alone: str = ""
+    """Why every row has a pass of its own, which is slow; empty where rows share passes."""
 
     @property
     def watches_draws(self) -> bool:
@@ -62,10 +67,12 @@ def clipping_plan(
     refuse_mixing(module)
     probe = Probe(module, row_losses, public_rows)
     probe.require_separate_rows()
+    why = NO_COMMON_WAY
     for way in _agreeing(probe, module, rows_may_share=rows_may_share):
         if (plan := steady_plan(probe, module, way, pass_rows)) is not None:
             return plan
-    return one_by_one(module)
+        why = NOT_APART
+    return one_by_one(module, why)
 
 
 def _agreeing(probe: Probe, module: nn.Module, *, rows_may_share: bool) -> Iterator[BookKeeping | RowByRow]:
@@ -91,9 +98,9 @@ def steady_plan(probe: Probe, module: nn.Module, way: BookKeeping | RowByRow, pa
     return None
 
 
-def one_by_one(module: nn.Module) -> ClippingPlan:
+def one_by_one(module: nn.Module, why: str) -> ClippingPlan:
     """Rows one after the other, each without any company: slow, and right on every machine."""
-    return ClippingPlan(module, RowByRow(module, vectorised=False), 1)
+    return ClippingPlan(module, RowByRow(module, vectorised=False), 1, alone=why)
 
 
 def _own_vmap_rules(function: type[torch.autograd.Function]) -> bool:

@@ -26,10 +26,16 @@ from siloseal.models.building import initial_model, load_model, vector_lengths
 from siloseal.models.classifier.building import build_network
 from siloseal.models.evaluation.outputs import outputs_of
 from siloseal.models.model_files import GLOBAL_MODEL, read_model
+from siloseal.run_folder.metrics import NoteMetric
+from siloseal.run_folder.run import read_metrics
+from siloseal.runs.progress import ProgressView
+from siloseal.runs.run import run_job
 from siloseal.runs.simulation import deal, open_journal, open_silos
 from siloseal.silo.data.loading import load
 from siloseal.silo.ledger import LEDGER_FILE
 from siloseal.silo.ledger_reading import read_ledger
+from siloseal.silo.training.clipping.plan import NOT_APART
+from siloseal.silo.training.clipping.probe import Probe
 
 LOGISTIC = {"kind": "classifier", "model": "logistic"}
 FEDAVG = {"kind": "fedavg", "rounds": 2, "local_epochs": 1, "batch": 64}
@@ -134,6 +140,26 @@ def test_a_classifier_is_noised_and_charged_as_a_whole_by_every_mechanism(
     mechanisms = [(release.mechanism, release.domain) for release in planned if release.mechanism is not None]
     variance = sum((found.deviation(domain, 3) / 3) ** 2 for found, domain in mechanisms)  # of an average of three
     assert 0.7 < float(((ran.model - start) ** 2).mean()) / variance < 1.3
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_slow_private_steps_are_told_once_in_the_terminal_and_in_the_report(
+    apart: bool,
+    job_of: Callable[..., Job],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(Probe, "keeps_rows_apart", lambda *_, **__: apart)
+    with ProgressView() as view:
+        run_job(job_of(schedule=SHORT), tmp_path / "run", view.show)
+    notes = [
+        metric.text for metric in read_metrics(tmp_path / "run" / "metrics.jsonl") if isinstance(metric, NoteMetric)
+    ]
+    told = [note for note in notes if NOT_APART in note]
+    shown = " ".join(capsys.readouterr().err.split())  # in lines as wide as the terminal
+    assert len(told) == shown.count(NOT_APART) == (0 if apart else 1)
+    assert all("3 of 3 silos" in note for note in told)
 
 
 class TestPartsThatStay:

@@ -102,6 +102,15 @@ def test_draws_have_the_chances_of_the_rounded_gaussian_in_every_half_of_a_cell(
     assert chi_square(draw(4_000_000, SecureRandomness()), exact_masses()) > ALARM
 
 
+@pytest.mark.parametrize("planned", [0, 1000, 3_000_000])
+def test_draws_in_portions_have_the_same_chances_however_many_were_planned(planned: int) -> None:
+    """Too little of the rest is drawn ahead, or none, or too much."""
+    values, draws = np.empty(2_000_000), Draws(planned, SecureRandomness())
+    for portion in np.array_split(values, 200):
+        draws.fill(portion)
+    assert chi_square(values.astype(np.int64), exact_masses()) > ALARM
+
+
 def test_the_rest_has_the_chances_of_the_density_less_the_boxes() -> None:
     boxes = np.repeat(FLOORS, 2)[(REACH - 5) * 128 : -(REACH - 5) * 128] / 128
     masses = exact_masses() - np.concatenate([[0], boxes, [0]])

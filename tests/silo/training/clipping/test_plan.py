@@ -8,7 +8,7 @@ from torch.nn import functional
 from siloseal.federation.errors import UnclippableModule
 from siloseal.models.learner import LabelledRows, Rows
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
-from siloseal.silo.training.clipping.plan import ClippingPlan, clipping_plan
+from siloseal.silo.training.clipping.plan import NO_COMMON_WAY, NOT_APART, ClippingPlan, clipping_plan
 from siloseal.silo.training.clipping.probe import Probe
 from siloseal.silo.training.clipping.row_by_row import RowByRow
 from siloseal.silo.training.clipping.way import PASS_ROWS
@@ -47,6 +47,14 @@ def test_rows_run_one_by_one_where_they_never_keep_their_bits(name: str, monkeyp
     plan = plan_of(case_of(name))
     assert isinstance(plan.way, RowByRow)
     assert plan.pass_rows == plan.way.pass_rows == 1
+    assert plan.alone == NOT_APART
+
+
+@pytest.mark.parametrize(("name", "why"), [("linear", ""), ("hidden state of a gru", NO_COMMON_WAY)])
+def test_whoever_trains_learns_why_rows_run_one_by_one(name: str, why: str) -> None:
+    plan = plan_of(case_of(name))
+    assert plan.alone == why
+    assert (plan.pass_rows == 1) == bool(why)
 
 
 @pytest.mark.parametrize("name", ALONE)
