@@ -45,7 +45,8 @@ from siloseal.models.gan.discriminators import ConvDiscriminator, MlpDiscriminat
 from siloseal.models.learner import LabelledRows, Rows
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
 from siloseal.silo.training.clipping.passes import rows_of_a_pass
-from siloseal.silo.training.clipping.plan import ClippingPlan
+from siloseal.silo.training.clipping.plan import NOT_APART, ClippingPlan, one_by_one, steady_plan
+from siloseal.silo.training.clipping.probe import Probe
 from siloseal.silo.training.clipping.row_by_row import RowByRow
 from siloseal.silo.training.noising import add_noise, scale
 from siloseal.silo.training.optimizers import DpAdam
@@ -158,17 +159,21 @@ class Step:
         return network
 
     def _step(self, way: Way) -> Callable[[int], None]:
-        pass_rows = rows_of_a_pass(self.network, self.expected_batch)
         match way:
             case "ours":
-                return self._ours(ClippingPlan(self.network, BookKeeping(self.network), pass_rows))
+                return self._ours(self._plan(BookKeeping(self.network)))
             case "row_by_row":
-                one = RowByRow(self.network, vectorised=True)
-                return self._ours(ClippingPlan(self.network, one, min(pass_rows, one.pass_rows)))
+                return self._ours(self._plan(RowByRow(self.network, vectorised=True)))
             case "opacus":
                 return self._opacus()
             case "plain":
                 return self._plain()
+
+    def _plan(self, way: BookKeeping | RowByRow) -> ClippingPlan:
+        """The passes that a silo on this machine would take, which it tries first."""
+        probe = Probe(self.network, self.unit_losses, made_up)
+        plan = steady_plan(probe, self.network, way, rows_of_a_pass(self.network, self.expected_batch))
+        return plan or one_by_one(self.network, NOT_APART)
 
     def sampled(self, count: int) -> Rows:
         """The units of a step."""

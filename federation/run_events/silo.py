@@ -1,4 +1,4 @@
-"""Events of a silo. The fields of those that become lines are names, numbers, sizes and digests."""
+"""Events of a silo. The fields of those that become lines are names, numbers, sizes, digests and words about them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

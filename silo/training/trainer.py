@@ -97,9 +97,8 @@ class PrivateTrainer:
         if privacy is not None:
             self.rows_alone = self._gradients.require_clippable()  # refuse now, before anything is charged
             entries = sum(part.numel() for part in trainable_parameters(learner.private_module))
-            if math.isfinite(
-                privacy.noise_multiplier
-            ):  # a silo that no round asks has none planned: the ledger refuses that
+            # A silo that no round asks has no noise planned. No event has infinite noise, so it cannot take a step.
+            if math.isfinite(privacy.noise_multiplier):
                 require_little_rounding(privacy.noise_multiplier, entries)
         if device != CPU:
             learner.to(device)

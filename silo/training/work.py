@@ -233,7 +233,7 @@ class SiloTraining:
     def _privacy(self, step_noise: float | None) -> Privacy | None:
         if self._ledger is None or not isinstance(self._job.privacy, UnitLevel):
             return None
-        # A silo that no round asks has no noise planned. Should it be made to train, the ledger refuses infinite noise.
+        # A silo that no round asks has no noise planned. No event has infinite noise, so it takes no step.
         return Privacy(self._job.privacy.clip_norm, step_noise or math.inf, self._ledger)
 
 

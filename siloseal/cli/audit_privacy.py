@@ -50,9 +50,9 @@ def privacy(
     The real trainer and the real mechanisms run on made-up records. In every step a coin decides whether a canary is
     there, and an attacker who knows all but the coin and the noise guesses. A sound part is called *broken* once in a
     million audits at most; *sound* means that nothing was found, and the last columns say which faults would have been;
-    *not tested* means that there were too few steps to find even missing noise. The exit code is 4 if something is
-    broken, 1 or 2 if there was an error, 130 after Ctrl-C, and else 0. No budget is spent, and nobody's records are
-    looked at.
+    *not tested* means that there were too few steps to find even missing noise, or missing sampling. The exit code is 4
+    if something is broken, 1 or 2 if there was an error, 130 after Ctrl-C, and else 0. No budget is spent, and nobody's
+    records are looked at.
     """
     from siloseal.federation.analytics.any_job import load_any_job
 
@@ -146,9 +146,11 @@ def _broken_text(finding: "Finding") -> str:
     """A finding that is broken, as a line."""
     best = finding.guesses.best
     noise = "" if finding.noise is None else f", measured noise {finding.noise.share:.3f} times the booked"
+    sample = finding.sample
+    drawn = "" if sample is None else f", measured sampling rate {sample.share:.3g}, booked {sample.rate:.3g}"
     return (
         f"broken: {finding.part}: p {_p_text(finding.p_value)}, {best.right:,} of {best.guesses:,} guesses right "
-        f"({best.attacker}){noise}"
+        f"({best.attacker}){noise}{drawn}"
     )
 
 
@@ -184,8 +186,11 @@ def _note(found: "Sequence[Finding]", left_out: int) -> str:
         "audit proves privacy."
     ]
     if any(finding.verdict == "not tested" for finding in found):
-        words.append("Not tested: too few steps to find even missing noise; give more --steps, or leave it out.")
-    words += [f"Of {finding.part}: {said}." for finding in found if (said := finding.untested_clip)]
+        words.append(
+            "Not tested: too few steps to find even missing noise, or sampling that is left out; give more --steps, or "
+            "leave it out."
+        )
+    words += [f"Of {finding.part}: {said}." for finding in found for said in (*_sampling(finding), *finding.untested)]
     if any(_guessed_text(finding) == UNKNOWN for finding in found):
         words.append(
             f"{UNKNOWN.capitalize()}: guesses about low bits, or against a bound that is not tight, do not say which "
@@ -198,9 +203,17 @@ def _note(found: "Sequence[Finding]", left_out: int) -> str:
     return " ".join(words)
 
 
+def _sampling(finding: "Finding") -> list[str]:
+    """Which samples are found to be too large."""
+    if (rate := finding.found_sampling_rate) is None or finding.sample is None:
+        return []
+    booked = finding.sample.rate
+    return [f"samples {rate / booked:.2g} times as large as booked are found nine times in ten (rate {booked:.2g})"]
+
+
 def as_document(finding: "Finding", left_out: int) -> dict[str, object]:
     """Return one finding for programs, with the job's plans that were left out; what is not finite is null."""
-    guesses, noise = finding.guesses, finding.noise
+    guesses, noise, sample = finding.guesses, finding.noise, finding.sample
     return {
         "part": finding.part,
         "verdict": finding.verdict,
@@ -218,6 +231,9 @@ def as_document(finding: "Finding", left_out: int) -> dict[str, object]:
         "p_value_of_guesses": guesses.p_value,
         "p_value_of_noise": None if noise is None else noise.p_value,
         "measured_noise": None if noise is None else noise.share,
+        "p_value_of_sample": None if sample is None else sample.p_value,
+        "measured_sampling_rate": None if sample is None else sample.share,
+        "sampling_rate_found": finding.found_sampling_rate,
         "power_of_guesses_is_known": finding.power_of_guesses_is_known,
         "shortfall_found_by_guesses": finding.found_by_guesses,
         "shortfall_found_by_noise": finding.found_by_noise,

@@ -14,15 +14,12 @@ from siloseal.federation.privacy.events import (
 )
 from siloseal.privacy_audit.attackers import LOW_BITS
 from siloseal.privacy_audit.booked_noise import moments
-from siloseal.privacy_audit.guesses import ALPHA, BESIDE_SIZE, Guesses, chance_of_finding
+from siloseal.privacy_audit.guesses import ALPHA, BESIDE_SIZE, LIKELY, Guesses, chance_of_finding
 from siloseal.privacy_audit.noise_size import NoiseSize
+from siloseal.privacy_audit.sample_size import SampleSize
 from siloseal.privacy_audit.success import noise_of, step_success
 
 Verdict = Literal["sound", "broken", "not tested"]
-
-LIKELY = 0.9
-"""Chance with which an audit finds the faults that it says it would have found."""
-
 
 LONG_ENOUGH = 2.0
 """Length of a canary's gradient, in clip norms, which shows wider clips well enough."""
@@ -48,23 +45,32 @@ class Finding:
     """Epsilon of the same steps or releases as the ledger counts them."""
     delta: float
     seconds: float
+    sample: SampleSize | None = None
+    """The measured size of samples; None where every unit is in every step, or there are no steps."""
     canary_over_clip: float | None = None
     """Length of the canary's gradient before clipping, in clip norms; None where no gradients are clipped."""
 
     @property
     def p_value(self) -> float:
-        """The probability of evidence as strong, at most, if what is booked is true: of guesses and noise together."""
-        by_noise = 1.0 if self.noise is None else ALPHA / BESIDE_SIZE * self.noise.p_value
-        return min(1.0, ALPHA / self.guesses.level * self.guesses.p_value, by_noise)
+        """The probability of evidence as strong, at most, if what is booked is true: of all tests together."""
+        measured = [test.p_value for test in (self.noise, self.sample) if test is not None]
+        return min(
+            1.0,
+            ALPHA / self.guesses.level * self.guesses.p_value,
+            *(ALPHA / self._level_of_sizes * p_value for p_value in measured),
+        )
 
     @property
     def verdict(self) -> Verdict:
         """*Broken* only where the evidence is overwhelming; *sound* means that nothing was found at this power.
 
-        *Not tested* means that there were too few steps for any power: even a release without noise would have passed.
+        *Not tested* means that there were too few steps for any power: even a release without noise would have passed,
+        or, where samples are audited, steps of all units.
         """
         if self.p_value < ALPHA:
             return "broken"
+        if self.sample is not None:
+            return "not tested" if self.found_sampling_rate is None else "sound"
         return "sound" if self.found_by_noise is not None or self.guesses_can_find else "not tested"
 
     @property
@@ -80,6 +86,13 @@ class Finding:
         and attackers on low bits do not look at the size of the noise.
         """
         return self._multiplier is not None
+
+    @property
+    def untested(self) -> list[str]:
+        """Which faults that the part is made for it could not have shown."""
+        few = self.canary_over_clip is not None and self.sample is None and not self.guesses_can_find
+        reused = ["noise that is used again was not looked for, in so few steps"] if few else []
+        return [*reused, *([] if self.untested_clip is None else [self.untested_clip])]
 
     @property
     def untested_clip(self) -> str | None:
@@ -115,8 +128,18 @@ class Finding:
     @property
     def found_by_noise(self) -> float | None:
         """The shortfall of the noise that its measurement finds in nine audits of ten; None if it finds none."""
-        shortfall = 1.0 if self.noise is None else self.noise.smallest_found(BESIDE_SIZE)
+        shortfall = 1.0 if self.noise is None else self.noise.smallest_found(self._level_of_sizes)
         return shortfall if shortfall < 1 else None
+
+    @property
+    def found_sampling_rate(self) -> float | None:
+        """The smallest sampling rate that is found in nine audits of ten; None if none, or if nothing is sampled."""
+        return None if self.sample is None else self.sample.smallest_found(self._level_of_sizes)
+
+    @property
+    def _level_of_sizes(self) -> float:
+        """Level of each test of a size: they share what guesses leave."""
+        return BESIDE_SIZE / max(1, sum(test is not None for test in (self.noise, self.sample)))
 
     def _chance(self, success: float) -> float:
         """The probability that guesses with this success mean *broken*."""

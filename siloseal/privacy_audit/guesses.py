@@ -28,6 +28,9 @@ BESIDE_SIZE = ALPHA / 2
 CONFIDENCE = 0.95
 """Confidence of lower bounds."""
 
+LIKELY = 0.9
+"""Chance with which an audit finds the faults that it says it would have found."""
+
 FIRST_LOOK, LOOK_FACTOR = 500, 4
 
 

@@ -39,6 +39,8 @@ class Step:
     """Whether the canary was in the data set."""
     met: bool
     """Whether the canary was in the batch."""
+    drawn: int
+    """Number of units in the sample, the canary with them where it was drawn and not there."""
 
     @property
     def noise(self) -> Tensor:
@@ -95,9 +97,10 @@ class AuditedTrainer(PrivateTrainer):
         self._known.begin("step")
         super()._step()
         tossed, met, others = self._audited.present, self._audited.met, self._audited.others
+        drawn = self._audited.drawn
         noised_sum = self._noised_sum()
         self.load_state(self._anchor)
-        self._on_step(Step(noised_sum, self._sums_of(others), tossed, met))
+        self._on_step(Step(noised_sum, self._sums_of(others), tossed, met, drawn))
 
     def _noised_sum(self) -> Tensor:
         """The noised sum of the step that was just taken, from the optimizer's state, or from what it moved.

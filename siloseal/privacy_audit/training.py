@@ -18,6 +18,7 @@ from siloseal.privacy_audit.finding import Finding
 from siloseal.privacy_audit.guesses import ALPHA, BESIDE_SIZE, Guesses, looks_until
 from siloseal.privacy_audit.known_randomness import KnownRandomness
 from siloseal.privacy_audit.noise_size import NoiseSize
+from siloseal.privacy_audit.sample_size import SampleSize
 from siloseal.privacy_audit.stepping import AuditedTrainer, BookedSteps, Step
 from siloseal.privacy_audit.success import gaussian_epsilon, largest_success, noise_of
 from siloseal.privacy_audit.units import CanaryUnits
@@ -115,11 +116,14 @@ def _audited(
     bounds = dict.fromkeys(rules, largest_success(one))
     guesses = Guesses(bounds, looks_until(steps), BESIDE_SIZE if sized else ALPHA)
     noise = NoiseSize(one.noise_multiplier)
+    sample = SampleSize(one.sampling_rate) if sized and one.sampling_rate < 1 else None
 
     def attack(step: Step) -> None:
         guesses.add(step.coin, {name: rule(step) for name, rule in rules.items()})
         noise.moved(max(float(step.sums.move.norm()), subject.clip_norm))
         noise.add(step.noise.numpy())
+        if sample is not None:
+            sample.add(step.drawn, units=len(subject.units))
 
     trainer = AuditedTrainer(
         subject.learner,
@@ -135,7 +139,7 @@ def _audited(
     proven = steps_epsilon(subject.booked, noise_of(guesses.least_success(), one.sampling_rate), subject.delta)
     booked = epsilon_of([subject.booked], subject.delta)
     found = Finding(part, one, guesses, noise if sized else None, proven, booked, subject.delta, spent)
-    return replace(found, canary_over_clip=subject.canary_norm / subject.clip_norm) if sized else found
+    return replace(found, sample=sample, canary_over_clip=subject.canary_norm / subject.clip_norm) if sized else found
 
 
 def _take_steps(trainer: AuditedTrainer, guesses: Guesses, steps: int, seconds: float, tell: Progress | None) -> float:

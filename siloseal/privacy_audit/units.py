@@ -35,6 +35,8 @@ class CanaryUnits:
         """The others that were drawn last."""
         self.met = False
         """Whether the last batch had the canary."""
+        self.drawn = 0
+        """Number of units that were drawn last, the canary with them though it may be absent."""
 
     @property
     def canary(self) -> int:
@@ -49,6 +51,7 @@ class CanaryUnits:
         is_canary = indices == self.canary
         self.others = tuple(indices[~is_canary].tolist())
         self.met = self.present and bool(is_canary.any())
+        self.drawn = len(indices)
         return self._source.select(self._members[indices if self.present else indices[~is_canary]])
 
     def made_up(self, count: int) -> Any:

@@ -86,7 +86,7 @@ def noised(vector: NDArray[Real], deviation: float, randomness: Randomness) -> N
 def release_noised(
     vector: NDArray[Real], released: NDArray[Released], deviation: float, randomness: Randomness
 ) -> None:
-    """Set `released`, which may be the vector itself, to the vector plus noise of this deviation."""
+    """Set `released` to the vector plus noise of this deviation, in its own precision."""
     noise, points = np.empty((2, min(_STRETCH, vector.size)))
     draws = Draws(vector.size, randomness)
     for start in range(0, vector.size, _STRETCH):

@@ -13,8 +13,8 @@ rest, p less the boxes. They come by rejection from envelopes in the same cells.
 be any that are low and high enough; they are dyadic numbers, so that nothing is rounded but p itself, and where
 double precision cannot tell on which side of p a candidate lies, more of its bits are drawn and Decimal decides.
 
-A draw differs from the exact distribution by the tail beyond 14 deviations (2^-146 of the mass), and by candidates
-that 300 bits leave undecided (2^-140): by less than `ERROR` in total variation.
+A draw differs from the exact distribution by the tail beyond 14 deviations (2^-145 of the mass), and by candidates
+that 366 bits leave undecided (2^-140): by less than `ERROR` in total variation.
 """
 
 import math
@@ -60,12 +60,15 @@ def draw(count: int, randomness: Randomness) -> NDArray[np.int64]:
 
 
 class Draws:
-    """Independent values, some of them at a time. Values of the rest are drawn for all at once: few cost as much."""
+    """Independent values, some of them at a time.
+
+    Values of the rest are drawn ahead for all of them, because drawing a few costs nearly as much as drawing hundreds.
+    """
 
     def __init__(self, count: int, randomness: Randomness) -> None:
         self._randomness = randomness
         expected = count * (1 - _boxes().size / 2**16)
-        self._ahead = math.ceil(expected + 4 * math.sqrt(expected))  # too few in one case of 30,000
+        self._ahead = math.ceil(expected + 4 * math.sqrt(expected))  # too few in one long vector of 30,000
         self._rest = np.zeros(0)
 
     def fill(self, values: NDArray[np.float64]) -> None:

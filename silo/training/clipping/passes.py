@@ -19,11 +19,11 @@ from siloseal.silo.training.clipping.way import PASS_ROWS
 FEWEST_ROWS = 8
 """Fewest rows of a pass that is shared: products of one to three rows are often computed in another way."""
 
-DENSE_PASS_COST, PASS_COST = 100, 6
+DENSE_PASS_COST, PASS_COST = 100, 3
 """What a pass costs beside its rows, in rows, where all weights are those of linear layers, and elsewhere.
 
-Measured for an MLP, which takes up each weight for one product a row; and for convolutions and a transformer, which use
-a weight in many places. There, passes of more than 64 rows are slower, too: what they keep leaves the cache.
+Measured: about 100 for an MLP, which takes up each weight for one product a row. Transformers and convolutions use a
+weight in many places: 1 to 6. Their passes of more than 64 rows are slower, too: what they keep leaves the cache.
 """
 
 STRIDES = (1, 4, 16)
@@ -33,15 +33,16 @@ STRIDES = (1, 4, 16)
 def rows_of_a_pass(module: nn.Module, expected_batch: float) -> int:
     """The number of rows of every pass: a constant of the job, which does not depend on any sample.
 
-    It is a power of two. With s rows a pass, B rows take B / s + 1/2 passes on average, and each costs as much as
-    s rows and the pass's own cost c: the least work is where s^2 is 2 B c.
+    It is the power of two with the least work: a batch of B rows takes about B / s + 1/2 passes of s rows, and each of
+    them costs its rows and what a pass costs besides.
     """
-    trained = (part for part in module.modules() if any(own.requires_grad for own in part.parameters(recurse=False)))
-    cost = DENSE_PASS_COST if all(isinstance(part, nn.Linear) for part in trained) else PASS_COST
-    size = FEWEST_ROWS
-    while size < PASS_ROWS and (2 * size) ** 2 <= 2 * cost * expected_batch:
-        size *= 2
-    return size
+    with_weights = (part for part in module.modules() if any(True for _ in part.parameters(recurse=False)))
+    cost = DENSE_PASS_COST if all(isinstance(part, nn.Linear) for part in with_weights) else PASS_COST
+
+    def work(size: int) -> float:
+        return max(1.0, expected_batch / size + 0.5) * (size + cost)
+
+    return min((1 << power for power in range(FEWEST_ROWS.bit_length() - 1, PASS_ROWS.bit_length())), key=work)
 
 
 def equal_passes(

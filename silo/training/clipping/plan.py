@@ -18,6 +18,7 @@ from siloseal.silo.training.clipping.row_by_row import RowByRow
 from siloseal.silo.training.clipping.way import PASS_ROWS, ClippingWay, RowLosses
 
 NO_COMMON_WAY = "nothing computes the gradients of several rows of this network at once"
+TOO_LARGE = "the gradients of two rows of this network take more memory than a pass may"
 NOT_APART = "in a pass of several rows, a row changes the last bits of others' gradients on this machine"
 
 
@@ -71,7 +72,7 @@ def clipping_plan(
     for way in _agreeing(probe, module, rows_may_share=rows_may_share):
         if (plan := steady_plan(probe, module, way, pass_rows)) is not None:
             return plan
-        why = NOT_APART
+        why = NOT_APART if way.pass_rows > 1 else TOO_LARGE
     return one_by_one(module, why)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, grad, vmap
+from torch.func import grad, vmap
 
 from siloseal.federation.errors import UnclippableModule
 from siloseal.models.learner import LabelledRows, Rows
@@ -13,6 +13,7 @@ from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.chunks import chunk_rows, vectorising
 from siloseal.silo.training.clipping.layers.rows import Gradients, WrittenRows
 from siloseal.silo.training.clipping.long_sum import LongSum
+from siloseal.silo.training.clipping.substitution import call_with
 from siloseal.silo.training.clipping.way import RowLosses
 
 
@@ -61,7 +62,7 @@ class RowByRow:
         parameters = {name: part.detach() for name, part in zip(self._names, self._parameters, strict=True)}
 
         def loss(parameters: dict[str, Tensor], inputs: Tensor, label: Tensor) -> Tensor:
-            found: Tensor = functional_call(losses, parameters, (inputs[None], label[None]))
+            found: Tensor = call_with(losses, parameters, (inputs[None], label[None]))
             return found
 
         # One draw a row, as in a batch: a row's own dropout, in one and the same run as its gradient.
@@ -77,7 +78,7 @@ class RowByRow:
 
 
 class _RowLoss(nn.Module):
-    """The loss of one row as a module, so that `functional_call` can put other parameters in the network's place."""
+    """The loss of one row as a module, so that `call_with` can put other parameters in the network's place."""
 
     def __init__(self, module: nn.Module, row_losses: RowLosses) -> None:
         super().__init__()

@@ -71,6 +71,18 @@ def test_guesses_alone_find_that_nobody_is_sampled() -> None:
     assert audit(subject, "no_sampling").guesses.p_value < ALPHA
 
 
+def test_the_number_of_drawn_units_shows_in_ten_steps_that_nobody_is_sampled() -> None:
+    """Noise of four deviations hides a canary from guesses: all ten right would come once in 200 audits."""
+    booked = training(4.0, sampling_rate=0.02).booked
+    subject = replace(training(4.0, sampling_rate=0.02), booked=replace(booked, noise_multiplier=4.0))
+    assert audit(subject, "none", steps=10).verdict == "sound"
+    found = audit(subject, "no_sampling", steps=10)
+    assert found.verdict == "broken"
+    assert found.guesses.p_value > 1e-3
+    assert found.sample is not None
+    assert found.sample.share == 1.0
+
+
 @pytest.mark.parametrize("flaw", ["tenth_less_noise", "clip_too_wide"])
 def test_small_faults_show_in_the_measured_noise(strong: Subject, flaw: Flaw) -> None:
     """Of 64,000 entries of 100 steps the noise is known to 0.3 %: these faults are 30 deviations away."""

@@ -9,6 +9,7 @@ from siloseal.privacy_audit.attackers import LOW_BITS
 from siloseal.privacy_audit.finding import Finding
 from siloseal.privacy_audit.guesses import ALPHA, BESIDE_SIZE, Guesses
 from siloseal.privacy_audit.noise_size import NoiseSize
+from siloseal.privacy_audit.sample_size import SampleSize
 
 BOUND = 0.5987
 
@@ -65,6 +66,29 @@ def test_guesses_about_few_samples_test_nothing_either() -> None:
     sampled = replace(few(500), event=SampledGaussianSteps(0.05, 2.0, 1))
     assert not sampled.guesses_can_find
     assert sampled.verdict == "not tested"
+
+
+def test_samples_that_could_not_be_found_too_large_are_not_tested() -> None:
+    """Whatever is known of the noise: a trainer that takes everyone has noise of the booked size."""
+    noise = NoiseSize(2.0, 1.0, squares=40_000.0, entries=10_000)
+    sampled = replace(few(500, noise), event=SampledGaussianSteps(0.05, 2.0, 1))
+    assert replace(sampled, sample=SampleSize(0.05, drawn=0, units=4)).verdict == "not tested"
+    tested = replace(sampled, sample=SampleSize(0.05, drawn=0, units=8))
+    assert (tested.verdict, tested.noise) == ("sound", noise)
+    assert replace(sampled, sample=SampleSize(0.05, drawn=8, units=8)).verdict == "broken"
+
+
+def test_three_tests_share_the_level() -> None:
+    noise, sample = NoiseSize(2.0, 1.0, squares=40_000.0, entries=10_000), SampleSize(0.05, drawn=6, units=8)
+    sampled = replace(few(500, noise), event=SampledGaussianSteps(0.05, 2.0, 1), sample=sample)
+    assert noise.p_value == 1
+    assert sampled.p_value == pytest.approx(4 * sample.p_value)
+
+
+def test_too_few_steps_for_reused_noise_are_named() -> None:
+    noise = NoiseSize(1.0, 1.0, squares=10_000.0, entries=10_000)
+    said = [replace(few(steps, noise), canary_over_clip=2.0).untested for steps in (10, 500)]
+    assert [len(words) for words in said] == [1, 0]
 
 
 def test_a_noise_that_was_measured_is_a_test_where_entries_are_enough() -> None:

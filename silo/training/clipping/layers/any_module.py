@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, vjp, vmap
+from torch.func import vjp, vmap
 
 from siloseal.federation.errors import UnclippableModule
 from siloseal.silo.training.clipping.chunks import chunk_rows, vectorising
 from siloseal.silo.training.clipping.layers.rows import WrittenRows
+from siloseal.silo.training.clipping.substitution import call_with
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class _Again:
         keywords = {
             name: next(given) if isinstance(part, Tensor) else part for name, part in self.call.keywords.items()
         }
-        outputs = list(tensors_in(functional_call(self.module, dict(parameters), arguments, keywords)))
+        outputs = list(tensors_in(call_with(self.module, parameters, arguments, keywords)))
         return tuple(outputs[place] for place in self.call.derivatives)
 
 

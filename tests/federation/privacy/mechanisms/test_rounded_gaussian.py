@@ -25,7 +25,7 @@ from siloseal.federation.privacy.mechanisms.rounded_gaussian import (
     draw,
     draw_rest,
 )
-from siloseal.federation.randomness import SecureRandomness, SeededRandomness
+from siloseal.federation.randomness import Randomness, SecureRandomness, SeededRandomness
 
 ALARM = 1e-7
 """The chance that a statistical test of this file fails though nothing is wrong."""
@@ -111,6 +111,24 @@ def test_draws_in_portions_have_the_same_chances_however_many_were_planned(plann
     assert chi_square(values.astype(np.int64), exact_masses()) > ALARM
 
 
+def test_no_value_of_the_rest_comes_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With marked values of the rest, all that are used come in the order in which they were drawn."""
+    drawn = 0
+
+    def marked(count: int, _: Randomness) -> NDArray[np.float64]:
+        nonlocal drawn
+        drawn += count
+        return STEPS * 100 + np.arange(drawn - count, drawn)
+
+    monkeypatch.setattr(rounded_gaussian, "draw_rest", marked)
+    values, draws = np.empty(100_000), Draws(10_000, SecureRandomness())  # too little is drawn ahead
+    for portion in np.array_split(values, 70):
+        draws.fill(portion)
+    used = values[values >= STEPS * 100] - STEPS * 100
+    assert 500 < used.size <= drawn
+    np.testing.assert_array_equal(used, np.arange(used.size))
+
+
 def test_the_rest_has_the_chances_of_the_density_less_the_boxes() -> None:
     boxes = np.repeat(FLOORS, 2)[(REACH - 5) * 128 : -(REACH - 5) * 128] / 128
     masses = exact_masses() - np.concatenate([[0], boxes, [0]])
@@ -119,7 +137,7 @@ def test_the_rest_has_the_chances_of_the_density_less_the_boxes() -> None:
 
 
 def test_values_are_uniform_within_a_box() -> None:
-    """Those of the rest, one in a hundred, are uniform to one part in 2,000: too little to see in so many."""
+    """So are those of the rest, nearly: in its cells the density is as good as straight."""
     within = draw(500_000, SecureRandomness()) & (2**32 - 1)
     for shift in (0, 8, 16, 24):  # each byte
         assert stats.chisquare(np.bincount(within >> shift & 255, minlength=256)).pvalue > ALARM

@@ -60,6 +60,11 @@ class Twice(nn.Module):
         return self.head(self.layer(self.layer(rows).tanh()).tanh())
 
 
+def twice(layer: nn.Linear) -> nn.Module:
+    """A network in which a layer stands in two places."""
+    return nn.Sequential(layer, nn.Tanh(), layer, nn.Tanh(), nn.Linear(layer.out_features, CLASSES))
+
+
 class Borrowed(nn.Module):
     """A layer's weight that is used once more, outside of the layer."""
 
@@ -251,6 +256,7 @@ ALONE: dict[str, tuple[tuple[int, ...], Callable[[], nn.Module]]] = {
     "weight norm": (VECTORS, lambda: nn.Sequential(weight_norm(nn.Linear(4, 4)), nn.Tanh(), nn.Linear(4, CLASSES))),
     "tied weights": (VECTORS, Tied),
     "layer that runs twice": (VECTORS, Twice),
+    "layer with two names": (VECTORS, lambda: twice(nn.Linear(4, 4))),
     "weight used outside of its layer": (VECTORS, Borrowed),
     "layer that never runs": (VECTORS, Uncalled),
     "attention to another with dropout": (SEQUENCES, lambda: Attention(across=True, dropout=0.5)),

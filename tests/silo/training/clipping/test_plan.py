@@ -8,11 +8,20 @@ from torch.nn import functional
 from siloseal.federation.errors import UnclippableModule
 from siloseal.models.learner import LabelledRows, Rows
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
-from siloseal.silo.training.clipping.plan import NO_COMMON_WAY, NOT_APART, ClippingPlan, clipping_plan
+from siloseal.silo.training.clipping.plan import NO_COMMON_WAY, NOT_APART, TOO_LARGE, ClippingPlan, clipping_plan
 from siloseal.silo.training.clipping.probe import Probe
 from siloseal.silo.training.clipping.row_by_row import RowByRow
 from siloseal.silo.training.clipping.way import PASS_ROWS
-from tests.silo.training.clipping.networks import ALONE, BOOK_KEPT, NETWORKS, Case, case_of, clipped, flat
+from tests.silo.training.clipping.networks import (
+    ALONE,
+    BOOK_KEPT,
+    NETWORKS,
+    Case,
+    case_of,
+    clipped,
+    flat,
+    twice,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:Using padding='same'")  # torch says so of even kernels
 
@@ -55,6 +64,11 @@ def test_whoever_trains_learns_why_rows_run_one_by_one(name: str, why: str) -> N
     plan = plan_of(case_of(name))
     assert plan.alone == why
     assert (plan.pass_rows == 1) == bool(why)
+
+
+def test_a_network_of_which_two_rows_are_too_large_runs_its_rows_one_by_one() -> None:
+    network = twice(nn.Linear(2048, 2048)).double()
+    assert plan_of(Case(network, (2048,), words=False)).alone == TOO_LARGE
 
 
 @pytest.mark.parametrize("name", ALONE)
