@@ -100,7 +100,7 @@ def test_a_section_that_names_no_source_is_refused(section: dict[str, object]) -
         TypeAdapter(DataSource).validate_python(section)
 
 
-@pytest.mark.skipif("SILOSEAL_DATA" not in os.environ, reason="SILOSEAL_DATA names no folder with the whole MNIST")
+@pytest.mark.skipif(not os.environ.get("SILOSEAL_DATA"), reason="SILOSEAL_DATA names no folder with the whole MNIST")
 def test_the_whole_of_mnist_loads() -> None:
     train, held_out = load(IdxFiles(folder=Path("${SILOSEAL_DATA}/mnist")))
     assert (len(train), len(held_out)) == (60_000, 10_000)
