@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from siloseal.federation.errors import ConfigError, DataError, DomainError
+from siloseal.models.adam import Adam
 
 COUNT_SHARE = 1 / 16  # of a record's squared norm, for the constant feature that counts the images of a class
 ROUNDING = 1e-5  # keeps 32-bit rounding from lifting a norm above 1
@@ -154,8 +155,7 @@ def fit_generator(
     rows = max(2, batch // features.classes)  # of each class
     labels = torch.arange(rows * features.classes) % features.classes
     average = copy.deepcopy(generator)
-    optimiser = torch.optim.Adam(generator.parameters(), learning_rate, betas=(0.9, 0.99))
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _decay(step, steps))
+    optimizer = Adam(generator.parameters(), betas=(0.9, 0.99))
     for step in range(steps):
         # A random part of the frequencies estimates the distance without bias and makes a step several times cheaper.
         chosen = torch.randperm(features.frequencies, generator=random)[:FREQUENCIES_PER_STEP]
@@ -165,10 +165,7 @@ def fit_generator(
         means = waves.view(2, rows, features.classes, -1).mean(1)  # (2, classes, chosen)
         distances = _squared_distance(means, target[:, :, chosen], rows)
         loss = (weights * distances).mean()
-        optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-        schedule.step()
+        optimizer.step(loss, learning_rate=learning_rate * _decay(step, steps))
         _move_towards(average, generator, 1 - min(WEIGHT_AVERAGE, (step + 1) / (step + 11)))
         if on_step is not None:
             on_step(step, loss.item())

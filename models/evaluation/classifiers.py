@@ -13,6 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from siloseal.models.adam import Adam
+
 ClassifierName = Literal["logistic", "mlp", "cnn"]
 
 BATCH = 64
@@ -117,7 +119,7 @@ def train(name: ClassifierName, images: Tensor, labels: Tensor, *, classes: int,
     model, recipe = build(name, images.shape[1:], classes, rng), recipe_of(name)
     images = shrink(images).contiguous(memory_format=torch.channels_last)  # once, not at every step
     model.mean, model.deviation = images.mean(), images.std().clamp_min(0.05)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=recipe.learning_rate, weight_decay=WEIGHT_DECAY)
+    optimizer = Adam(model.parameters(), decay=WEIGHT_DECAY)
     per_pass = math.ceil(len(images) / BATCH)
     steps = max(FEWEST_STEPS, recipe.passes * per_pass)
     with torch.enable_grad():
@@ -125,11 +127,9 @@ def train(name: ClassifierName, images: Tensor, labels: Tensor, *, classes: int,
             if step % per_pass == 0:
                 batches = torch.split(torch.randperm(len(images), generator=rng), BATCH)
             batch = batches[step % per_pass]
-            optimiser.param_groups[0]["lr"] = recipe.learning_rate * (1 + math.cos(math.pi * step / steps)) / 2
             loss = functional.cross_entropy(model(images[batch]), labels[batch])
-            optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            learning_rate = recipe.learning_rate * (1 + math.cos(math.pi * step / steps)) / 2
+            optimizer.step(loss, learning_rate=learning_rate)
     return model
 
 

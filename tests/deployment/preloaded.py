@@ -1,10 +1,7 @@
 """Imported by the server that parties are forked from: what each of them would otherwise import and compute anew.
 
-Optimizers import `torch._dynamo` when the first is made, and a silo's plan evaluates a dozen Renyi curves, which are
-then cached: seconds, at each of a hundred restarts.
+A silo's plan evaluates a dozen Renyi curves, which are then cached: a second, at each of a hundred restarts.
 """
-
-import torch._dynamo  # noqa: F401
 
 import siloseal.cli.event_lines
 import siloseal.report.run_report
