@@ -159,7 +159,9 @@ def test_a_class_folder_in_two_splits_is_refused(tmp_path: Path) -> None:
         load(MiniImagenet(folder=folder, side=4))
 
 
-REAL = pytest.mark.skipif(not os.environ.get("SILOSEAL_DATA"), reason="SILOSEAL_DATA names no folder with Mini-ImageNet")
+REAL = pytest.mark.skipif(
+    not os.environ.get("SILOSEAL_DATA"), reason="SILOSEAL_DATA names no folder with Mini-ImageNet"
+)
 
 
 @REAL
