@@ -53,7 +53,7 @@ app = typer.Typer(
     help="""Institutions learn one model, a classifier, a generator or one that learns new tasks, from data that never
 leaves any of them.
 
-**Start here:** `siloseal demo` runs four hospitals on real digits in about three minutes and ends with a report.
+**Start here:** `siloseal demo` runs four hospitals on real digits in one to three minutes and ends with a report.
 
 **Then:** write a job of your own, beginning with `siloseal demo --print-config > job.yaml`, or with a file of the
 repository's `configs/`. See what it would cost with `siloseal plan job.yaml`, and run it with `siloseal run job.yaml`.
@@ -103,7 +103,7 @@ def demo(
 ) -> None:
     """Four silos, each with five of ten digits, learn to draw all ten: real data, real privacy, real processes.
 
-    An aggregator and four silos run as processes of their own and talk over mutual TLS. About three minutes.
+    An aggregator and four silos run as processes of their own and talk over mutual TLS. One to three minutes.
     """
     from importlib import resources
 

@@ -33,7 +33,7 @@ def test_what_the_demo_prints_is_that_of_the_published_run() -> None:
     beginning, end = shown.split("...\n")
     assert PRINTED.startswith(beginning)
     assert PRINTED.endswith(end)
-    assert [line.split()[0] for line in end.splitlines()] == ["epsilon", "Not", "report:"]
+    assert [line.split()[0] for line in end.splitlines()] == ["epsilon", "Training", "Not", "report:"]
 
 
 def test_the_demos_picture_and_text_are_of_one_run() -> None:
