@@ -10,7 +10,7 @@ demo: $(VENV)/installed
 	$(BIN)/siloseal demo
 
 test: $(VENV)/installed
-	$(BIN)/pytest --numprocesses 2 --dist loadfile
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 slow: $(VENV)/installed
 	$(BIN)/pytest -m slow
@@ -51,22 +51,22 @@ bench: $(VENV)/installed
 	$(BIN)/python benchmarks/thousand_silos.py
 
 # Every measured table and figure of README and docs/comparisons.md, in runs/results: three hours, and needs SILOSEAL_DATA.
-# Finished parts are found again; remove the folder to measure anew.
-results: $(VENV)/installed runs/results/demo/summary.json
+# Finished parts are found again; remove it and runs/demo to measure anew.
+results: $(VENV)/installed runs/demo/summary.json
 	$(BIN)/siloseal compare configs/compare-*.yaml --out runs/results
-	$(BIN)/python -m siloseal.experiments.report.demo runs/results/demo runs/results/demo/shown
+	$(BIN)/python -m siloseal.experiments.report.demo runs/demo runs/results/demo
 
-runs/results/demo/summary.json: | $(VENV)/installed
-	$(BIN)/siloseal demo --out runs/results/demo
+runs/demo/summary.json: | $(VENV)/installed
+	$(BIN)/siloseal demo
 
 # For those who change README or docs/comparisons.md: what they quote, and a test compares with.
 publish-results: results
 	mkdir -p docs/results/figures
 	rm -f docs/results/figures/*.png
 	cp runs/results/report.md docs/results/README.md
-	cp runs/results/demo/shown/report.md docs/results/demo.md
-	cp runs/results/demo/shown/printed.txt docs/results/demo.txt
-	cp runs/results/figures/*.png runs/results/demo/shown/figures/*.png docs/results/figures/
+	cp runs/results/demo/report.md docs/results/demo.md
+	cp runs/results/demo/printed.txt docs/results/demo.txt
+	cp runs/results/figures/*.png runs/results/demo/figures/*.png docs/results/figures/
 
 notebooks: $(VENV)/installed
 	$(BIN)/python -m nbconvert --execute --to html --output-dir notebooks/html notebooks/*.ipynb

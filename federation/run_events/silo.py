@@ -1,4 +1,4 @@
-"""Events of a silo. The fields of those that become lines are names, numbers, sizes, digests and words about them."""
+"""Events of a silo. The fields of those that become lines are names, numbers, sizes, digests and fixed sentences."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

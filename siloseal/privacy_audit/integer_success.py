@@ -10,14 +10,15 @@ P(sum <= l2 |m| / 2) at most; a tie is a wrong guess of "it is there".
 
 Where the range is too wide for that, or the vector was rotated, the noise on the unit direction w is nearly normal. If
 its distribution function differs from the normal's by e at most, then any threshold on it is right with Phi(l2 /
-(2 s)) + e at most, s being the deviation of an entry. For any w, e is below `WIDE_ERROR` / s:
+(2 s)) + e at most, s being the deviation of an entry. For any w, e is below `WIDE_ERROR` / s
++ `WIDE_TAIL`:
 
 - Skellam noise is compound Poisson, with jumps of w_i and -w_i at rate V / 2 each. Berry and Esseen's theorem for such
   sums (Korolev and Shevtsova 2012) has e <= 0.31 sum |w_i|^3 / s <= 0.31 / s.
 - A discrete Gaussian of variance 16 or more, plus a normal of deviation t = 1.5, has a normal's density but for a
   factor of 1 + 1e-16 (Poisson's summation), and so has a sum of several. So X = w . N has X + t Z normal. Because Z is
-  below 4.3 but once in 1e5, P(X <= h) is at most P(X + t Z <= h + 4.3 t) + 1e-5, which is less than 3 / s above the
-  normal's.
+  below 4.3 but once in 1e5, P(X <= h) is at most P(X + t Z <= h + 4.3 t) + 1e-5, and that probability is less than
+  3 / s above the normal's.
 """
 
 import math
@@ -39,7 +40,9 @@ from siloseal.privacy_audit.success import largest_success
 MOST_VALUES = 2**21
 """Most values of summed noise that are added up."""
 WIDE_ERROR = 3.0
-"""Largest difference of the distribution functions of integer and normal noise, times the noise's deviation."""
+"""Largest difference of the distribution functions of integer and normal noise, times the noise's deviation ..."""
+WIDE_TAIL = 1e-5
+"""... and what is added to it, however wide the noise is."""
 LEAST_PART = 16.0
 """Least variance of one part of the noise for which that is proven."""
 
@@ -65,4 +68,4 @@ def wide_success(event: IntegerRelease) -> float:
     if part_variance(event) < LEAST_PART:
         return any_rule
     deviation = moments(event).deviation
-    return min(any_rule, float(stats.norm.cdf(event.l2 / (2 * deviation))) + WIDE_ERROR / deviation)
+    return min(any_rule, float(stats.norm.cdf(event.l2 / (2 * deviation))) + WIDE_ERROR / deviation + WIDE_TAIL)

@@ -34,6 +34,7 @@ def test_what_the_demo_prints_is_that_of_the_published_run() -> None:
     assert PRINTED.startswith(beginning)
     assert PRINTED.endswith(end)
     assert [line.split()[0] for line in end.splitlines()] == ["epsilon", "Training", "Not", "report:"]
+    assert shown.endswith("\nreport: runs/demo/report.html\n")  # where `make demo` leaves it
 
 
 def test_the_demos_picture_and_text_are_of_one_run() -> None:

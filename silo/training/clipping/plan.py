@@ -72,7 +72,8 @@ def clipping_plan(
     for way in _agreeing(probe, module, rows_may_share=rows_may_share):
         if (plan := steady_plan(probe, module, way, pass_rows)) is not None:
             return plan
-        why = NOT_APART if way.pass_rows > 1 else TOO_LARGE
+        if why != NOT_APART:  # the fastest way that could have shared passes says best why none does
+            why = NOT_APART if way.pass_rows > 1 else TOO_LARGE
     return one_by_one(module, why)
 
 

@@ -1,6 +1,7 @@
 """`siloseal audit privacy` as a person uses it: on the jobs of the repository, and on what cannot be audited.
 
-The steps are so few that no verdict can be *broken* by chance: 20 right guesses of 20 come too often for that.
+The steps are so few that guesses alone cannot mean *broken*: 20 right ones of 20 come too often for that. The size of noise and of
+samples can, by chance once in a million parts.
 """
 
 import json

@@ -47,7 +47,16 @@ def test_a_unit_that_moves_less_far_than_is_booked_is_given_the_booked_way() -> 
 
 def test_noise_that_is_too_wide_to_be_added_up_is_nearly_normal() -> None:
     event = SkellamRelease(variance=1e12, l2=1e6, l1=1e6)
-    assert counts_success(event, np.array([1.0])) == pytest.approx(float(stats.norm.cdf(0.5)), abs=1e-5)
+    assert counts_success(event, np.array([1.0])) == pytest.approx(float(stats.norm.cdf(0.5)), abs=2e-5)
+
+
+@pytest.mark.parametrize("deviation", [4.0, 500.0, 5e4, 5e5, 1e8])
+def test_the_bound_for_wide_noise_is_what_its_derivation_adds_to_the_normals(deviation: float) -> None:
+    """A normal of deviation 1.5 is below 4.3 times that but for a tail, and moves the threshold by as much."""
+    event = DiscreteGaussianRelease(1, deviation**2, deviation, deviation, 1)
+    half_way, reach = 0.5, 4.3 * 1.5 / deviation
+    derived = float(stats.norm.cdf(half_way + reach) + stats.norm.sf(4.3))
+    assert derived <= wide_success(event) <= derived + 1 / deviation + 1e-5
 
 
 @pytest.mark.parametrize(

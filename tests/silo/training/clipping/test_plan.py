@@ -71,6 +71,15 @@ def test_a_network_of_which_two_rows_are_too_large_runs_its_rows_one_by_one() ->
     assert plan_of(Case(network, (2048,), words=False)).alone == TOO_LARGE
 
 
+def test_of_a_large_network_whose_rows_do_not_keep_their_bits_that_is_what_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Books hold, for many rows at once; row by row, two of them would be too large."""
+    monkeypatch.setattr(Probe, "keeps_rows_apart", lambda *_, **__: False)
+    network = nn.Sequential(nn.Linear(2048, 2048), nn.Tanh(), nn.Linear(2048, 3)).double()
+    assert plan_of(Case(network, (2048,), words=False)).alone == NOT_APART
+
+
 @pytest.mark.parametrize("name", ALONE)
 def test_rows_run_alone_where_books_do_not_hold(name: str) -> None:
     assert isinstance(plan_of(case_of(name)).way, RowByRow)
