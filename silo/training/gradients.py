@@ -68,7 +68,7 @@ class UnitGradients(Protocol):
     def sum(self, sample: Tensor, *, clip_norm: float | None) -> Tensor:
         """The flat sum over the sampled units of g / max(1, |g| / C); without a clip norm, of g.
 
-        Sums of many clipped units are doubles in main memory (`clipping/long_sum.py`).
+        Sums of clipped units are doubles (`clipping/long_sum.py`).
         """
 
 
@@ -142,8 +142,6 @@ class ExampleGradients:
         )
         fakes = self._learner.fakes()
         public = plan.way.gradient_sum(self._learner.fake_losses, fakes, clip_norm=clip_norm)
-        if any(part.dtype == torch.float64 for part in (*found, *public)):  # of many rows, in main memory
-            found, public = ([part.cpu() for part in each] for each in (found, public))
         return [part + other for part, other in zip(found, public, strict=True)]
 
     def _there(self, rows: LabelledRows) -> LabelledRows:

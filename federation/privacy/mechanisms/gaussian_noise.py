@@ -11,19 +11,21 @@ entries apart by at most sqrt(d) more, so that |n - n'| <= C / gamma + sqrt(d), 
 sigma (1 - z sqrt(d) / 2^38) >= z C. With sigma = z C (1 + 2^-10) it holds while z sqrt(d) <= 2^24, for any sensitivity
 up to C (1 + 0.9 2^-10). The 0.9 2^-10 are for floating-point arithmetic before the grid:
 
-- S / gamma in double precision is off by 2^-53 of itself, for two sums of B clipped units by 2^-52 B C together. That
-  is proven, and less than a thousandth of the allowance for any B up to 2^32.
-- Norms and sums of up to 1,024 clipped rows are computed in single precision, and these sums are added in double
-  precision (`silo/training/clipping/long_sum.py`). Tasks' gradients are added in double precision one by one. The first
-  is a premise: the general bound on a sum of n addends in single precision, 2^-24 n times the sum of their norms, is
-  beyond the allowance from a hundred units on, and a unit that comes or goes shifts the rows after it, so that all
-  sums of a batch may be rounded anew. Measured, one unit among a thousand equal ones, whose roundings point alike,
-  moves a sum by a twenty-fifth of the allowance beyond C at most, and so it is among 32,000, equal and different, where
-  one sum in single precision takes a quarter (`tests/silo/training/clipping/test_single_precision.py`).
-- A row of a convolution or of a sequence adds something in each of its places, and a sum of 1,024 rows has that many
-  more addends. They are no less a premise: with 784 places a row, the same is measured.
-- The features of a kernel mean have phases in double precision and are added in it; their cosines and sines are in
-  single precision, which the allowance covers as a premise, too.
+- S / gamma in double precision is off by 2^-53 of itself, for two sums of B clipped units by 2^-52 B C together: less
+  than a thousandth of the allowance for any B up to 2^32.
+- Whatever enters more than one row's gradient is added up in double precision (`silo/training/clipping/long_sum.py`),
+  each addend being a product of numbers that no other row changes. With n addends to an entry, any order of adding is
+  off by 2^-53 n times the sum of their sizes at most. The addends of a unit have sizes k C together: k = 1 where its
+  gradient is one product or was written down, and k = 2^11 at most where its places in a sequence or an image may
+  cancel each other, because the bound on its norm has 2^-11 of these sizes in it. So two sums of B units differ from
+  what they should by 2^-52 n k B C together, which is below four fifths of the allowance while n k B is below 2^41.
+  There n is the rows of a pass times the places of each, and the number of passes: 2^23 units where k = 1, and 8,192
+  of 1,024 places each, or 80,000 of 100 places, where all of them cancel.
+- Single precision is left in what belongs to one unit alone. Its norm is off by 2^-16 of itself at most, as no more than
+  256 squares are added up in it.
+- Tasks' gradients are added in double precision one by one.
+- The features of a kernel mean have phases in double precision and are added in it. Their cosines and sines are in
+  single precision, a few roundings off; that they are as accurate as their library says is a premise.
 
 All of this is about adding clipped gradients up. It presumes that a unit changes nobody else's gradient, not even a
 last bit: a network whose weights come from outside may amplify that without limit. A norm that comes out too small for

@@ -10,7 +10,7 @@ sums come from the same books: whatever a network does, as long as no row meets 
 norm.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import chain
 
 import torch
@@ -22,7 +22,7 @@ from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.books import books_of
 from siloseal.silo.training.clipping.chunks import fitting_rows
 from siloseal.silo.training.clipping.layers.rows import LayerRows
-from siloseal.silo.training.clipping.long_sum import SINGLE_ROWS, LongSum
+from siloseal.silo.training.clipping.long_sum import LongSum, doubled
 from siloseal.silo.training.clipping.parts import parts_of
 from siloseal.silo.training.clipping.recording import recording
 from siloseal.silo.training.clipping.way import PASS_ROWS, RowLosses
@@ -51,10 +51,8 @@ class BookKeeping:
         self, row_losses: RowLosses, rows: LabelledRows, *, clip_norm: float, counted: Tensor | None = None
     ) -> list[Tensor]:
         books = self._books(row_losses, rows)
-        parameters = trainable_parameters(self._module)
-        total = LongSum(parameters)
         if not books:
-            return total.total()
+            return LongSum(trainable_parameters(self._module)).total()
         with torch.no_grad():
             norms = _norms(books)
             # A row that overflows would make the whole sum NaN: unbounded influence. It gets none instead.
@@ -63,11 +61,7 @@ class BookKeeping:
                 books = {name: book.without(~kept) for name, book in books.items()}
                 norms = _norms(books)
             weights = clip_norm / norms.clamp(min=clip_norm)
-            for start in range(0, len(weights), SINGLE_ROWS):
-                part = slice(start, start + SINGLE_ROWS)
-                some = {name: book.only(part) for name, book in books.items()}
-                total.add(self._weighted_sum(some, weights[part], parameters), rows=len(weights[part]))
-        return total.total()
+            return self._weighted_sum(books, weights)
 
     def sources(self, row_losses: RowLosses, rows: LabelledRows) -> list[Tensor]:
         return [source for book in self._books(row_losses, rows).values() for source in book.sources()]
@@ -79,14 +73,13 @@ class BookKeeping:
         recorded.require_untouched_inputs()
         return books_of(self._parts, recorded, losses, vectorised=self._vectorised) if len(losses) else {}
 
-    def _weighted_sum(
-        self, books: Mapping[str, LayerRows], weights: Tensor, parameters: Sequence[Tensor]
-    ) -> list[Tensor]:
+    def _weighted_sum(self, books: Mapping[str, LayerRows], weights: Tensor) -> list[Tensor]:
         found = dict[Tensor, Tensor]()
         for name, book in books.items():
             gradients = book.weighted_sum(weights)
             found |= {parameter: gradients[local] for local, parameter in self._parts[name].parameters.items()}
-        return [found[part] if part in found else torch.zeros_like(part) for part in parameters]
+        parameters = trainable_parameters(self._module)
+        return [found[part] if part in found else doubled(torch.zeros_like(part)) for part in parameters]
 
 
 def _norms(books: Mapping[str, LayerRows]) -> Tensor:

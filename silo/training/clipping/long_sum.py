@@ -1,8 +1,8 @@
-"""Sums over any number of rows, whose rounding does not grow with the number.
+"""Sums over rows in double precision, so that one row more or less moves them by no more than what it adds.
 
-Single precision loses bits with every addend: of many equal rows, one moves a long sum by more than the clip norm. So
-at most `SINGLE_ROWS` rows are added in it, and these sums are added in double precision, whose rounding is nothing
-beside theirs.
+Single precision rounds every sum of a few rows anew as soon as one of them goes, and rows that are chosen for it make
+all these roundings point one way: among 32,000 rows of one linear layer, one moved a clipped sum by 1.06 clip norms,
+and among 8,192 sequences by 1.6. The bound on what is left is in `federation/privacy/mechanisms/gaussian_noise.py`.
 """
 
 from collections.abc import Sequence
@@ -10,36 +10,23 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-SINGLE_ROWS = 1024
-"""Most rows that are added in the gradients' own precision. What they lose is measured, and has an allowance."""
+
+def doubled(part: Tensor) -> Tensor:
+    """The tensor in double precision, in main memory where its device has none."""
+    return part.cpu().double() if part.device.type == "mps" else part.double()
 
 
 class LongSum:
-    """The sum of gradients of some rows at a time: at first on their device, then in main memory, as doubles."""
+    """The sum of the gradients of some rows at a time, as doubles."""
 
     def __init__(self, parameters: Sequence[Tensor]) -> None:
-        self._latest = [torch.zeros_like(parameter) for parameter in parameters]
-        self._carried: list[Tensor] | None = None
-        self._rows = 0
+        self._total = [doubled(torch.zeros_like(parameter)) for parameter in parameters]
 
-    def add(self, gradients: Sequence[Tensor], *, rows: int) -> None:
-        """Add the sum of the gradients of so many rows."""
-        if self._rows + rows > SINGLE_ROWS and self._rows:
-            self._carried, self._rows = self._doubles(), 0
-            for part in self._latest:
-                part.zero_()
-        for total, part in zip(self._latest, gradients, strict=True):
+    def add(self, gradients: Sequence[Tensor]) -> None:
+        """Add the sum of the gradients of some rows."""
+        for total, part in zip(self._total, gradients, strict=True):
             total.add_(part)
-        self._rows += rows
 
     def total(self) -> list[Tensor]:
-        """The sum: as doubles where there were more rows than single precision adds."""
-        return self._latest if self._carried is None else self._doubles()
-
-    def _doubles(self) -> list[Tensor]:
-        """All so far. Not every device has doubles, so they lie in main memory."""
-        latest = [part.to("cpu", torch.float64, copy=True) for part in self._latest]
-        if self._carried is not None:
-            for part, carried in zip(latest, self._carried, strict=True):
-                part.add_(carried)
-        return latest
+        """The sum so far."""
+        return self._total

@@ -46,7 +46,7 @@ class ClippingPlan:
         total = LongSum(trainable_parameters(self.module))
         for part, counted in equal_passes(rows, self.pass_rows, units=units, stride=self.stride):
             found = self.way.gradient_sum(row_losses, part, clip_norm=clip_norm, counted=counted)
-            total.add(found, rows=len(part.labels))
+            total.add(found)
         return total.total()
 
 

@@ -48,7 +48,7 @@ class RowByRow:
             chunk = slice(start, start + self.pass_rows)
             written = self._written(row_losses, Rows(rows.inputs[chunk], rows.labels[chunk]))
             clipped = _clipped_sum(written, clip_norm, None if counted is None else counted[chunk])
-            total.add([clipped[name] for name in self._names], rows=len(rows.labels[chunk]))
+            total.add([clipped[name] for name in self._names])
         return total.total()
 
     def sources(self, row_losses: RowLosses, rows: LabelledRows) -> list[Tensor]:

@@ -26,7 +26,7 @@ class ClippingWay(Protocol):
     ) -> list[Tensor]:
         """The sum over rows of g_i / max(1, |g_i| / C), where g_i is the gradient of the i-th entry of the losses.
 
-        Gradients are those of the trainable parameters, in order. Sums of many rows are doubles in main memory.
+        Gradients are those of the trainable parameters, in order, as doubles.
         Rows that the mask `counted` (rows,) leaves out run like others, and add nothing.
         """
 

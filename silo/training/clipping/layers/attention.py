@@ -92,9 +92,6 @@ class AttentionRows:
     def without(self, rows: Tensor) -> "AttentionRows":
         return AttentionRows({name: part.without(rows) for name, part in self._projections.items()})
 
-    def only(self, rows: slice) -> "AttentionRows":
-        return AttentionRows({name: part.only(rows) for name, part in self._projections.items()})
-
     def sources(self) -> list[Tensor]:
         return [source for part in self._projections.values() for source in part.sources()]
 

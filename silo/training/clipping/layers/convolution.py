@@ -13,10 +13,16 @@ from siloseal.silo.training.clipping.layers.rows import (
     Gradients,
     LayerRows,
     WrittenRows,
-    gram_needs_less,
+    are_worth_writing,
     gram_squares,
+    outer_sum,
+    sum_of,
     zeroed,
 )
+from siloseal.silo.training.clipping.long_sum import doubled
+
+SUMMED_ROWS = 8
+"""Rows whose patches, or gradients, are written down together: those of 32 take up to three times as long."""
 
 FEW_POSITIONS = 128
 """Most positions whose products single precision adds up well enough: the bound on its error is their square."""
@@ -46,16 +52,15 @@ class GramRows:
         return squares.view(len(inputs), -1).sum(1)
 
     def weighted_sum(self, weights: Tensor) -> Gradients:
-        scaled = self._derivatives * weights.to(self._derivatives).view(-1, *[1] * (self._derivatives.ndim - 1))
-        shape, groups = list(self._layer.weight.shape), self._layer.groups
-        weight = _weight_gradient(self._layer, self._inputs, scaled, shape=shape, groups=groups)
-        return {"weight": weight, "bias": scaled.sum((0, *range(2, scaled.ndim)))}
+        parts = (self._inputs, self._derivatives, weights)
+        blocks = zip(*(torch.split(part, SUMMED_ROWS) for part in parts), strict=True)
+        return {
+            "weight": sum_of(_summed(self._layer, *block) for block in blocks),
+            "bias": weights @ doubled(self._derivatives).flatten(2).sum(2),
+        }
 
     def without(self, rows: Tensor) -> "GramRows":
         return GramRows(self._layer, zeroed(rows, self._inputs), zeroed(rows, self._derivatives), bias=self._bias)
-
-    def only(self, rows: slice) -> "GramRows":
-        return GramRows(self._layer, self._inputs[rows], self._derivatives[rows], bias=self._bias)
 
     def sources(self) -> list[Tensor]:
         return [self._inputs, self._derivatives]
@@ -66,10 +71,11 @@ def convolution_rows(layer: Convolution, inputs: Tensor, derivatives: Tensor, tr
     bias_rows = derivatives.sum(tuple(range(2, derivatives.ndim)))  # (B, O)
     if "weight" not in trained:
         return WrittenRows({"bias": bias_rows})
+    kept_bytes = len(inputs) * layer.weight.numel() * layer.weight.element_size()
     outputs, entries = layer.out_channels // layer.groups, layer.weight[0].numel()
-    if gram_needs_less(derivatives[0, 0].numel(), entries, outputs):
+    if not are_worth_writing(kept_bytes, positions=derivatives[0, 0].numel(), inputs=entries, outputs=outputs):
         return GramRows(layer, inputs, derivatives, bias="bias" in trained)
-    blocks = zip(torch.split(inputs, BLOCK_ROWS), torch.split(derivatives, BLOCK_ROWS), strict=True)
+    blocks = zip(torch.split(inputs, SUMMED_ROWS), torch.split(derivatives, SUMMED_ROWS), strict=True)
     bias = {"bias": bias_rows} if "bias" in trained else {}
     return WrittenRows({"weight": torch.cat([_written(layer, *block) for block in blocks])} | bias)
 
@@ -84,6 +90,16 @@ def _written(layer: Convolution, inputs: Tensor, derivatives: Tensor) -> Tensor:
     return _weight_gradient(layer, *aside, shape=[rows * outputs, *rest], groups=rows * layer.groups).view(
         rows, outputs, *rest
     )
+
+
+def _summed(layer: Convolution, inputs: Tensor, derivatives: Tensor, weights: Tensor) -> Tensor:
+    """The weighted sum over these rows, as products of patches in double precision."""
+    groups, (outputs, channels, *kernel) = layer.groups, layer.weight.shape
+    patches, positions = (
+        torch.unflatten(part, 0, (-1, groups)) for part in (_patches(layer, inputs), _positions(derivatives, groups))
+    )  # (B, G, L, K) and (B, G, L, O / G)
+    products = [outer_sum(weights, positions[:, group], patches[:, group]) for group in range(groups)]
+    return torch.cat(products).view(outputs, *kernel, channels).movedim(-1, 1)
 
 
 def _patches(layer: Convolution, inputs: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from siloseal.silo.training.clipping.layers.rows import Gradients, squares, zeroed
+from siloseal.silo.training.clipping.long_sum import doubled
 
 
 class EmbeddingRows:
@@ -38,14 +39,12 @@ class EmbeddingRows:
 
     def weighted_sum(self, weights: Tensor) -> Gradients:
         owners, words, sums = self._pairs
-        total = sums.new_zeros(self._layer.weight.shape)
-        return {"weight": total.index_add_(0, words, sums * weights.to(sums)[owners, None])}
+        sums = doubled(sums)
+        total, owners, words = sums.new_zeros(self._layer.weight.shape), owners.to(sums.device), words.to(sums.device)
+        return {"weight": total.index_add_(0, words, sums * weights[owners, None])}
 
     def without(self, rows: Tensor) -> "EmbeddingRows":
         return EmbeddingRows(self._layer, self._words, zeroed(rows, self._derivatives))
-
-    def only(self, rows: slice) -> "EmbeddingRows":
-        return EmbeddingRows(self._layer, self._words[rows], self._derivatives[rows])
 
     def sources(self) -> list[Tensor]:
         return [self._words, self._derivatives]

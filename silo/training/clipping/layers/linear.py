@@ -3,17 +3,20 @@
 import torch
 from torch import Tensor
 
-from siloseal.silo.training.clipping.chunks import CHUNK_BYTES
 from siloseal.silo.training.clipping.layers.rows import (
     BLOCK_ROWS,
     Gradients,
     LayerRows,
     WrittenRows,
+    are_worth_writing,
     gram_needs_less,
     gram_squares,
+    outer_sum,
     squares,
+    sum_of,
     zeroed,
 )
+from siloseal.silo.training.clipping.long_sum import doubled
 
 
 class LinearRows:
@@ -28,14 +31,13 @@ class LinearRows:
         return (squares(self._inputs) + float(self._bias)) * squares(self._derivatives)
 
     def weighted_sum(self, weights: Tensor) -> Gradients:
-        scaled = self._derivatives * weights.to(self._derivatives)[:, None]
-        return {"weight": scaled.T @ self._inputs, "bias": scaled.sum(0)}
+        return {
+            "weight": outer_sum(weights, self._derivatives, self._inputs),
+            "bias": weights @ doubled(self._derivatives),
+        }
 
     def without(self, rows: Tensor) -> "LinearRows":
         return LinearRows(zeroed(rows, self._inputs), zeroed(rows, self._derivatives), bias=self._bias)
-
-    def only(self, rows: slice) -> "LinearRows":
-        return LinearRows(self._inputs[rows], self._derivatives[rows], bias=self._bias)
 
     def sources(self) -> list[Tensor]:
         return [self._inputs, self._derivatives]
@@ -67,20 +69,15 @@ class SequenceRows:
         return written + terms * torch.finfo(inputs.dtype).eps * sizes.sum(1).square()
 
     def weighted_sum(self, weights: Tensor) -> Gradients:
-        inputs, derivatives, scale = self._inputs, self._derivatives, weights.to(self._derivatives)[:, None, None]
-        each = scale.expand(*derivatives.shape[:2], 1).flatten()
-        bias = each @ derivatives.flatten(0, 1)  # each position is scaled before it is added: no sum overflows
-        if inputs.shape[2] < derivatives.shape[2]:  # the smaller one is copied
-            inputs = inputs * scale
-        else:
-            derivatives = derivatives * scale
-        return {"weight": derivatives.flatten(0, 1).T @ inputs.flatten(0, 1), "bias": bias}
+        parts = (weights, self._derivatives, self._inputs)
+        blocks = zip(*(torch.split(part, BLOCK_ROWS) for part in parts), strict=True)
+        return {
+            "weight": sum_of(outer_sum(*block) for block in blocks),
+            "bias": weights @ doubled(self._derivatives).sum(1),
+        }
 
     def without(self, rows: Tensor) -> "SequenceRows":
         return SequenceRows(zeroed(rows, self._inputs), zeroed(rows, self._derivatives), bias=self._bias)
-
-    def only(self, rows: slice) -> "SequenceRows":
-        return SequenceRows(self._inputs[rows], self._derivatives[rows], bias=self._bias)
 
     def sources(self) -> list[Tensor]:
         return [self._inputs, self._derivatives]
@@ -94,19 +91,11 @@ def linear_rows(inputs: Tensor, derivatives: Tensor, trained: frozenset[str]) ->
     if inputs.ndim == 2:
         return LinearRows(inputs, derivatives, bias=bias)
     inputs, derivatives = inputs.flatten(1, -2), derivatives.flatten(1, -2)  # (B, L, I), (B, L, O)
-    if _is_worth_keeping(inputs, derivatives):
+    (rows, positions, ins), outs = inputs.shape, derivatives.shape[2]
+    kept_bytes = rows * ins * outs * inputs.element_size()
+    if are_worth_writing(kept_bytes, positions=positions, inputs=ins, outputs=outs):
         return _written(inputs, derivatives, bias=bias)
     return SequenceRows(inputs, derivatives, bias=bias)
-
-
-def _is_worth_keeping(inputs: Tensor, derivatives: Tensor) -> bool:
-    """Whether rows' gradients fit memory, and are not so large beside the sequence that only writing them costs more.
-
-    Kept gradients save the multiplications of the weighted sum. Measured: from ten times the work of the Gram matrices.
-    """
-    (rows, positions, ins), outs = inputs.shape, derivatives.shape[2]
-    fits = rows * ins * outs * inputs.element_size() <= CHUNK_BYTES
-    return fits and positions**2 * (ins + outs) >= 10 * ins * outs
 
 
 def _position_norms(positions: Tensor, *, bias: bool) -> Tensor:

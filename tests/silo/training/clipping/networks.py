@@ -195,7 +195,7 @@ MAPS, VECTORS, SEQUENCES, SIGNALS, VOLUMES = (2, 6, 7), (4,), (6, 4), (2, 9), (2
 
 BOOK_KEPT: dict[str, tuple[tuple[int, ...], Callable[[], nn.Module]]] = {
     "linear": (VECTORS, lambda: nn.Linear(4, CLASSES)),
-    "linear on a sequence, written": (SEQUENCES, lambda: sequence(nn.Linear(4, 5))),
+    "linear on a sequence, written": ((10, 4), lambda: sequence(nn.Linear(4, 5))),
     "linear on a sequence, by Gram": (SEQUENCES, lambda: sequence(nn.Linear(4, 40), nn.Tanh(), nn.Linear(40, 40))),
     "linear on a grid": ((2, 3, 4), lambda: sequence(nn.Linear(4, 5, bias=False))),
     "convolution of signals": (SIGNALS, lambda: sequence(nn.Conv1d(2, 3, 3, stride=2, padding=1))),
