@@ -21,8 +21,11 @@ from siloseal.silo.training.clipping.layers.rows import (
 )
 from siloseal.silo.training.clipping.long_sum import doubled
 
-SUMMED_ROWS = 8
-"""Rows whose patches, or gradients, are written down together: those of 32 take up to three times as long."""
+SUMMED_ENTRIES = 2**20
+"""Entries of patches, in double precision, that are multiplied together."""
+
+WRITTEN_ROWS = 8
+"""Rows whose gradients are written down together: those of 32 take up to three times as long."""
 
 FEW_POSITIONS = 128
 """Most positions whose products single precision adds up well enough: the bound on its error is their square."""
@@ -52,8 +55,10 @@ class GramRows:
         return squares.view(len(inputs), -1).sum(1)
 
     def weighted_sum(self, weights: Tensor) -> Gradients:
+        positions, entries = self._derivatives[0, 0].numel(), self._layer.weight[0].numel() * self._layer.groups
+        some = max(1, SUMMED_ENTRIES // (positions * entries))
         parts = (self._inputs, self._derivatives, weights)
-        blocks = zip(*(torch.split(part, SUMMED_ROWS) for part in parts), strict=True)
+        blocks = zip(*(torch.split(part, some) for part in parts), strict=True)
         return {
             "weight": sum_of(_summed(self._layer, *block) for block in blocks),
             "bias": weights @ doubled(self._derivatives).flatten(2).sum(2),
@@ -75,7 +80,7 @@ def convolution_rows(layer: Convolution, inputs: Tensor, derivatives: Tensor, tr
     outputs, entries = layer.out_channels // layer.groups, layer.weight[0].numel()
     if not are_worth_writing(kept_bytes, positions=derivatives[0, 0].numel(), inputs=entries, outputs=outputs):
         return GramRows(layer, inputs, derivatives, bias="bias" in trained)
-    blocks = zip(torch.split(inputs, SUMMED_ROWS), torch.split(derivatives, SUMMED_ROWS), strict=True)
+    blocks = zip(torch.split(inputs, WRITTEN_ROWS), torch.split(derivatives, WRITTEN_ROWS), strict=True)
     bias = {"bias": bias_rows} if "bias" in trained else {}
     return WrittenRows({"weight": torch.cat([_written(layer, *block) for block in blocks])} | bias)
 

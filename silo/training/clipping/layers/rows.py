@@ -25,7 +25,7 @@ NORM_ENTRIES = 256
 CACHED_ENTRIES = 2**17
 """Doubles that stay in the processor's cache."""
 
-KEPT_BYTES = 64 * 2**20
+KEPT_BYTES = 32 * 2**20
 """Memory that the written gradients of one layer may take until the norms of all layers are known."""
 
 Gradients = dict[str, Tensor]
