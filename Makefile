@@ -10,7 +10,7 @@ demo: $(VENV)/installed
 	$(BIN)/siloseal demo
 
 test: $(VENV)/installed
-	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 slow: $(VENV)/installed
 	$(BIN)/pytest -m slow
