@@ -91,7 +91,9 @@ class PrivateTrainer:
                 f"{len(data)} units at sampling rate {sampling_rate:g}, expected at least one unit and a rate above 0 "
                 "and at most 1; give batch size / number of units"
             )
-        self._gradients = unit_gradients(learner, data, device, expected_batch=self.expected_batch)
+        self._gradients = unit_gradients(
+            learner, data, device, expected_batch=self.expected_batch, randomness=randomness
+        )
         self.rows_alone = ""
         """Why every row has a pass of its own in a private step, which is slow; empty where rows share passes."""
         if privacy is not None:
