@@ -1,7 +1,7 @@
 """The audit of a small training whose ledger books a given epsilon, sound or with a planted flaw."""
 
 from siloseal.experiments.attacks.flaws import Flaw, FlawedSubject, flawed, planted
-from siloseal.experiments.attacks.softmax_learner import SoftmaxLearner
+from siloseal.experiments.attacks.softmax_learner import softmax_learner
 from siloseal.federation.job.sections.optimizers import DpAdamConfig
 from siloseal.federation.privacy.events import SampledGaussianSteps
 from siloseal.federation.privacy.least_noise import smallest_noise
@@ -24,7 +24,7 @@ def training(epsilon: float, *, delta: float = 1e-5, sampling_rate: float = 1.0)
         lambda noise: [SampledGaussianSteps(sampling_rate, noise, steps)], epsilon=epsilon, delta=delta
     )
     source = digits().made_up(CANDIDATES)
-    learner, known = SoftmaxLearner(source), KnownRandomness()
+    learner, known = softmax_learner(source), KnownRandomness()
     units, norm = with_canary(learner, source, known)
     booked = SampledGaussianSteps(sampling_rate, noise, steps)
     return Subject(learner, units, known, DpAdamConfig(kind="dp_adam"), CLIP_NORM, booked, delta, sampling_rate, norm)

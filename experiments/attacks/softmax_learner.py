@@ -6,10 +6,8 @@ from siloseal.models.classifier.learner import ClassifierLearner
 from siloseal.silo.data.examples import Examples
 
 
-class SoftmaxLearner(ClassifierLearner):
+def softmax_learner(images: Examples) -> ClassifierLearner:
     """Softmax regression that begins at zeros."""
-
-    def __init__(self, images: Examples) -> None:
-        layer = nn.Linear(images.inputs[0].numel(), images.classes, bias=False)
-        nn.init.zeros_(layer.weight)
-        super().__init__(nn.Sequential(nn.Flatten(), layer))
+    layer = nn.Linear(images.inputs[0].numel(), images.classes, bias=False)
+    nn.init.zeros_(layer.weight)
+    return ClassifierLearner(nn.Sequential(nn.Flatten(), layer))

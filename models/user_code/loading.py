@@ -14,9 +14,12 @@ Made = TypeVar("Made")
 
 def load_code(code: UserCode) -> Callable[..., object]:
     """The function or class that a job names. Another source than the one it pins is refused before it is imported."""
+    from siloseal.models.process_randomness import kept_randomness  # here: it imports torch, which digests do without
+
     source = require_source(code)
     module, _, name = code.target.partition(":")
-    imported = run_own(code, lambda: import_module(module, source))
+    with kept_randomness():  # a module that seeds torch would seed what others draw
+        imported = run_own(code, lambda: import_module(module, source))
     if not hasattr(imported, name):
         others = ", ".join(sorted(key for key, value in vars(imported).items() if callable(value) and key[0] != "_"))
         raise ConfigError(f"{code.target}: {source.path_of(module)} has no {name}; it has {others or 'nothing'}")

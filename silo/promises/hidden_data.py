@@ -7,8 +7,7 @@ from torch import Tensor
 
 from siloseal.models.learner import ExampleLearner
 from siloseal.silo.data.examples import Examples
-from siloseal.silo.promises.trial import Trial, clipped_sum, differing, everything_of, same_draws
-from siloseal.silo.training.gradients import unit_gradients
+from siloseal.silo.promises.trial import Trial, clipped_sum, differing, everything_of, repeatable_gradients, same_draws
 
 STEPS = 3
 STEP_SIZE = 0.01
@@ -35,7 +34,7 @@ def only_the_gradient_sees_data(trial: Trial) -> str:
 
 def _after_equal_gradients(learner: ExampleLearner, data: Examples) -> dict[str, Tensor]:
     """What the learner shows after steps in which it sees the data, and gets public vectors for its gradients."""
-    generator, gradients = torch.Generator().manual_seed(1), unit_gradients(learner, data)
+    generator, gradients = torch.Generator().manual_seed(1), repeatable_gradients(learner, data)
     for step in range(STEPS):
         clipped_sum(gradients, torch.arange(4) + 4 * step, 1.0)
         with torch.no_grad():

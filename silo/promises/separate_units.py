@@ -9,7 +9,7 @@ from siloseal.models.learner import ExampleLearner
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.promises.foreign_draws import foreign_draws
 from siloseal.silo.promises.outcome import NotTried
-from siloseal.silo.promises.trial import Trial, clipped_sum, same_draws
+from siloseal.silo.promises.trial import Trial, clipped_sum, repeatable_gradients, same_draws
 from siloseal.silo.training.gradients import unit_gradients
 
 TOLERANCE = 1e-3
@@ -148,7 +148,7 @@ def clipped_sum_is_bounded(trial: Trial) -> str | NotTried:
     # that comes, which is twice the bound.
     drawn = draws_by_row(trial)
     other = torch.cat([everyone[:-1], torch.tensor([ASKED])]) if drawn else everyone[:-1]
-    of_each = [(sample, unit_gradients(_quiet(trial), trial.data)) for sample in (everyone, other)]
+    of_each = [(sample, repeatable_gradients(_quiet(trial), trial.data)) for sample in (everyone, other)]
     for clip_norm in (1e-3, max(min(norms), 1e-6), max(*norms, 1e-6)):
         bound = 2 * clip_norm if drawn else clip_norm
         whole, changed = (clipped_sum(gradients, sample, clip_norm) for sample, gradients in of_each)
@@ -161,7 +161,7 @@ def empty_batches_work(trial: Trial) -> str:
     """A Poisson sample may be empty; the step is taken all the same."""
     learner, nobody = trial.learner(), torch.arange(0)
     _losses(learner, trial.data.select(nobody))
-    gradients = unit_gradients(learner, trial.data)
+    gradients = repeatable_gradients(learner, trial.data)
     total, of_two = (clipped_sum(gradients, sample, 1.0) for sample in (nobody, torch.arange(2)))
     if total.shape != of_two.shape or not torch.isfinite(total).all():
         return f"the gradient of an empty batch has shape {tuple(total.shape)}, expected {tuple(of_two.shape)}, finite"

@@ -16,7 +16,7 @@ from siloseal.federation.shapes import Shape
 from siloseal.models.learner import ExampleLearner
 from siloseal.models.process_randomness import kept_randomness
 from siloseal.silo.data.examples import Examples
-from siloseal.silo.training.gradients import UnitGradients
+from siloseal.silo.training.gradients import UnitGradients, unit_gradients
 from siloseal.silo.training.trainer import Privacy, PrivateTrainer
 
 SEED = 0
@@ -97,6 +97,11 @@ def same_draws(seed: int = 0, *, numpy_seed: int | None = None, python_seed: int
         finally:
             np.random.set_state(of_numpy)  # noqa: NPY002
             random.setstate(of_python)
+
+
+def repeatable_gradients(learner: ExampleLearner, data: Examples) -> UnitGradients:
+    """Gradients whose clipped sums draw the same, each the same as others' of its turn: in training they are secret."""
+    return unit_gradients(learner, data, randomness=SeededRandomness(SEED))
 
 
 def clipped_sum(gradients: UnitGradients, sample: Tensor, clip_norm: float) -> Tensor:

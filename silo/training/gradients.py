@@ -4,7 +4,7 @@ import itertools
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from typing import Protocol, cast
 
@@ -12,12 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from siloseal.federation.errors import RunError
+from siloseal.federation.randomness import Randomness, SecureRandomness
 from siloseal.models.classifier.learner import ClassifierLearner
 from siloseal.models.gan.learner import GanLearner
 from siloseal.models.learner import ExampleLearner, LabelledRows, Rows, TaskLearner
 from siloseal.models.meta.learners import EmbeddingLearner
 from siloseal.models.meta.tasks import Task
-from siloseal.models.process_randomness import drawing
+from siloseal.models.process_randomness import drawing, secret_randomness
 from siloseal.models.vectors import trainable_parameters
 from siloseal.silo.training.clipping.book_keeping import BookKeeping
 from siloseal.silo.training.clipping.passes import rows_of_a_pass
@@ -26,6 +27,7 @@ from siloseal.silo.training.clipping.plan import NOT_APART, ClippingPlan, clippi
 from siloseal.silo.training.clipping.probe import Probe
 from siloseal.silo.training.clipping.way import PASS_ROWS, RowLosses
 from siloseal.silo.training.device import CPU
+from siloseal.silo.training.draws import may_draw
 
 MOST_NAMED = 5
 """Most tensors that an error names."""
@@ -76,9 +78,15 @@ class ExampleGradients:
     """Gradients of a learner that has a loss a row."""
 
     def __init__(
-        self, learner: ExampleLearner, data: ExampleSource, device: torch.device, *, expected_batch: float
+        self,
+        learner: ExampleLearner,
+        data: ExampleSource,
+        device: torch.device,
+        *,
+        expected_batch: float,
+        randomness: Randomness,
     ) -> None:
-        self._learner, self._data, self._device = learner, data, device
+        self._learner, self._data, self._device, self._randomness = learner, data, device, randomness
         self._pass_rows = rows_of_a_pass(learner.private_module, expected_batch)
 
     def require_clippable(self) -> str:
@@ -114,6 +122,10 @@ class ExampleGradients:
         """The losses of units' rows alone, whatever other rows the learner has."""
         return self._learner.unit_losses if isinstance(self._learner, GanLearner) else self._learner.row_losses
 
+    @cached_property
+    def _may_draw(self) -> bool:
+        return may_draw(self._learner)
+
     @property
     def _is_ours(self) -> bool:
         """Whether the network is one of those whose layers book-keeping was written for; a subclass may not be."""
@@ -123,7 +135,8 @@ class ExampleGradients:
         units = self._there(self._data.select(sample))
         if clip_norm is not None:
             way = self._way  # chosen on rows that are made up, before anything is compared
-            with _unwritten(self._learner, attributes=not self._is_ours), drawing(watched=way.watches_draws):
+            draws = _private_draws(self._randomness, secret=self._may_draw or way.watches_draws)
+            with _unwritten(self._learner, attributes=not self._is_ours), draws:
                 return _flat(self._clipped_sum(way, units, sample, clip_norm))
         parameters = trainable_parameters(self._learner.private_module)
         if len(sample) == 0 and not self._is_ours:  # some layers cannot run on no rows
@@ -146,6 +159,11 @@ class ExampleGradients:
 
     def _there(self, rows: LabelledRows) -> LabelledRows:
         return rows if self._device == CPU else Rows(rows.inputs.to(self._device), rows.labels.to(self._device))
+
+
+def _private_draws(randomness: Randomness, *, secret: bool) -> AbstractContextManager[None]:
+    """For a private step. One that may draw does so in secret, and alone; others run together."""
+    return secret_randomness(randomness) if secret else drawing()
 
 
 @contextmanager
@@ -211,8 +229,8 @@ def _is_same(one: Written | None, other: Written | None) -> bool:
 class TaskGradients:
     """Gradients of a learner that computes a task's whole gradient by itself: any network can be clipped so."""
 
-    def __init__(self, learner: TaskLearner, data: TaskSource, device: torch.device) -> None:
-        self._learner, self._data, self._device = learner, data, device
+    def __init__(self, learner: TaskLearner, data: TaskSource, device: torch.device, *, randomness: Randomness) -> None:
+        self._learner, self._data, self._device, self._randomness = learner, data, device, randomness
 
     def require_clippable(self) -> str:
         """Accept every network: one task is computed at a time, of which all rows share passes."""
@@ -222,9 +240,10 @@ class TaskGradients:
         parameters = trainable_parameters(self._learner.private_module)
         total = torch.zeros(sum(part.numel() for part in parameters), dtype=torch.float64)
         tasks = [task.to(self._device) for task in self._data.select(sample)]
-        for _, found in zip(tasks, self._learner.task_gradients(tasks), strict=True):
-            gradient = found.cpu()  # norms are taken in double precision, which not every device has
-            total += gradient if clip_norm is None else clipped(gradient, clip_norm)
+        with _private_draws(self._randomness, secret=clip_norm is not None and may_draw(self._learner)):
+            for _, found in zip(tasks, self._learner.task_gradients(tasks), strict=True):
+                gradient = found.cpu()  # norms are taken in double precision, which not every device has
+                total += gradient if clip_norm is None else clipped(gradient, clip_norm)
         return total if clip_norm is not None else total.to(self._device, torch.float32)
 
 
@@ -234,14 +253,19 @@ def unit_gradients(
     device: torch.device = CPU,
     *,
     expected_batch: float = PASS_ROWS,
+    randomness: Randomness | None = None,
 ) -> UnitGradients:
     """The gradients as the learner computes them, on the device where its networks are.
 
-    Tasks run one at a time. Examples run in passes, whose size follows from the expected batch alone.
+    Tasks run one at a time. Examples run in passes, whose size follows from the expected batch alone. What a network
+    draws for a clipped sum follows from `randomness`, by default the operating system's.
     """
+    randomness = randomness or SecureRandomness()
     if isinstance(learner, TaskLearner):
-        return TaskGradients(learner, cast(TaskSource, data), device)
-    return ExampleGradients(learner, cast(ExampleSource, data), device, expected_batch=expected_batch)
+        return TaskGradients(learner, cast(TaskSource, data), device, randomness=randomness)
+    return ExampleGradients(
+        learner, cast(ExampleSource, data), device, expected_batch=expected_batch, randomness=randomness
+    )
 
 
 def clipped(gradient: Tensor, clip_norm: float) -> Tensor:

@@ -71,7 +71,10 @@ class TrainingOutcome:
 
 
 class PrivateTrainer:
-    """Trains a learner's private module on Poisson samples; `privacy=None` is the same loop without clip and noise."""
+    """Trains a learner's private module on Poisson samples; `privacy=None` is the same loop without clip and noise.
+
+    What a network draws in private steps follows from `draws`, by default from `randomness`, as samples and noise do.
+    """
 
     def __init__(
         self,
@@ -82,6 +85,7 @@ class PrivateTrainer:
         optimizer: OptimizerConfig,
         privacy: Privacy | None,
         randomness: Randomness,
+        draws: Randomness | None = None,
         chunk_steps: int | None = None,
         device: torch.device = CPU,
     ) -> None:
@@ -91,7 +95,9 @@ class PrivateTrainer:
                 f"{len(data)} units at sampling rate {sampling_rate:g}, expected at least one unit and a rate above 0 "
                 "and at most 1; give batch size / number of units"
             )
-        self._gradients = unit_gradients(learner, data, device, expected_batch=self.expected_batch)
+        self._gradients = unit_gradients(
+            learner, data, device, expected_batch=self.expected_batch, randomness=draws or randomness
+        )
         self.rows_alone = ""
         """Why every row has a pass of its own in a private step, which is slow; empty where rows share passes."""
         if privacy is not None:
@@ -154,9 +160,13 @@ class PrivateTrainer:
         total = self._gradients.sum(sample, clip_norm=clip_norm)  # of an empty sample, too: skipping it would tell
         if self._privacy is not None:
             total = add_noise(total, noise_std=self._privacy.noise_std, randomness=self._randomness).to(self._device)
-        self._optimizer.step(self._proximal.added_to(scale(total, self.expected_batch)))
+        self._descend(total)
         with drawing():
             self._learner.public_step()
+
+    def _descend(self, noised_sum: Tensor) -> None:
+        """Take the optimizer's step: all that follows from the noised sum is post-processing."""
+        self._optimizer.step(self._proximal.added_to(scale(noised_sum, self.expected_batch)))
 
     def _require_finite(self) -> None:
         # The parameters are noised, so whether they diverged is no secret.

@@ -7,6 +7,8 @@ noise on a batch, hides nothing that the ledger counts on, so the worst case is 
 import numpy as np
 from numpy.typing import NDArray
 
+from siloseal.federation.randomness import SecureRandomness
+
 
 class KnownRandomness:
     """Draws that repeat after each `begin`. A longer draw begins with the shorter one, whoever else is in a batch.
@@ -34,3 +36,23 @@ class KnownRandomness:
     def _generator(self) -> np.random.Generator:
         self._draws += 1
         return np.random.default_rng([self._seed, self._draws])
+
+
+class StepDraws(SecureRandomness):
+    """What a network draws in a step, dropout's masks: fresh for each step, and the same for all that is recomputed.
+
+    The canary is the last row, so that nobody else's draw depends on whether it is there.
+    """
+
+    def __init__(self) -> None:
+        self.drawn: bytes | None = None
+        """The bytes of the step so far; None if it drew nothing."""
+
+    def begin(self, stretch: str) -> None:
+        """Forget the draws of the step before."""
+        self.drawn = None
+
+    def bits(self, count: int) -> bytes:
+        """The same bytes until the next step begins: a step asks once."""
+        self.drawn = self.drawn or super().bits(count)
+        return self.drawn

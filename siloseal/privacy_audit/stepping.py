@@ -7,13 +7,13 @@ import torch
 from torch import Tensor
 
 from siloseal.federation.errors import RunError
-from siloseal.federation.job.sections.optimizers import DpAdamBcConfig, DpAdamConfig, DpSgdConfig, OptimizerConfig
+from siloseal.federation.job.sections.optimizers import OptimizerConfig
 from siloseal.federation.privacy.events import Event, SampledGaussianSteps
 from siloseal.federation.randomness import Randomness
 from siloseal.models.checkpoints import State
 from siloseal.models.learner import ExampleLearner, TaskLearner
 from siloseal.privacy_audit.guesses import coin
-from siloseal.privacy_audit.known_randomness import KnownRandomness
+from siloseal.privacy_audit.known_randomness import KnownRandomness, StepDraws
 from siloseal.privacy_audit.units import CanaryUnits
 from siloseal.silo.training.trainer import Privacy, PrivateTrainer
 
@@ -33,7 +33,7 @@ class Step:
     """One audited step: what was released, and what is known to an attacker who has all but the coin and the noise."""
 
     noised_sum: Tensor
-    """The sum that the optimizer took in, as its state shows it."""
+    """The sum that the optimizer was given. All else that the step shows follows from it."""
     sums: Sums
     coin: bool
     """Whether the canary was in the data set."""
@@ -68,7 +68,8 @@ class AuditedTrainer(PrivateTrainer):
     """The private trainer with a coin before each step, and an attacker behind it.
 
     Each step begins with the same weights and an optimizer that has seen nothing: the attacker may choose the past. So
-    the canary's gradient is the same in every step, and the first moment shows the step's noised sum by itself.
+    the canary's gradient is the same in every step, but for what the network draws. The attacker knows those draws,
+    which are fresh in every step, and alike with the canary and without it.
     """
 
     def __init__(
@@ -83,46 +84,48 @@ class AuditedTrainer(PrivateTrainer):
         randomness: Randomness,
         on_step: Callable[[Step], None],
     ) -> None:
+        self._draws = StepDraws()
         super().__init__(
-            learner, data, sampling_rate=sampling_rate, optimizer=optimizer, privacy=privacy, randomness=randomness
+            learner,
+            data,
+            sampling_rate=sampling_rate,
+            optimizer=optimizer,
+            privacy=privacy,
+            randomness=randomness,
+            draws=self._draws,
         )
-        self._audited, self._known, self._config, self._on_step = data, known, optimizer, on_step
+        self._audited, self._known, self._on_step = data, known, on_step
         self._clip_norm = privacy.clip_norm
         self._anchor: State = {name: tensor.clone() for name, tensor in self.state().items()}
-        self._weights = self._flat_weights()
+        self._noised_sum = torch.zeros(0)
         self._sums = dict[Others, Sums]()
 
     def _step(self) -> None:
         self._audited.present = coin()
         self._known.begin("step")
+        self._draws.begin("step")
         super()._step()
         tossed, met, others = self._audited.present, self._audited.met, self._audited.others
         drawn = self._audited.drawn
-        noised_sum = self._noised_sum()
         self.load_state(self._anchor)
-        self._on_step(Step(noised_sum, self._sums_of(others), tossed, met, drawn))
+        self._on_step(Step(self._noised_sum, self._sums_of(others), tossed, met, drawn))
 
-    def _noised_sum(self) -> Tensor:
-        """The noised sum of the step that was just taken, from the optimizer's state, or from what it moved.
-
-        Without momentum's state, and where the expected batch is no power of two, its last bits are lost.
-        """
-        state = self._optimizer.state()
-        match self._config:
-            case DpAdamConfig(first_decay=decay) | DpAdamBcConfig(first_decay=decay):
-                gradient = state["first"] / (1.0 - decay)
-            case DpSgdConfig(momentum=momentum) if momentum:
-                gradient = state["velocity"]
-            case DpSgdConfig(learning_rate=rate):
-                gradient = ((self._weights - self._flat_weights()) / rate).float()
-        return gradient * self.expected_batch
+    def _descend(self, noised_sum: Tensor) -> None:
+        # Not read back from what the optimizer keeps: with a small learning rate the weights round it away.
+        self._noised_sum = noised_sum.clone()
+        super()._descend(noised_sum)
 
     def _sums_of(self, others: Others) -> Sums:
-        """The sums with these others in the batch, by the trainer's own clipping."""
+        """The sums with these others in the batch, by the trainer's own clipping and with the step's own draws."""
+        if self._draws.drawn is not None:
+            return self._fresh_sums_of(others)
         if others not in self._sums:
-            without, full = (self._clipped_sum(others, present=present) for present in (False, True))
-            self._sums[others] = Sums(without, full - without)
+            self._sums[others] = self._fresh_sums_of(others)
         return self._sums[others]
+
+    def _fresh_sums_of(self, others: Others) -> Sums:
+        without, full = (self._clipped_sum(others, present=present) for present in (False, True))
+        return Sums(without, full - without)
 
     def _clipped_sum(self, others: Others, *, present: bool) -> Tensor:
         self._audited.present = present
@@ -130,6 +133,3 @@ class AuditedTrainer(PrivateTrainer):
         total = self._gradients.sum(torch.tensor([*others, self._audited.canary]), clip_norm=self._clip_norm)
         self.load_state(self._anchor)
         return total
-
-    def _flat_weights(self) -> Tensor:
-        return torch.cat([parameter.detach().double().reshape(-1) for parameter in self._parameters])

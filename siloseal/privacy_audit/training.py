@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from dp_accounting.pld import privacy_loss_distribution
 
-from siloseal.federation.job.sections.optimizers import DpSgdConfig, OptimizerConfig
+from siloseal.federation.job.sections.optimizers import OptimizerConfig
 from siloseal.federation.privacy.accounting import epsilon_of
 from siloseal.federation.privacy.events import SampledGaussianSteps
 from siloseal.federation.randomness import Randomness, SecureRandomness
@@ -84,27 +84,20 @@ def audit_steps(
         attackers.ALONG_CANARY: attackers.along_canary,
         attackers.REUSED_NOISE: attackers.ReusedNoise(subject.noise_std),
     }
-    return _audited(subject, rules, subject.optimizer, steps, seconds, part, tell, sized=True)
+    return _audited(subject, rules, steps, seconds, part, tell, sized=True)
 
 
 def audit_low_bits(
     subject: Subject, *, steps: int, seconds: float = math.inf, part: str = "low bits", tell: Progress | None = None
 ) -> Finding:
-    """Audit the bits of the noised sums: momentum keeps the first of them in its state, untouched.
-
-    Every unit is in every step. Then the expected batch is the number of units, a power of two, and the optimizer's
-    division by it loses no bit.
-    """
-    subject = subject.in_every_step()
-    bare = DpSgdConfig(kind="dp_sgd", learning_rate=1e-3, momentum=0.5)
+    """Audit the bits of the noised sums, with every unit in every step."""
     rules = {attackers.LOW_BITS: attackers.low_bits(subject.noise_std)}
-    return _audited(subject, rules, bare, steps, seconds, part, tell, sized=False)
+    return _audited(subject.in_every_step(), rules, steps, seconds, part, tell, sized=False)
 
 
 def _audited(
     subject: Subject,
     rules: dict[str, Attacker],
-    optimizer: OptimizerConfig,
     steps: int,
     seconds: float,
     part: str,
@@ -130,7 +123,7 @@ def _audited(
         subject.units,
         subject.known,
         sampling_rate=one.sampling_rate,
-        optimizer=optimizer,
+        optimizer=subject.optimizer,
         privacy=subject.privacy(BookedSteps(one)),
         randomness=subject.randomness,
         on_step=attack,

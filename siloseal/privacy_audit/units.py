@@ -84,7 +84,7 @@ def with_canary(
     They are a power of two, so that sums keep their last bits when an optimizer divides by this number.
     """
     state = {name: tensor.clone() for name, tensor in learner.state().items()}
-    gradients = unit_gradients(learner, source)
+    gradients = unit_gradients(learner, source, randomness=known)
 
     def summed(*members: int) -> Tensor:
         known.begin("candidate")

@@ -16,12 +16,14 @@ from siloseal.models.building import build_learner, initial_model, load_model
 from siloseal.models.learner import ExampleLearner, TaskLearner
 from siloseal.models.meta.tasks import Task, task_of
 from siloseal.models.model_files import model_file, read_model
+from siloseal.models.process_randomness import RandomStates
 from siloseal.models.user_code.places import look_in
 from siloseal.models.vectors import flatten
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.units import units_of
 from siloseal.silo.promises.checking import check_promises
 from siloseal.silo.promises.trial import Trial, trial_data
+from siloseal.silo.training.draws import may_draw
 from siloseal.silo.training.gradients import unit_gradients
 from siloseal.silo.training.trainer import Privacy, PrivateTrainer
 from tests.conftest import SMALL_JOB
@@ -127,6 +129,14 @@ class TestEveryLearner:
             one.units = units_of(one.job, one.images, SeededRandomness(2))
             one.trainer().train(2, phase="public")
         assert torch.equal(bench.learner.vector(), other.learner.vector())
+
+    def test_draws_nothing_from_torch_unless_it_may(self, bench: Bench) -> None:
+        """Those that may run alone in a private step; silos with one of our own learners train at the same time."""
+        own = LEARNERS[bench.name]["kind"] == "python"
+        before = RandomStates.now()
+        bench.gradient_sum(torch.arange(2), None)
+        assert before.equals(RandomStates.now())
+        assert may_draw(bench.learner) == own
 
     def test_refuses_the_state_of_another_job(self, bench: Bench) -> None:
         state = bench.learner.state()

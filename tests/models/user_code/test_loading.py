@@ -6,6 +6,7 @@ import pytest
 
 from siloseal.federation.errors import CodeMismatch, ConfigError
 from siloseal.federation.job.sections.learner_kind import UserCode
+from siloseal.models.process_randomness import RandomStates
 from siloseal.models.user_code.loading import found_code, load_code, run_own
 from siloseal.models.user_code.source import source_of
 
@@ -19,6 +20,13 @@ def code(target: str, source: str | None = None) -> UserCode:
 def test_a_pinned_function_is_loaded(write: Write) -> None:
     write(own_net="def build(shape, classes):\n    return shape, classes\n")
     assert load_code(code("own_net:build", source_of("own_net:build").digest))((3,), 2) == ((3,), 2)
+
+
+def test_a_module_that_seeds_torch_leaves_its_generator_as_it_was(write: Write) -> None:
+    write(own_net="import torch\ntorch.manual_seed(0)\ndef build(): ...\n")
+    before = RandomStates.now()
+    load_code(code("own_net:build"))
+    assert before.equals(RandomStates.now())
 
 
 def test_another_source_is_refused_before_it_is_imported(write: Write) -> None:

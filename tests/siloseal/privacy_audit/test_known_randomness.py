@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from siloseal.privacy_audit.known_randomness import KnownRandomness
+from siloseal.privacy_audit.known_randomness import KnownRandomness, StepDraws
 
 
 def test_a_longer_draw_begins_with_the_shorter_one() -> None:
@@ -22,3 +22,13 @@ def test_a_longer_draw_begins_with_the_shorter_one() -> None:
 def test_draws_differ_within_a_stretch() -> None:
     known = KnownRandomness()
     assert known.bits(16) != known.bits(16)
+
+
+def test_a_steps_draws_stay_until_the_next_step_begins() -> None:
+    draws = StepDraws()
+    assert draws.drawn is None
+    first = draws.bits(16)
+    assert draws.bits(16) == first == draws.drawn
+    draws.begin("step")
+    assert draws.drawn is None
+    assert draws.bits(16) != first

@@ -2,7 +2,7 @@
 
 import torch
 
-from siloseal.experiments.attacks.softmax_learner import SoftmaxLearner
+from siloseal.experiments.attacks.softmax_learner import softmax_learner
 from siloseal.privacy_audit.known_randomness import KnownRandomness
 from siloseal.privacy_audit.units import OTHERS, CanaryUnits, with_canary
 from siloseal.silo.data.examples import Examples
@@ -17,7 +17,7 @@ def examples() -> Examples:
 
 def test_the_unit_of_longest_gradient_is_the_canary_and_the_last_unit() -> None:
     source = examples()
-    units, norm = with_canary(SoftmaxLearner(source), source, KnownRandomness())
+    units, norm = with_canary(softmax_learner(source), source, KnownRandomness())
     assert len(units) == OTHERS + 1
     assert torch.equal(units.select(torch.tensor([units.canary])).inputs, source.inputs[4:5])
     assert norm > 5
@@ -27,7 +27,7 @@ def test_the_units_are_a_power_of_two_so_that_sums_keep_their_last_bits() -> Non
     source = examples()
     for count, expected in ((1, 1), (3, 2), (6, OTHERS + 1)):
         few = Examples(source.inputs[:count], source.labels[:count], 3)
-        units, _ = with_canary(SoftmaxLearner(source), few, KnownRandomness())
+        units, _ = with_canary(softmax_learner(source), few, KnownRandomness())
         assert len(units) == expected
 
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from siloseal.aggregator.server_optimizers import build_server_optimizer
-from siloseal.experiments.attacks.softmax_learner import SoftmaxLearner
+from siloseal.experiments.attacks.softmax_learner import softmax_learner
 from siloseal.federation.job.contributions import model_contribution, to_model
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase, requested_steps, rounds_of
@@ -53,7 +53,7 @@ def job_of(small_job: Callable[..., Job], **schedule: Any) -> Job:
 
 def federated(job: Job, parts: dict[str, Examples]) -> Model:
     """The global model after every round."""
-    learners = {silo: SoftmaxLearner(part) for silo, part in parts.items()}
+    learners = {silo: softmax_learner(part) for silo, part in parts.items()}
     model: Model = next(iter(learners.values())).vector().numpy()
     lengths = Lengths(0, model.size)
     plans = {silo: plan_silo(job, silo, len(part), lengths) for silo, part in parts.items()}
