@@ -96,6 +96,20 @@ def cost_of_one_example(job: AnyJob, events: Iterable[Event]) -> Spent:
         )
 
 
+def epsilon_of_one_example(job: AnyJob, events: Iterable[Event]) -> float | None:
+    """Epsilon of one example at the job's delta, as policies count it; infinite where nothing bounds it.
+
+    It is None where an example is the protected unit already, or privacy is off.
+    """
+    match job.privacy:
+        case ExampleLevel() | RecordLevel(person=None) | NoPrivacy():
+            return None
+        case SiloLevel() | TaskLevel() | RecordLevel():
+            return cost_of_one_example(job, events).epsilon(job.privacy.delta)
+        case _:
+            assert_never(job.privacy)
+
+
 def _events_of_one_example(job: AnyJob, events: Iterable[Event]) -> list[Event]:
     """The events of a job as they concern one example of the silo.
 

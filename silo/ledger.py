@@ -33,7 +33,7 @@ from siloseal.federation.privacy.events import (
     SampledGaussianSteps,
     SkellamRelease,
 )
-from siloseal.federation.privacy.guarantee import NO_GUARANTEE, ZERO_OUT, Guarantee
+from siloseal.federation.privacy.guarantee import ZERO_OUT, Guarantee
 from siloseal.federation.records.chained_file import ChainedFile, End, link, parse_line, read_line, whole_lines
 from siloseal.federation.records.storage import Survives
 from siloseal.silo.allowance import Allowance
@@ -235,11 +235,6 @@ def _number(value: object) -> float:
     if type(value) not in (int, float):
         raise TypeError(f"found {value!r} for a number")
     return value  # type: ignore[return-value]  # int or float, and steps must stay an int
-
-
-def statement_of(silo: str, ledger: Ledger | None) -> str:
-    """The guarantee of a silo that has this ledger, in one line that a person can quote."""
-    return f"{silo}: {NO_GUARANTEE}" if ledger is None else ledger.statement()
 
 
 def open_ledger(

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from siloseal.federation.privacy.epsilon import protects
-from siloseal.federation.privacy.guarantee import in_short
+from siloseal.federation.privacy.guarantee import for_one_example, in_short
 from siloseal.report import wording
 from siloseal.report.classifier_words import own_learnt, records_learnt
 from siloseal.report.document import Alert
 from siloseal.report.score_table import chance, headline, ways_and_shots
 from siloseal.run_folder.metrics import ProtectionMetric
-from siloseal.run_folder.summary import RunSummary
+from siloseal.run_folder.summary import RunSummary, as_number
 
 _ONE_SEED = "One run with one seed: nothing here says how much another seed would differ."
 _ONE_SEED_OF_TASKS = (
@@ -121,6 +121,12 @@ def privacy_sentence(summary: RunSummary) -> str:
 def unit_of(summary: RunSummary) -> str:
     """The unit of privacy of a run."""
     return summary.parameters.get("unit of privacy", "one example")
+
+
+def one_example_line(summary: RunSummary) -> str | None:
+    """What one example costs where the protected unit is another."""
+    epsilon = as_number(summary.epsilon_of_one_example)
+    return None if epsilon is None or summary.delta is None else for_one_example(epsilon, summary.delta)
 
 
 def with_silos_alone(epsilon: float, delta: float) -> tuple[float, float]:

@@ -24,7 +24,7 @@ from siloseal.run_folder.metrics import (
     TrafficMetric,
 )
 from siloseal.run_folder.run import read_run, write_metrics, write_summary
-from siloseal.run_folder.summary import ModelSummary, RunSummary, SiloSummary
+from siloseal.run_folder.summary import ModelSummary, OfOneExample, RunSummary, SiloSummary, as_kept, as_number
 from siloseal.runs.class_names import class_names
 from siloseal.runs.guarantees import Ledgers, Parts, baseline_warnings, parameters, protection, training_releases
 from siloseal.runs.notes import notes_of_slow_steps, run_notes
@@ -35,7 +35,8 @@ from siloseal.runs.scoring import headline
 from siloseal.runs.simulation import declared_labels
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.units import count_units
-from siloseal.silo.ledger import LEDGER_FILE, Budget, Ledger, open_ledger, statement_of
+from siloseal.silo.ledger import LEDGER_FILE, Budget, Ledger, open_ledger
+from siloseal.silo.statement import spent_on_one_example, statement_of
 
 RESUMED = (
     "This run was interrupted and resumed: durations are those of its last part, and training that the interruption "
@@ -103,6 +104,7 @@ def close_run(job: Job, run_dir: Path, finished: RunResult, known: Known, *, mod
         pooled_accuracy=_reference("pooled", known.scores, measure),
         epsilon=max(spent, default=None),
         delta=None if isinstance(job.privacy, NoPrivacy) else job.privacy.delta,
+        epsilon_of_one_example=most_of_one_example(known.silos),
         bytes=sum(entry.sent_bytes + entry.received_bytes for entry in finished.traffic),
         seconds=known.seconds,
         run_dir=str(run_dir),
@@ -122,6 +124,12 @@ def close_run(job: Job, run_dir: Path, finished: RunResult, known: Known, *, mod
         written_by=known.written_by,
         run_id=known.run_id,
     )
+
+
+def most_of_one_example(silos: Sequence[SiloSummary]) -> OfOneExample:
+    """The largest epsilon of one example over all silos."""
+    found = [number for silo in silos if (number := as_number(silo.epsilon_of_one_example)) is not None]
+    return as_kept(max(found, default=None))
 
 
 def write_closing(
@@ -173,9 +181,10 @@ def _silo(job: Job, name: str, part: Examples, ledger: Ledger | None, recorder: 
         labels=declared_labels(job, part),
         epsilon=ledger.stated_epsilon if ledger else None,
         budget=ledger.budget.epsilon if ledger else None,
+        epsilon_of_one_example=as_kept(spent_on_one_example(job, ledger)),
         accuracy_alone=alone,
         accuracy_trained=trained,
-        statement=statement_of(name, ledger),
+        statement=statement_of(job, name, ledger),
     )
 
 

@@ -26,7 +26,7 @@ from siloseal.models.kernel_mean import fit_generator
 from siloseal.models.user_code.loading import found_code
 from siloseal.run_folder.metrics import ProtectionMetric
 from siloseal.runs.guarantees import protection
-from siloseal.silo.allowance import cost_of_one_example
+from siloseal.silo.allowance import epsilon_of_one_example
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.units import count_units, units_of
 from siloseal.silo.public_start import public_sum
@@ -54,9 +54,9 @@ class SiloCost:
     epsilon: dict[str, float] | None
     """Epsilon by phase and in total; None where privacy is off."""
     epsilon_of_one_example: float | None = None
-    """Epsilon of one example, as a silo's policy counts it, at the job's delta. Where the unit is another, it differs.
+    """Epsilon of one example, as a silo's policy counts it, at the job's delta, where the protected unit is another.
 
-    It is infinite where nothing bounds it, and None where privacy is off.
+    It is infinite where nothing bounds it, and None where an example is the unit already, or privacy is off.
     """
 
 
@@ -91,7 +91,7 @@ class Plan:
 
     @property
     def epsilon_of_one_example(self) -> float | None:
-        """The largest epsilon of one example over all silos, as their policies count it; None where privacy is off."""
+        """The largest epsilon of one example over all silos, where the protected unit is another; else None."""
         return max((found for cost in self.silos if (found := cost.epsilon_of_one_example) is not None), default=None)
 
     def __str__(self) -> str:
@@ -132,8 +132,7 @@ def _silo_cost(job: Job, name: str, part: Examples) -> SiloCost:
     if isinstance(job.privacy, NoPrivacy):
         return SiloCost(name, len(part), units, plan, None)
     events, delta = [event for events in plan.events().values() for event in events], job.privacy.delta
-    of_one_example = cost_of_one_example(job, events).epsilon(delta)
-    return SiloCost(name, len(part), units, plan, epsilon_by_phase(plan, delta), of_one_example)
+    return SiloCost(name, len(part), units, plan, epsilon_by_phase(plan, delta), epsilon_of_one_example(job, events))
 
 
 def _accountant(job: Job, silos: list[SiloCost]) -> str | None:
