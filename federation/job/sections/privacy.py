@@ -57,8 +57,9 @@ class TaskLevel(UnitLevel):
     The data set is a set of tasks, formed once: neighbouring ones differ by one task, which is there or is nothing. An
     image is in one task only, and no other image decides in which one (`silo/data/tasks.py`). What one image costs
     follows: without it, its task is exchanged for another, or for none. That moves a step's sum by up to twice the clip
-    norm, so it costs what an exchanged task costs, up to about twice epsilon, such as 19.5 at 10. Another image in its
-    place exchanges two tasks at most. A silo's policy counts images, and so it counts exchanged tasks.
+    norm, so it costs what an exchanged task costs: two to two and a half times epsilon at usual deltas, more at large
+    ones; `siloseal plan` prints it. Another image in its place exchanges two tasks at most. A silo's policy counts
+    images, and so it counts exchanged tasks.
     """
 
     unit = "one training task with every image in it"
