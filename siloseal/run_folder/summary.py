@@ -48,6 +48,8 @@ class SiloSummary(Record):
     epsilon: NonNegativeFloat | None
     budget: NonNegativeFloat | None
     epsilon_of_one_example: OfOneExample = None
+    epsilon_alone: NonNegativeFloat | None = None
+    """Epsilon that the silo spent besides when it was trained alone; None in folders of earlier versions, too."""
     accuracy_alone: Share | None
     accuracy_trained: Share | None
     statement: str

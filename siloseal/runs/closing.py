@@ -13,7 +13,7 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.few_shot import Episodic
 from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.federation.privacy.events import GaussianRelease, SampledGaussianSteps
-from siloseal.run_folder.location import silo_folder
+from siloseal.run_folder.location import folder_alone, silo_folder
 from siloseal.run_folder.metrics import (
     REFERENCES,
     Metric,
@@ -36,6 +36,7 @@ from siloseal.runs.simulation import declared_labels
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.units import count_units
 from siloseal.silo.ledger import LEDGER_FILE, Budget, Ledger, open_ledger
+from siloseal.silo.ledger_reading import read_ledger
 from siloseal.silo.statement import spent_on_one_example, statement_of
 
 RESUMED = (
@@ -72,7 +73,7 @@ def sum_up(
         scores=recorder.scores,
         timings=recorder.stopwatch.timings(),
         privacy=privacy_of(ledgers),
-        silos=[_silo(job, name, parts[name], ledgers[name], recorder) for name in parts],
+        silos=[_silo(job, name, parts[name], ledgers[name], recorder, run_dir) for name in parts],
         parameters=parameters(job, parts, ledgers, finished),
         warnings=list(dict.fromkeys(warnings)),  # the aggregator of a demo has noted some of them, too
         notes=[*run_notes(job, recorder.scores), *notes_of_slow_steps(recorder.rows_alone, of=len(parts))],
@@ -170,7 +171,8 @@ def open_ledgers(job: AnyJob, run_dir: Path, silos: Iterable[str]) -> Iterator[L
         yield ledgers
 
 
-def _silo(job: Job, name: str, part: Examples, ledger: Ledger | None, recorder: Recorder) -> SiloSummary:
+def _silo(job: Job, name: str, part: Examples, ledger: Ledger | None, recorder: Recorder, run_dir: Path) -> SiloSummary:
+    own = silo_folder(folder_alone(run_dir, name), name) / LEDGER_FILE
     measure = headline(job)
     scores = {stage: recorder.scores.get((stage, name)) for stage in ("silo_alone", "silo_trained")}
     alone, trained = (metric.accuracy[measure] if metric else None for metric in scores.values())
@@ -182,6 +184,7 @@ def _silo(job: Job, name: str, part: Examples, ledger: Ledger | None, recorder: 
         epsilon=ledger.stated_epsilon if ledger else None,
         budget=ledger.budget.epsilon if ledger else None,
         epsilon_of_one_example=as_kept(spent_on_one_example(job, ledger)),
+        epsilon_alone=read_ledger(own).epsilon if own.is_file() else None,
         accuracy_alone=alone,
         accuracy_trained=trained,
         statement=statement_of(job, name, ledger),

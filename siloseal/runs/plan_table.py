@@ -14,7 +14,7 @@ from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.federation.privacy.guarantee import for_one_example
 from siloseal.report import wording
 from siloseal.report.document import Table
-from siloseal.report.sentences import spent_again, with_silos_alone
+from siloseal.report.sentences import WithAlone, most_with_alone
 from siloseal.report.terminal import print_table
 from siloseal.run_folder.metrics import phase_title
 from siloseal.run_folder.summary import as_kept
@@ -45,8 +45,8 @@ def _privacy(plan: Plan) -> dict[str, object]:
         "relation": guarantee.relation,
         "epsilon_of_one_example": as_kept(plan.epsilon_of_one_example),
     }
-    if "silo_alone" in plan.seconds:
-        epsilon, delta = with_silos_alone(privacy.epsilon, privacy.delta)
+    if (most := _with_alone(plan)) is not None:
+        epsilon, delta = most.both
         found |= {"epsilon_with_silos_alone": epsilon, "delta_with_silos_alone": delta}
     return found
 
@@ -67,9 +67,8 @@ def print_plan(terminal: Terminal, plan: Plan) -> None:
         terminal.print(f"         by {plan.accountant}")
     if not isinstance(privacy, NoPrivacy) and (of_one := plan.epsilon_of_one_example) is not None:
         terminal.print(Padding(Text(for_one_example(of_one, privacy.delta)), (0, 0, 0, len("epsilon  "))))
-    if not isinstance(privacy, NoPrivacy) and "silo_alone" in plan.seconds:
-        again = spent_again(privacy.epsilon, privacy.delta, unit=guarantee_of(job).unit)
-        terminal.print(Padding(Text(again), (0, 0, 0, len("epsilon  "))))
+    if (most := _with_alone(plan)) is not None:
+        terminal.print(Padding(Text(most.said(unit=guarantee_of(job).unit)), (0, 0, 0, len("epsilon  "))))
     if not isinstance(privacy, NoPrivacy):
         terminal.print(f"noise    {guarantee_of(job).noise}")
     for warning in baseline_warnings(job):
@@ -83,6 +82,17 @@ def print_plan(terminal: Terminal, plan: Plan) -> None:
     terminal.print(f"time     about {wording.duration(in_job)} on this machine; the scoring of models is not counted")
     for line in _comparisons(plan):
         terminal.print(Padding(Text(line), (0, 0, 0, len("time     "))))
+
+
+def _with_alone(plan: Plan) -> WithAlone | None:
+    """What the silo spends that spends most once it is trained alone as well; None where none is."""
+    if isinstance(privacy := plan.job.privacy, NoPrivacy):
+        return None
+    return most_with_alone(
+        WithAlone(cost.epsilon["total"], cost.epsilon_alone, privacy.delta)
+        for cost in plan.silos
+        if cost.epsilon is not None and cost.epsilon_alone is not None
+    )
 
 
 def _silos(job: Job, plan: Plan) -> Table:

@@ -12,6 +12,7 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.phase_sums import phase_sum
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.planning import SiloPlan
+from siloseal.federation.privacy.epsilon import epsilon_text
 from siloseal.federation.privacy.guarantee import for_one_example
 from siloseal.run_folder.metrics import METRIC, phase_title
 from siloseal.run_folder.summary import UNBOUNDED
@@ -112,7 +113,7 @@ def test_what_one_example_costs_is_said_as_a_policy_counts_it_where_the_unit_is_
     shown = json.loads(json.dumps(as_document(plan)))
     assert (shown["delta"], shown["relation"], shown["epsilon_of_one_example"]) == (1e-5, "zero-out", most)
     assert shown["unit"].startswith(unit)
-    twice = (8, 2e-5) if job.evaluation.silo_alone else (None, None)
+    twice = (pytest.approx(8, abs=0.02), 2e-5) if job.evaluation.silo_alone else (None, None)
     assert (shown.get("epsilon_with_silos_alone"), shown.get("delta_with_silos_alone")) == twice
 
 
@@ -140,7 +141,7 @@ def test_what_nothing_bounds_is_said_in_words_and_is_one_for_programs(small_job:
 
 
 def test_training_once_more_for_comparison_is_no_phase_and_says_what_it_spends(small_job: Callable[..., Job]) -> None:
-    cost = SiloCost("north", 100, 100, SiloPlan(0.25, None, {"phase_1": 30}), None)
+    cost = SiloCost("north", 100, 100, SiloPlan(0.25, None, {"phase_1": 30}), {"total": 9.998}, epsilon_alone=9.998)
     seconds = {"phase_1": 60.0, "silo_alone": 120.0, "pooled": 180.0}
     shown = str(Plan([cost], None, 28_064, {"phase_1": 4}, {"phase_1": 4}, 10**6, seconds, [], small_job()))
     lines = [" ".join(line.split()) for line in shown.splitlines()]
@@ -154,4 +155,19 @@ def test_training_once_more_for_comparison_is_no_phase_and_says_what_it_spends(s
     assert re.search(r"about 2 min 00 s more [^;]*\(evaluation.silo_alone\)", text)
     assert re.search(r"about 3 min 00 s more [^;]*, without privacy,", text)
     private = small_job(privacy={"kind": "none"})
-    assert "spends the same epsilon" not in str(Plan([cost], None, 28_064, {}, {}, 10**6, seconds, [], private))
+    assert "Training silos alone" not in str(Plan([cost], None, 28_064, {}, {}, 10**6, seconds, [], private))
+
+
+@pytest.mark.parametrize("privacy", [{"noise_multiplier": 100}, {"reserve_steps": 200}], ids=["fixed", "reserved"])
+def test_silos_alone_spend_what_is_planned_and_not_the_budget(
+    small_job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch, privacy: dict[str, Any]
+) -> None:
+    job = small_job(
+        privacy={"kind": "example_level", "epsilon": 6, "delta": 1e-5, **privacy}, evaluation={"silo_alone": True}
+    )
+    plan = planned(job, monkeypatch)
+    both = [cost.epsilon["total"] + cost.epsilon_alone for cost in plan.silos if cost.epsilon and cost.epsilon_alone]
+    assert len(both) == len(plan.silos)
+    assert max(both) < 2 * 6 * 0.98
+    assert as_document(plan)["epsilon_with_silos_alone"] == max(both)
+    assert f"epsilon {epsilon_text(max(both))} at delta 2e-5" in words_of(plan)
