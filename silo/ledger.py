@@ -94,7 +94,7 @@ class Ledger:
         allowance: Allowance | None = None,
     ) -> None:
         """`allowance` is what the silo's policy leaves to this run beside others; a simulated silo has no policy."""
-        self.budget, self.guarantee, self._allowance = budget, guarantee, allowance
+        self.budget, self.guarantee, self.allowance = budget, guarantee, allowance
         self.silo = silo
         numbers = {name: float(value) for name, value in asdict(budget).items()}  # 10 and 10.0 are the same budget
         self._header = {"silo": silo, **numbers, "unit": guarantee.unit, "relation": guarantee.relation}
@@ -148,8 +148,8 @@ class Ledger:
                 f"{self.silo} has spent epsilon {self.epsilon:.3f} of {self.budget.epsilon:g}, and {phase} asks for "
                 f"{event}, which would make {epsilon:.3f}; the silo stops here. Raise epsilon, or plan fewer steps"
             )
-        if self._allowance is not None:
-            self._allowance.require(self.silo, self._charged + Counter((event,)))
+        if self.allowance is not None:
+            self.allowance.require(self.silo, self._charged + Counter((event,)))
         self._file.append({"phase": phase, "event": _NAMES[type(event)], **asdict(event)})
         self.charges.append(Charge(phase, event))
         self._charged[event] += 1

@@ -31,7 +31,7 @@ from siloseal.silo.messages import GivenReply, ReceivedRequest
 from siloseal.silo.refusals import refusal
 from siloseal.silo.runtime import Silo
 from siloseal.silo.state import SiloState
-from siloseal.silo.statement import statement_of
+from siloseal.silo.statement import spent_of_policy, statement_of
 
 
 class Participation:
@@ -74,6 +74,11 @@ class Participation:
         if self._silo is None:
             return f"{self._name}: {NO_GUARANTEE}"
         return statement_of(self._silo.job, self._name, self._silo.ledger)
+
+    @property
+    def spent_of_policy(self) -> str | None:
+        """How much of its policy all runs of the silo have spent, exactly: for its own terminal."""
+        return None if self._silo is None else spent_of_policy(self._silo.job, self._silo.ledger)
 
     def leave(self) -> None:
         """Note that the silo has done its part, and that its process ends by itself."""
