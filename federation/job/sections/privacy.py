@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from siloseal.federation.config.fields import Delta
 from siloseal.federation.config.section import Section
 
 LARGEST_EPSILON = 1000.0
@@ -16,7 +17,7 @@ class UnitLevel(Section):
     """The unit in words: what may be there or not without anyone being able to tell."""
 
     epsilon: float = Field(gt=0, le=1e12, description="the most that all phases together may cost a silo's units")
-    delta: float = Field(gt=0, lt=0.1, description="the probability that epsilon does not hold; below 1 / units")
+    delta: Delta = Field(description="the probability that epsilon does not hold; below 1 / units")
     clip_norm: float = Field(
         default=1.0, ge=1e-6, le=1e6, description="each unit's gradient is clipped to this L2 norm"
     )
@@ -75,7 +76,7 @@ class SiloLevel(Section):
 
     kind: Literal["silo_level"] = Field(description="each silo's whole contribution is protected by noise on the sums")
     epsilon: float = Field(gt=0, le=1000, description="the most that all sums together may cost a silo")
-    delta: float = Field(gt=0, lt=0.1, description="the probability that epsilon does not hold; below 1 / silos")
+    delta: Delta = Field(description="the probability that epsilon does not hold; below 1 / silos")
     clip_norm: float = Field(
         default=1.0, ge=1e-6, le=1e6, description="a silo's update is clipped to this L2 norm, at first"
     )
