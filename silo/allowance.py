@@ -22,6 +22,9 @@ from siloseal.silo.config import Policy
 TOLERANCE = 1 + 1e-9
 """A job at its policy's limit is allowed: two ways to add the same numbers may differ in the last digits."""
 
+ROUNDED_UP = " (rounded up on purpose)"
+"""What is said of numbers that `roughly` has made of others."""
+
 Count = Callable[[Iterable[Event], float], float]
 """A way to count epsilon of events together, at a delta."""
 
@@ -77,8 +80,9 @@ class Allowance:
         if together.epsilon(delta, renyi_epsilon_of) <= most * TOLERANCE:
             return  # cheap, and never below the tightest count, which decides where this would refuse
         if not (epsilon := together.epsilon(delta)) <= most * TOLERANCE:  # NaN must not pass
+            rounded = ROUNDED_UP if math.isfinite(epsilon) else ""
             raise BudgetExceeded(
-                f"{silo}'s runs together would cost one example epsilon {roughly(epsilon, most):.4g} at delta "
+                f"{silo}'s runs together would cost one example epsilon {roughly(epsilon, most):.4g}{rounded} at delta "
                 f"{delta_text(delta)} (policy.largest_delta), but policy.largest_epsilon in its silo.yaml is {most:g}; "
                 "the silo stops here. Raise it knowingly, or plan fewer steps"
             )
@@ -94,6 +98,20 @@ def cost_of_one_example(job: AnyJob, events: Iterable[Event]) -> Spent:
             "exchanges the protected unit for another; its job should use more noise, a finer grid (more bits), or "
             "another mechanism"
         )
+
+
+def epsilon_of_one_example(job: AnyJob, events: Iterable[Event]) -> float | None:
+    """Epsilon of one example at the job's delta, as policies count it; infinite where nothing bounds it.
+
+    It is None where an example is the protected unit already, or privacy is off.
+    """
+    match job.privacy:
+        case ExampleLevel() | RecordLevel(person=None) | NoPrivacy():
+            return None
+        case SiloLevel() | TaskLevel() | RecordLevel():
+            return cost_of_one_example(job, events).epsilon(job.privacy.delta)
+        case _:
+            assert_never(job.privacy)
 
 
 def _events_of_one_example(job: AnyJob, events: Iterable[Event]) -> list[Event]:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from siloseal.federation.analytics.config import QueryKind
-from siloseal.federation.config.fields import Host, Name, Port
+from siloseal.federation.config.fields import Delta, Host, Name, Port
 from siloseal.federation.config.section import Section
 from siloseal.federation.job.sections.data import MOST_CLASSES, ArraySource
 from siloseal.federation.job.sections.learners import AllowedLearner
@@ -39,10 +39,11 @@ class Policy(Section):
         le=1000,
         description="the most that all jobs together, past ones included, may cost one example; their releases are "
         "composed, so ten jobs of epsilon 1 cost about 3.5; one that protects tasks, the silo as a whole, or persons "
-        "of whom one record counts, counts with what it costs an example, about twice as much",
+        "of whom one record counts, counts with what it costs an example: two to two and a half times its epsilon "
+        "at usual deltas, more at large ones; siloseal plan prints it",
     )
-    largest_delta: float = Field(
-        gt=0, lt=0.1, description="the delta at which all jobs are counted together; none may have a larger one itself"
+    largest_delta: Delta = Field(
+        description="the delta at which all jobs are counted together; none may have a larger one itself"
     )
     fewest_silos: int = Field(ge=1, description="the fewest silos that a sum may be over")
     secure_sums: tuple[SumKind, ...] = Field(

@@ -3,14 +3,13 @@
 from pathlib import Path
 
 from siloseal.federation.analytics.any_job import AnyJob, load_any_job
-from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.guarantee import guarantee_in
 from siloseal.federation.errors import LedgerDamaged
 from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.silo.allowance import NOTHING_SPENT, Spent, cost_of_one_example
 from siloseal.silo.ledger import LEDGER_FILE, Budget, has_redrawn_tasks
 from siloseal.silo.ledger_reading import LedgerReading, read_ledger
-from siloseal.silo.queries import events_of_queries
+from siloseal.silo.queries import events_of_run
 from siloseal.silo.state import SiloState
 
 JOB_FILE = "job.yaml"
@@ -60,11 +59,9 @@ def _whole_ledger(path: Path, silo: str, job: AnyJob, budget: Budget, kept: int)
 
 
 def _cost(job: AnyJob, ledger: LedgerReading) -> Spent:
-    """What a run cost one example: of queries all that were planned, because records decide when they end."""
+    """What a run cost one example."""
     if not ledger.charges:
         return NOTHING_SPENT
     if has_redrawn_tasks(ledger.unit, ledger.relation):
         return Spent(unbounded=REDRAWN_TASKS)
-    if isinstance(job, AnalyticsJob):
-        return cost_of_one_example(job, events_of_queries(job, ledger.charges))
-    return cost_of_one_example(job, [charge.event for charge in ledger.charges])
+    return cost_of_one_example(job, events_of_run(job, ledger.charges))

@@ -33,7 +33,7 @@ from siloseal.federation.privacy.events import (
     SampledGaussianSteps,
     SkellamRelease,
 )
-from siloseal.federation.privacy.guarantee import NO_GUARANTEE, ZERO_OUT, Guarantee
+from siloseal.federation.privacy.guarantee import ZERO_OUT, Guarantee
 from siloseal.federation.records.chained_file import ChainedFile, End, link, parse_line, read_line, whole_lines
 from siloseal.federation.records.storage import Survives
 from siloseal.silo.allowance import Allowance
@@ -94,7 +94,7 @@ class Ledger:
         allowance: Allowance | None = None,
     ) -> None:
         """`allowance` is what the silo's policy leaves to this run beside others; a simulated silo has no policy."""
-        self.budget, self.guarantee, self._allowance = budget, guarantee, allowance
+        self.budget, self.guarantee, self.allowance = budget, guarantee, allowance
         self.silo = silo
         numbers = {name: float(value) for name, value in asdict(budget).items()}  # 10 and 10.0 are the same budget
         self._header = {"silo": silo, **numbers, "unit": guarantee.unit, "relation": guarantee.relation}
@@ -148,8 +148,8 @@ class Ledger:
                 f"{self.silo} has spent epsilon {self.epsilon:.3f} of {self.budget.epsilon:g}, and {phase} asks for "
                 f"{event}, which would make {epsilon:.3f}; the silo stops here. Raise epsilon, or plan fewer steps"
             )
-        if self._allowance is not None:
-            self._allowance.require(self.silo, self._charged + Counter((event,)))
+        if self.allowance is not None:
+            self.allowance.require(self.silo, self._charged + Counter((event,)))
         self._file.append({"phase": phase, "event": _NAMES[type(event)], **asdict(event)})
         self.charges.append(Charge(phase, event))
         self._charged[event] += 1
@@ -235,11 +235,6 @@ def _number(value: object) -> float:
     if type(value) not in (int, float):
         raise TypeError(f"found {value!r} for a number")
     return value  # type: ignore[return-value]  # int or float, and steps must stay an int
-
-
-def statement_of(silo: str, ledger: Ledger | None) -> str:
-    """The guarantee of a silo that has this ledger, in one line that a person can quote."""
-    return f"{silo}: {NO_GUARANTEE}" if ledger is None else ledger.statement()
 
 
 def open_ledger(

@@ -13,6 +13,7 @@ from siloseal.federation.analytics.any_job import AnyJob, job_from_json, load_an
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import LedgerDamaged, MessageError, SessionMismatch, SiloSealError
 from siloseal.federation.job.agreement import RUN_ID_BYTES
+from siloseal.federation.privacy.guarantee import NO_GUARANTEE
 from siloseal.federation.randomness import Randomness
 from siloseal.federation.records.identity import Identity
 from siloseal.federation.records.storage import make_folder, write_atomically
@@ -26,11 +27,11 @@ from siloseal.silo.data.own import Records
 from siloseal.silo.earlier_runs import JOB_FILE
 from siloseal.silo.handover import Handover
 from siloseal.silo.joining import join
-from siloseal.silo.ledger import statement_of
 from siloseal.silo.messages import GivenReply, ReceivedRequest
 from siloseal.silo.refusals import refusal
 from siloseal.silo.runtime import Silo
 from siloseal.silo.state import SiloState
+from siloseal.silo.statement import spent_of_policy, statement_of
 
 
 class Participation:
@@ -70,7 +71,14 @@ class Participation:
     @property
     def statement(self) -> str:
         """The guarantee, in a line that a person can quote."""
-        return statement_of(self._name, None if self._silo is None else self._silo.ledger)
+        if self._silo is None:
+            return f"{self._name}: {NO_GUARANTEE}"
+        return statement_of(self._silo.job, self._name, self._silo.ledger)
+
+    @property
+    def spent_of_policy(self) -> str | None:
+        """How much of its policy all runs of the silo have spent, exactly: for its own terminal."""
+        return None if self._silo is None else spent_of_policy(self._silo.job, self._silo.ledger)
 
     def leave(self) -> None:
         """Note that the silo has done its part, and that its process ends by itself."""

@@ -1,5 +1,6 @@
 """The silo's last word on a job: what can be told without its data first, what it would cost them before it trains."""
 
+import math
 from collections.abc import Sequence
 from typing import assert_never
 
@@ -17,7 +18,7 @@ from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel, UnitL
 from siloseal.federation.privacy.epsilon import delta_text
 from siloseal.federation.privacy.events import Event
 from siloseal.models.user_code.pinning import not_deployable, weights_of
-from siloseal.silo.allowance import NOTHING_SPENT, TOLERANCE, Allowance, Spent, roughly
+from siloseal.silo.allowance import NOTHING_SPENT, ROUNDED_UP, TOLERANCE, Allowance, Spent, roughly
 from siloseal.silo.config import Policy
 from siloseal.silo.queries import events_of_queries
 
@@ -157,6 +158,7 @@ def _beyond(allowance: Allowance, privacy: UnitLevel | SiloLevel | RecordLevel) 
         words += f" and earlier runs have spent up to {roughly(spent.epsilon(delta), most):.4g}"
     if allowance.planned:
         words += f", {'together' if earlier else 'which is'} up to {roughly(epsilon, most):.4g}"
+    words += ROUNDED_UP if math.isfinite(epsilon) else ""
     at = f"for one example at delta {delta_text(delta)} (policy.largest_delta)"
     return [f"{words} {at}, but policy.largest_epsilon is {most:g}{_reason(allowance)}"]
 

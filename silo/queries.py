@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.query import Column, NoisyTotal, Progress, Query
 from siloseal.federation.analytics.releases import progress_of, query_release, query_releases, spreads_of, start_of
@@ -97,6 +98,13 @@ def events_of_queries(job: AnalyticsJob, charges: Sequence[Charge]) -> list[Even
     charged = {charge.phase for charge in charges}
     left = events_of(release for release in query_releases(job) if release.entry not in charged)
     return [*(charge.event for charge in charges), *left]
+
+
+def events_of_run(job: AnyJob, charges: Sequence[Charge]) -> list[Event]:
+    """What a run with these charges costs: of queries all that were planned, because records decide when they end."""
+    if charges and isinstance(job, AnalyticsJob):
+        return events_of_queries(job, charges)
+    return [charge.event for charge in charges]
 
 
 def _require_size(job: AnalyticsJob, silo: str, records: int) -> None:

@@ -48,7 +48,7 @@ class Silo:
         survives: Survives = Survives.POWER_CUT,
     ) -> None:
         self.name, self.ledger, self.work = identity.name, ledger, work
-        self._job, self._folder, self._identity, self._roster = job, folder, identity, roster
+        self.job, self._folder, self._identity, self._roster = job, folder, identity, roster
         self._job_digest = job.digest
         self._randomness, self._state = randomness, SiloState(folder, survives)
         self._side: tuple[bytes, SiloSide] | None = None
@@ -142,7 +142,7 @@ class Silo:
                 reply.prepared.CopyFrom(self.work.prepare(message, self, self._run(last)))
 
     def _agreement(self, message: pb.Request) -> Agreement:
-        roster = {name: self._roster[name] for name in self._job.silos.names}
+        roster = {name: self._roster[name] for name in self.job.silos.names}
         return Agreement(message.run_id, self._job_digest, roster)
 
     def _run(self, last: pb.LastReply) -> Run:

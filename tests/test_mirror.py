@@ -184,7 +184,7 @@ COVERED: dict[str, tuple[str, ...]] = {
         "siloseal/runs/class_names.py", "siloseal/runs/record_notes.py",
     ),
     "tests/siloseal/runs/test_run.py": (
-        "siloseal/run_folder/location.py", "siloseal/runs/recorder.py", "siloseal/runs/result.py", "siloseal/runs/simulation.py", "siloseal/runs/stages.py",
+        "siloseal/run_folder/location.py", "siloseal/runs/federation_of_one.py", "siloseal/runs/recorder.py", "siloseal/runs/result.py", "siloseal/runs/simulation.py", "siloseal/runs/stages.py",
     ),
     "tests/siloseal/run_folder/test_run.py": (
         "siloseal/run_folder/json_files.py", "siloseal/run_folder/metrics.py", "siloseal/run_folder/record.py",

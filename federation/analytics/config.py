@@ -9,7 +9,7 @@ from siloseal.federation.analytics.heavy_hitters import HeavyHitters
 from siloseal.federation.analytics.histogram import Histogram
 from siloseal.federation.analytics.mean import Mean
 from siloseal.federation.analytics.quantiles import Quantiles
-from siloseal.federation.config.fields import Name, Printable
+from siloseal.federation.config.fields import Delta, Name, Printable
 from siloseal.federation.config.section import Section
 from siloseal.federation.errors import DomainError
 from siloseal.federation.job.phase_sums import quorum_of
@@ -52,7 +52,7 @@ class RecordLevel(Section):
     """Differential privacy for every record, or for every person, over all queries together."""
 
     epsilon: float = Field(gt=0, le=1000, description="the most that all queries together may cost")
-    delta: float = Field(gt=0, lt=0.1, description="the probability that epsilon does not hold; below 1 / records")
+    delta: Delta = Field(description="the probability that epsilon does not hold; below 1 / records")
     person: OnePerson | None = Field(default=None, description="protect persons; if not given, single records")
 
     @property

@@ -52,5 +52,7 @@ Range = Annotated[tuple[float, float], AfterValidator(_require_rising)]
 """Lower and upper bound of a number, declared and not taken from data."""
 Host = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.:-]{0,252}[A-Za-z0-9])?$|^::1?$")]
 Port = Annotated[int, Field(ge=1, le=65535)]
+Delta = Annotated[float, Field(ge=1e-100, lt=0.1)]
+"""Probability that an epsilon does not hold. Far below 1e-100, accountants would round it to 0, each in its own way."""
 Steps = Annotated[int, Field(ge=1, le=10_000_000)]
 Batch = Annotated[int, Field(ge=1, le=10_000_000)]

@@ -95,7 +95,8 @@ def _expected(details: ErrorDetails) -> str:
         if digits := re.fullmatch(r"\^\[0-9a-f\]\{(\d+)\}\$", pattern):
             return f"expected {digits[1]} hexadecimal digits, 0-9 and a-f"
         return f"expected {_PATTERNS.get(pattern, f'a text that matches {pattern}')}"
-    return _EXPECTED.get(details["type"]) or details["msg"][0].lower() + details["msg"][1:]
+    words = _EXPECTED.get(details["type"]) or details["msg"][0].lower() + details["msg"][1:]
+    return re.sub(r"\b0\.0{6,}\d+\b", lambda tiny: f"{float(tiny[0]):g}", words)  # nobody counts a hundred zeros
 
 
 def _place(root: yaml.Node, location: Location) -> tuple[list[int | str], int]:

@@ -1,5 +1,6 @@
 """What a guarantee says beside its numbers, and the one sentence that states it. It imports no accountant."""
 
+import math
 from dataclasses import dataclass
 
 from siloseal.federation.privacy.epsilon import delta_text, epsilon_text, weakness
@@ -64,6 +65,12 @@ def in_short(epsilon: float, delta: float | None, *, protected: str = "") -> str
     """Epsilon, delta and what they protect, for a table or a line below one."""
     at = "" if delta is None else f" at delta {delta_text(delta)}"
     return f"epsilon {epsilon_text(epsilon)}{weakness(epsilon)}{at}" + (f" for {protected}" if protected else "")
+
+
+def for_one_example(epsilon: float, delta: float) -> str:
+    """What one example costs, in words, where the protected unit is another. It may be infinite."""
+    most = f"at most {epsilon_text(epsilon)}{weakness(epsilon)}" if math.isfinite(epsilon) else "nothing bounds it"
+    return f"for one example, as silos' policies count it: {most} at delta {delta_text(delta)}"
 
 
 NO_GUARANTEE = "no guarantee; privacy was switched off in the job."

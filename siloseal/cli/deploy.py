@@ -39,7 +39,8 @@ def silo(config: Config, json_lines: JsonLines = False, quiet: Quiet = False) ->
     participation = run_silo(config, EventLines(json_lines=json_lines, quiet=quiet).show)
     if not quiet:
         with suppress(OSError):  # the run is over, whether or not anybody reads this
-            print(printable(participation.statement), file=sys.stderr)
+            for line in filter(None, (participation.statement, participation.spent_of_policy)):
+                print(printable(line), file=sys.stderr)
 
 
 def status(config: Config, as_json: Json = False) -> None:

@@ -8,7 +8,7 @@ from siloseal.report.answer_table import answer_table
 from siloseal.report.classifier_tables import served_table
 from siloseal.report.document import Table
 from siloseal.report.score_table import TITLE, score_table
-from siloseal.report.sentences import spent_on_silos_alone, unit_of, uploads_line
+from siloseal.report.sentences import one_example_line, spent_on_silos_alone, unit_of, uploads_line
 from siloseal.report.silo_table import silo_table
 from siloseal.report.terminal import print_line, print_table
 from siloseal.run_folder.metrics import stage_title
@@ -57,11 +57,11 @@ def value_table(summary: RunSummary) -> Table:
 
 
 def footer(run: Run) -> tuple[str, ...]:
-    """The guarantee, the cost, what comparisons spent, what the aggregator could read, and where the report is."""
+    """The guarantee, the cost, what one example and comparisons cost, open uploads, and where the report is."""
     summary = run.summary
     cost = f"{_guarantee(summary)} · {wording.size(summary.bytes)} · {wording.duration(summary.seconds)}"
-    again = spent_on_silos_alone(summary)
-    return cost, *([again] if again else []), uploads_line(run.protection), f"report: {summary.run_dir}/report.html"
+    costs = [line for line in (one_example_line(summary), spent_on_silos_alone(summary)) if line is not None]
+    return cost, *costs, uploads_line(run.protection), f"report: {summary.run_dir}/report.html"
 
 
 def _guarantee(summary: RunSummary) -> str:

@@ -84,7 +84,7 @@ def _whose(summary: RunSummary) -> str:
         return "all queries together"
     if summary.at_aggregator:
         return "largest that a silo reported"
-    return "largest of any silo" + ("; silos alone spend it again" if spent_on_silos_alone(summary) else "")
+    return "largest of any silo" + ("; silos alone spend more" if spent_on_silos_alone(summary) else "")
 
 
 def image_headlines(summary: RunSummary) -> tuple[Headline, ...]:

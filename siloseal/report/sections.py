@@ -118,13 +118,15 @@ def privacy(run: Run) -> Chapter:
     """The statement of each silo, and what its ledger says."""
     silos = run.summary.silos
     statements = Quotes(tuple((silo.name, silo.statement.removeprefix(f"{silo.name}: ")) for silo in silos))
+    line = sentences.one_example_line(run.summary)
+    most = () if line is None else (Paragraph(f"{line[0].upper()}{line[1:]}."),)
     if run.summary.at_aggregator:
         lead = "One line a silo. Its ledger, which is exact, stays with it."
-        return Chapter("privacy", "Privacy", lead, (statements,))
+        return Chapter("privacy", "Privacy", lead, (*most, statements))
     entries = run.privacy
     ledger: Block = _ledger(entries) if entries else Paragraph("No silo's ledger holds an entry.")
     lead = "One line a silo to quote, then its ledger. Phases are composed: a total is at most the sum of its parts."
-    return Chapter("privacy", "Privacy", lead, (statements, ledger))
+    return Chapter("privacy", "Privacy", lead, (*most, statements, ledger))
 
 
 def _ledger(entries: list[PrivacyMetric]) -> Table:

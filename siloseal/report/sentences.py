@@ -1,17 +1,18 @@
 """What the report says in sentences: how to read it, and what holds for every run."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import assert_never
 
-from siloseal.federation.privacy.epsilon import protects
-from siloseal.federation.privacy.guarantee import in_short
+from siloseal.federation.privacy.epsilon import epsilon_text, protects
+from siloseal.federation.privacy.guarantee import for_one_example, in_short
 from siloseal.report import wording
 from siloseal.report.classifier_words import own_learnt, records_learnt
 from siloseal.report.document import Alert
 from siloseal.report.score_table import chance, headline, ways_and_shots
 from siloseal.run_folder.metrics import ProtectionMetric
-from siloseal.run_folder.summary import RunSummary
+from siloseal.run_folder.summary import RunSummary, as_number
 
 _ONE_SEED = "One run with one seed: nothing here says how much another seed would differ."
 _ONE_SEED_OF_TASKS = (
@@ -123,29 +124,51 @@ def unit_of(summary: RunSummary) -> str:
     return summary.parameters.get("unit of privacy", "one example")
 
 
-def with_silos_alone(epsilon: float, delta: float) -> tuple[float, float]:
-    """Epsilon and delta once each silo was trained alone as well: the same budget once more, on the same examples.
-
-    Epsilons and deltas add up (basic composition).
-    """
-    return 2 * epsilon, 2 * delta
+def one_example_line(summary: RunSummary) -> str | None:
+    """What one example costs where the protected unit is another."""
+    epsilon = as_number(summary.epsilon_of_one_example)
+    return None if epsilon is None or summary.delta is None else for_one_example(epsilon, summary.delta)
 
 
-def spent_again(epsilon: float, delta: float, *, unit: str) -> str:
-    """What it costs to train each silo alone as well. The scores of those models follow from the models."""
-    both = in_short(*with_silos_alone(epsilon, delta), protected=unit)
-    return (
-        "Training silos alone, for comparison, spends the same epsilon once more. For whoever sees those models or "
-        f"their scores as well, it is {both}."
-    )
+@dataclass(frozen=True, slots=True)
+class WithAlone:
+    """What one silo spends in the federation and, on the same examples, when it is trained alone for comparison."""
+
+    together: float
+    alone: float
+    delta: float
+
+    @property
+    def both(self) -> tuple[float, float]:
+        """Epsilon and delta of both, which add up (basic composition)."""
+        return self.together + self.alone, 2 * self.delta
+
+    def said(self, *, unit: str) -> str:
+        """What it costs to train the silo alone as well. The scores of its model follow from the model."""
+        same = epsilon_text(self.together) == epsilon_text(self.alone)
+        more = "the same epsilon once more" if same else f"epsilon {epsilon_text(self.alone)} besides"
+        return (
+            f"Training silos alone, for comparison, spends {more}. For whoever sees those models or their scores as "
+            f"well, it is {in_short(*self.both, protected=unit)}."
+        )
+
+
+def most_with_alone(spent: Iterable[WithAlone]) -> WithAlone | None:
+    """The silo that spends most; None where none is trained alone."""
+    return max(spent, key=lambda one: one.both, default=None)
 
 
 def spent_on_silos_alone(summary: RunSummary) -> str | None:
-    """A sentence where silos were trained alone as well, under a privacy that this spends twice."""
-    budgets = [silo.budget for silo in summary.silos if silo.accuracy_alone is not None and silo.budget is not None]
-    if not budgets or summary.delta is None:
-        return None
-    return spent_again(max(budgets), summary.delta, unit=unit_of(summary))
+    """A sentence where silos were trained alone as well, with privacy, which costs epsilon as well."""
+    most = most_with_alone(
+        WithAlone(silo.epsilon, silo.budget if silo.epsilon_alone is None else silo.epsilon_alone, summary.delta)
+        for silo in summary.silos
+        if silo.accuracy_alone is not None
+        and silo.epsilon is not None
+        and silo.budget is not None
+        and summary.delta is not None
+    )
+    return None if most is None else most.said(unit=unit_of(summary))
 
 
 def upload_alerts(uploads: Sequence[ProtectionMetric]) -> tuple[Alert, ...]:

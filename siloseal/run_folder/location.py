@@ -49,6 +49,11 @@ def silo_folder(run_dir: Path, silo: str) -> Path:
     return next(iter(sorted((home / "runs").glob("*"))), home)
 
 
+def folder_alone(run_dir: Path, silo: str) -> Path:
+    """The folder of the run in which the silo is trained alone, for comparison."""
+    return run_dir / "alone" / silo
+
+
 def _has_files(folder: Path) -> bool:
     """Whether the folder holds files, but for names with a dot first, which a kill may leave of its first file."""
     return any(not path.name.startswith(".") for path in folder.iterdir())

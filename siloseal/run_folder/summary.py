@@ -1,5 +1,6 @@
 """The headline numbers of a finished run: the shape of summary.json."""
 
+import math
 from typing import Literal
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
@@ -10,6 +11,23 @@ from siloseal.federation.job.sections.learners import MEASURED_AS
 from siloseal.run_folder.classification import ClassificationMetric
 from siloseal.run_folder.metrics import QualityMetric, Stage
 from siloseal.run_folder.record import Record, Share
+
+UNBOUNDED: Literal["unbounded"] = "unbounded"
+OfOneExample = NonNegativeFloat | Literal["unbounded"] | None
+"""Epsilon of one example at the job's delta, as silos' policies count it, where the protected unit is another.
+
+It is `UNBOUNDED` where nothing bounds it, for which JSON has no number, and None where an example is the unit already.
+"""
+
+
+def as_kept(epsilon: float | None) -> OfOneExample:
+    """Epsilon of one example as summary.json has it."""
+    return UNBOUNDED if epsilon == math.inf else epsilon
+
+
+def as_number(kept: OfOneExample) -> float | None:
+    """The same as a number again."""
+    return math.inf if kept == UNBOUNDED else kept
 
 
 class SiloSummary(Record):
@@ -29,6 +47,9 @@ class SiloSummary(Record):
     labels: list[int] | None
     epsilon: NonNegativeFloat | None
     budget: NonNegativeFloat | None
+    epsilon_of_one_example: OfOneExample = None
+    epsilon_alone: NonNegativeFloat | None = None
+    """Epsilon that the silo spent besides when it was trained alone; None in folders of earlier versions, too."""
     accuracy_alone: Share | None
     accuracy_trained: Share | None
     statement: str
@@ -71,6 +92,8 @@ class RunSummary(Record):
     """Accuracy of the same learner on all silos' records in one place, without privacy."""
     epsilon: NonNegativeFloat | None
     delta: Share | None
+    epsilon_of_one_example: OfOneExample = None
+    """The largest of any silo; at an aggregator the most that it can be, where that follows from the job alone."""
     bytes: NonNegativeInt
     seconds: NonNegativeFloat
     run_dir: str

@@ -24,19 +24,21 @@ from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import RunError
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phases import Phase, rounds_of
-from siloseal.federation.job.sections.privacy import NoPrivacy
+from siloseal.federation.job.planning import costs_of
+from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel, TaskLevel
 from siloseal.federation.privacy.guarantee import NO_GUARANTEE
 from siloseal.federation.records.storage import make_folder, write_atomically
 from siloseal.federation.run_events.aggregator import BudgetSpent
 from siloseal.federation.run_events.coordination import ReplayEnded, RequestReplayed
 from siloseal.federation.run_events.stream import PublishedBefore, RunEvent
+from siloseal.models.building import vector_lengths
 from siloseal.models.gan.generators import Generator
 from siloseal.models.gan.sampling import generate
 from siloseal.models.model_files import read_model
 from siloseal.run_folder.images import quantise, write_npz
 from siloseal.run_folder.metrics import PrivacyMetric
 from siloseal.run_folder.run import find_samples, read_run, sample_path
-from siloseal.run_folder.summary import RunSummary, SiloSummary
+from siloseal.run_folder.summary import RunSummary, SiloSummary, as_kept
 from siloseal.runs.closing import Known, close_run, finish_folder, write_page_of
 from siloseal.runs.closing_queries import close_queries
 from siloseal.runs.guarantees import baseline_warnings, parameters, query_parameters
@@ -44,6 +46,8 @@ from siloseal.runs.notes import aggregator_notes
 from siloseal.runs.result import as_metrics, from_trained
 from siloseal.runs.scoring import SAMPLING_SEED, SHOWN_PER_CLASS
 from siloseal.runs.stopwatch import Stopwatch
+from siloseal.silo.allowance import epsilon_of_one_example
+from siloseal.silo.queries import events_of_queries
 
 RESTARTED = "The aggregator was stopped and started again in this run: durations are those of its last part."
 PRIVATE = 0o600
@@ -58,6 +62,8 @@ class AggregatorRecorder:
         self._began, self._stopwatch, self._traffic = time.monotonic(), Stopwatch(), Traffic()
         self._spent = dict[str, float]()
         """The most that each silo can have spent, by what was published last; nothing before its first work."""
+        self._of_one_example = dict[str, float | None]()
+        """The most that the job can cost one example of each silo, where that follows from the job alone."""
         self._new, self._restarted = False, False
 
     def hear(self, event: RunEvent) -> None:
@@ -105,10 +111,17 @@ class AggregatorRecorder:
     def _trained(self, trained: TrainedModel, notes: list[str]) -> RunSummary:
         finished = from_trained(trained, notes, self._traffic.counted())
         self._keep_samples(trained.job, finished.network)
+        if isinstance((job := trained.job).privacy, SiloLevel):
+            lengths = vector_lengths(job, finished.shape, finished.classes)
+            for name in job.silos.names:
+                planned = [event for events in costs_of(job, name, lengths).values() for event in events]
+                self._of_one_example[name] = epsilon_of_one_example(job, planned)
         known = self._known(parameters(trained.job, {}, {}, finished), [*notes, *baseline_warnings(trained.job)])
         return close_run(trained.job, self._state, finished, known, mode=PRIVATE)
 
     def _answered(self, job: AnalyticsJob, answers: Answers, notes: list[str]) -> RunSummary:
+        most = epsilon_of_one_example(job, events_of_queries(job, []))
+        self._of_one_example = dict.fromkeys(job.silos.names, most)
         known = self._known(query_parameters(job, {}), notes)
         return close_queries(job, self._state, answers, as_metrics(self._traffic.counted()), known, mode=PRIVATE)
 
@@ -144,6 +157,7 @@ class AggregatorRecorder:
             labels=None,
             epsilon=self._epsilon(name),
             budget=None if isinstance(privacy, NoPrivacy) else privacy.epsilon,
+            epsilon_of_one_example=as_kept(self._of_one_example.get(name)),
             accuracy_alone=None,
             accuracy_trained=None,
             statement=self._statement(name),
@@ -155,7 +169,10 @@ class AggregatorRecorder:
             return f"{name}: {NO_GUARANTEE}"
         stated = guarantee_in(self._job).statement(epsilon, privacy.delta, accounting="counted by its ledger")
         known = "as far as the aggregator knows" if epsilon < privacy.epsilon else "because its ledger allows no more"
-        return f"{name}: at most {stated} It has not spent more, {known}. Its own ledger has the exact statement."
+        own = "Its own ledger has the exact statement"
+        if isinstance(privacy, TaskLevel):
+            own += ", with what one example costs"
+        return f"{name}: at most {stated} It has not spent more, {known}. {own}."
 
     def _keep_samples(self, job: Job, final: nn.Module) -> None:
         """Images that the released generators draw, which costs no privacy; nothing for learners that draw none."""

@@ -13,7 +13,7 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.sections.few_shot import Episodic
 from siloseal.federation.job.sections.privacy import NoPrivacy
 from siloseal.federation.privacy.events import GaussianRelease, SampledGaussianSteps
-from siloseal.run_folder.location import silo_folder
+from siloseal.run_folder.location import folder_alone, silo_folder
 from siloseal.run_folder.metrics import (
     REFERENCES,
     Metric,
@@ -24,7 +24,7 @@ from siloseal.run_folder.metrics import (
     TrafficMetric,
 )
 from siloseal.run_folder.run import read_run, write_metrics, write_summary
-from siloseal.run_folder.summary import ModelSummary, RunSummary, SiloSummary
+from siloseal.run_folder.summary import ModelSummary, OfOneExample, RunSummary, SiloSummary, as_kept, as_number
 from siloseal.runs.class_names import class_names
 from siloseal.runs.guarantees import Ledgers, Parts, baseline_warnings, parameters, protection, training_releases
 from siloseal.runs.notes import notes_of_slow_steps, run_notes
@@ -35,7 +35,9 @@ from siloseal.runs.scoring import headline
 from siloseal.runs.simulation import declared_labels
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.units import count_units
-from siloseal.silo.ledger import LEDGER_FILE, Budget, Ledger, open_ledger, statement_of
+from siloseal.silo.ledger import LEDGER_FILE, Budget, Ledger, open_ledger
+from siloseal.silo.ledger_reading import read_ledger
+from siloseal.silo.statement import spent_on_one_example, statement_of
 
 RESUMED = (
     "This run was interrupted and resumed: durations are those of its last part, and training that the interruption "
@@ -71,7 +73,7 @@ def sum_up(
         scores=recorder.scores,
         timings=recorder.stopwatch.timings(),
         privacy=privacy_of(ledgers),
-        silos=[_silo(job, name, parts[name], ledgers[name], recorder) for name in parts],
+        silos=[_silo(job, name, parts[name], ledgers[name], recorder, run_dir) for name in parts],
         parameters=parameters(job, parts, ledgers, finished),
         warnings=list(dict.fromkeys(warnings)),  # the aggregator of a demo has noted some of them, too
         notes=[*run_notes(job, recorder.scores), *notes_of_slow_steps(recorder.rows_alone, of=len(parts))],
@@ -103,6 +105,7 @@ def close_run(job: Job, run_dir: Path, finished: RunResult, known: Known, *, mod
         pooled_accuracy=_reference("pooled", known.scores, measure),
         epsilon=max(spent, default=None),
         delta=None if isinstance(job.privacy, NoPrivacy) else job.privacy.delta,
+        epsilon_of_one_example=most_of_one_example(known.silos),
         bytes=sum(entry.sent_bytes + entry.received_bytes for entry in finished.traffic),
         seconds=known.seconds,
         run_dir=str(run_dir),
@@ -122,6 +125,12 @@ def close_run(job: Job, run_dir: Path, finished: RunResult, known: Known, *, mod
         written_by=known.written_by,
         run_id=known.run_id,
     )
+
+
+def most_of_one_example(silos: Sequence[SiloSummary]) -> OfOneExample:
+    """The largest epsilon of one example over all silos."""
+    found = [number for silo in silos if (number := as_number(silo.epsilon_of_one_example)) is not None]
+    return as_kept(max(found, default=None))
 
 
 def write_closing(
@@ -162,7 +171,8 @@ def open_ledgers(job: AnyJob, run_dir: Path, silos: Iterable[str]) -> Iterator[L
         yield ledgers
 
 
-def _silo(job: Job, name: str, part: Examples, ledger: Ledger | None, recorder: Recorder) -> SiloSummary:
+def _silo(job: Job, name: str, part: Examples, ledger: Ledger | None, recorder: Recorder, run_dir: Path) -> SiloSummary:
+    own = silo_folder(folder_alone(run_dir, name), name) / LEDGER_FILE
     measure = headline(job)
     scores = {stage: recorder.scores.get((stage, name)) for stage in ("silo_alone", "silo_trained")}
     alone, trained = (metric.accuracy[measure] if metric else None for metric in scores.values())
@@ -173,9 +183,11 @@ def _silo(job: Job, name: str, part: Examples, ledger: Ledger | None, recorder: 
         labels=declared_labels(job, part),
         epsilon=ledger.stated_epsilon if ledger else None,
         budget=ledger.budget.epsilon if ledger else None,
+        epsilon_of_one_example=as_kept(spent_on_one_example(job, ledger)),
+        epsilon_alone=read_ledger(own).epsilon if own.is_file() else None,
         accuracy_alone=alone,
         accuracy_trained=trained,
-        statement=statement_of(name, ledger),
+        statement=statement_of(job, name, ledger),
     )
 
 

@@ -9,11 +9,12 @@ from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.analytics.releases import query_releases
 from siloseal.federation.job.releases import by_phase
 from siloseal.run_folder.metrics import TimingMetric, TrafficMetric
-from siloseal.run_folder.summary import RunSummary, SiloSummary
-from siloseal.runs.closing import Known, privacy_of, write_closing
+from siloseal.run_folder.summary import RunSummary, SiloSummary, as_kept
+from siloseal.runs.closing import Known, most_of_one_example, privacy_of, write_closing
 from siloseal.runs.guarantees import Ledgers, protection, query_parameters
 from siloseal.runs.notes import QUERY_NOTES
 from siloseal.silo.ledger import Ledger
+from siloseal.silo.statement import spent_on_one_example, statement_of
 
 RESUMED = "This run was interrupted and resumed: durations are those of its last part."
 EXPERIMENTERS = (
@@ -39,7 +40,7 @@ def sum_up_queries(
         scores={},
         timings=timings,
         privacy=privacy_of(ledgers),
-        silos=[_silo(ledger, records[name]) for name, ledger in ledgers.items() if ledger is not None],
+        silos=[_silo(job, ledger, records[name]) for name, ledger in ledgers.items() if ledger is not None],
         parameters=query_parameters(job, ledgers),
         warnings=[*outcome.notes, *([RESUMED] if resumed else [])],
         notes=[*QUERY_NOTES, EXPERIMENTERS],
@@ -67,6 +68,7 @@ def close_queries(
         real_data_accuracy=None,
         epsilon=found.epsilon,
         delta=found.delta,
+        epsilon_of_one_example=most_of_one_example(known.silos),
         bytes=sum(entry.sent_bytes + entry.received_bytes for entry in traffic),
         seconds=known.seconds,
         run_dir=str(run_dir),
@@ -81,14 +83,15 @@ def close_queries(
     )
 
 
-def _silo(ledger: Ledger, records: int) -> SiloSummary:
+def _silo(job: AnalyticsJob, ledger: Ledger, records: int) -> SiloSummary:
     return SiloSummary(
         name=ledger.silo,
         examples=records,
         labels=None,
         epsilon=ledger.stated_epsilon,
         budget=ledger.budget.epsilon,
+        epsilon_of_one_example=as_kept(spent_on_one_example(job, ledger)),
         accuracy_alone=None,
         accuracy_trained=None,
-        statement=ledger.statement(),
+        statement=statement_of(job, ledger.silo, ledger),
     )

@@ -53,8 +53,8 @@ _TASK_SIZES = (
     "Training tasks are formed by labels: which classes a silo has and how many images of each count as public."
 )
 _ALONE = (
-    "The runs of each silo alone are a comparison: they spend the same epsilon on the same data once more, in ledgers "
-    "of their own, and are not part of the guarantee. evaluation.silo_alone switches them off."
+    "The runs of each silo alone are a comparison: they spend epsilon on the same data besides, in ledgers of "
+    "their own, and are not part of the guarantee. evaluation.silo_alone switches them off."
 )
 
 

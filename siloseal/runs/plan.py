@@ -25,8 +25,9 @@ from siloseal.models.building import Model, build_learner, feature_map, initial_
 from siloseal.models.kernel_mean import fit_generator
 from siloseal.models.user_code.loading import found_code
 from siloseal.run_folder.metrics import ProtectionMetric
+from siloseal.runs.federation_of_one import federation_of_one, trains_silos_alone
 from siloseal.runs.guarantees import protection
-from siloseal.silo.allowance import cost_of_one_example
+from siloseal.silo.allowance import epsilon_of_one_example
 from siloseal.silo.data.examples import Examples
 from siloseal.silo.data.units import count_units, units_of
 from siloseal.silo.public_start import public_sum
@@ -54,10 +55,12 @@ class SiloCost:
     epsilon: dict[str, float] | None
     """Epsilon by phase and in total; None where privacy is off."""
     epsilon_of_one_example: float | None = None
-    """Epsilon of one example, as a silo's policy counts it, at the job's delta. Where the unit is another, it differs.
+    """Epsilon of one example, as a silo's policy counts it, at the job's delta, where the protected unit is another.
 
-    It is infinite where nothing bounds it, and None where privacy is off.
+    It is infinite where nothing bounds it, and None where an example is the unit already, or privacy is off.
     """
+    epsilon_alone: float | None = None
+    """Epsilon that training the silo alone, for comparison, spends besides; None where it is not trained alone."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class Plan:
 
     @property
     def epsilon_of_one_example(self) -> float | None:
-        """The largest epsilon of one example over all silos, as their policies count it; None where privacy is off."""
+        """The largest epsilon of one example over all silos, where the protected unit is another; else None."""
         return max((found for cost in self.silos if (found := cost.epsilon_of_one_example) is not None), default=None)
 
     def __str__(self) -> str:
@@ -105,7 +108,8 @@ def make_plan(job: Job, parts: dict[str, Examples], *, workers: int) -> Plan:
     """The plan of this job over these silos."""
     first = next(iter(parts.values()))
     model = initial_model(job, first.shape, first.classes)
-    silos = [_silo_cost(job, name, part) for name, part in parts.items()]
+    alone = list(parts)[: job.evaluation.most_silos] if trains_silos_alone(job, len(parts)) else []
+    silos = [_silo_cost(job, name, part, alone=name in alone) for name, part in parts.items()]
     if isinstance(job.warm_start, PublicStart):  # it is read now, so that what is wrong with it is said now
         features = feature_map(job, job.warm_start, first.shape, first.classes)
         public_sum(job.warm_start, features, own=job.data)
@@ -125,15 +129,24 @@ def make_plan(job: Job, parts: dict[str, Examples], *, workers: int) -> Plan:
     )
 
 
-def _silo_cost(job: Job, name: str, part: Examples) -> SiloCost:
+def _silo_cost(job: Job, name: str, part: Examples, *, alone: bool) -> SiloCost:
     units = count_units(job, part)
-    plan = plan_silo(job, name, units, vector_lengths(job, part.shape, part.classes))
+    lengths = vector_lengths(job, part.shape, part.classes)
+    plan = plan_silo(job, name, units, lengths)
     require_precision(job, name, units)
     if isinstance(job.privacy, NoPrivacy):
         return SiloCost(name, len(part), units, plan, None)
     events, delta = [event for events in plan.events().values() for event in events], job.privacy.delta
-    of_one_example = cost_of_one_example(job, events).epsilon(delta)
-    return SiloCost(name, len(part), units, plan, epsilon_by_phase(plan, delta), of_one_example)
+    by_itself = plan_silo(federation_of_one(job, name), name, units, lengths) if alone else None
+    return SiloCost(
+        name,
+        len(part),
+        units,
+        plan,
+        epsilon_by_phase(plan, delta),
+        epsilon_of_one_example(job, events),
+        None if by_itself is None else counted_in_all(by_itself, delta).epsilon,
+    )
 
 
 def _accountant(job: Job, silos: list[SiloCost]) -> str | None:
@@ -201,7 +214,7 @@ def _seconds(
     match job.warm_start:
         case KernelMeanStart() | PublicStart() as start:
             seconds[Phase.WARM_START] += start.fit_steps * _fit_seconds(job, start, part, model)
-    if job.evaluation.silo_alone and len(parts) > 1:
+    if trains_silos_alone(job, len(parts)):
         fits = seconds.get(Phase.WARM_START, 0.0) * len(parts) / min(workers, len(parts))
         part_measured = min(1.0, job.evaluation.most_silos / len(parts))
         later = sum(spent for phase, spent in seconds.items() if phase != Phase.WARM_START)

@@ -1,7 +1,6 @@
 """A plan, as a table for a person or as JSON for a program."""
 
 import dataclasses
-import math
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console as Terminal
@@ -11,13 +10,14 @@ from rich.text import Text
 from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phase_sums import phase_sums
-from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel, TaskLevel
-from siloseal.federation.privacy.epsilon import epsilon_text
+from siloseal.federation.job.sections.privacy import NoPrivacy
+from siloseal.federation.privacy.guarantee import for_one_example
 from siloseal.report import wording
 from siloseal.report.document import Table
-from siloseal.report.sentences import spent_again, with_silos_alone
+from siloseal.report.sentences import WithAlone, most_with_alone
 from siloseal.report.terminal import print_table
 from siloseal.run_folder.metrics import phase_title
+from siloseal.run_folder.summary import as_kept
 from siloseal.runs.guarantees import baseline_warnings
 from siloseal.runs.plan import Plan, SiloCost
 
@@ -30,7 +30,7 @@ def as_document(plan: Plan) -> dict[str, object]:
     found = dataclasses.asdict(plan)
     del found["job"]
     for silo in found["silos"]:
-        silo["epsilon_of_one_example"] = _finite(silo["epsilon_of_one_example"])
+        silo["epsilon_of_one_example"] = as_kept(silo["epsilon_of_one_example"])
     return {**found, "uploads": [upload.model_dump() for upload in plan.uploads], **_privacy(plan)}
 
 
@@ -43,17 +43,12 @@ def _privacy(plan: Plan) -> dict[str, object]:
         "delta": privacy.delta,
         "unit": guarantee.unit,
         "relation": guarantee.relation,
-        "epsilon_of_one_example": _finite(plan.epsilon_of_one_example),
+        "epsilon_of_one_example": as_kept(plan.epsilon_of_one_example),
     }
-    if "silo_alone" in plan.seconds:
-        epsilon, delta = with_silos_alone(privacy.epsilon, privacy.delta)
+    if (most := _with_alone(plan)) is not None:
+        epsilon, delta = most.both
         found |= {"epsilon_with_silos_alone": epsilon, "delta_with_silos_alone": delta}
     return found
-
-
-def _finite(epsilon: float | None) -> float | None:
-    """JSON has no infinity: null where nothing bounds epsilon."""
-    return epsilon if epsilon is not None and math.isfinite(epsilon) else None
 
 
 def print_plan(terminal: Terminal, plan: Plan) -> None:
@@ -70,12 +65,10 @@ def print_plan(terminal: Terminal, plan: Plan) -> None:
     terminal.print(f"epsilon  {wording.epsilon(largest)}{unit}")
     if plan.accountant is not None:
         terminal.print(f"         by {plan.accountant}")
-    if isinstance(privacy, SiloLevel | TaskLevel) and (of_one := plan.epsilon_of_one_example) is not None:
-        most = f"at most {epsilon_text(of_one)}" if math.isfinite(of_one) else "nothing bounds it"
-        terminal.print(f"         for one example, as silos' policies count it: {most}")
-    if not isinstance(privacy, NoPrivacy) and "silo_alone" in plan.seconds:
-        again = spent_again(privacy.epsilon, privacy.delta, unit=guarantee_of(job).unit)
-        terminal.print(Padding(Text(again), (0, 0, 0, len("epsilon  "))))
+    if not isinstance(privacy, NoPrivacy) and (of_one := plan.epsilon_of_one_example) is not None:
+        terminal.print(Padding(Text(for_one_example(of_one, privacy.delta)), (0, 0, 0, len("epsilon  "))))
+    if (most := _with_alone(plan)) is not None:
+        terminal.print(Padding(Text(most.said(unit=guarantee_of(job).unit)), (0, 0, 0, len("epsilon  "))))
     if not isinstance(privacy, NoPrivacy):
         terminal.print(f"noise    {guarantee_of(job).noise}")
     for warning in baseline_warnings(job):
@@ -89,6 +82,17 @@ def print_plan(terminal: Terminal, plan: Plan) -> None:
     terminal.print(f"time     about {wording.duration(in_job)} on this machine; the scoring of models is not counted")
     for line in _comparisons(plan):
         terminal.print(Padding(Text(line), (0, 0, 0, len("time     "))))
+
+
+def _with_alone(plan: Plan) -> WithAlone | None:
+    """What the silo spends that spends most once it is trained alone as well; None where none is."""
+    if isinstance(privacy := plan.job.privacy, NoPrivacy):
+        return None
+    return most_with_alone(
+        WithAlone(cost.epsilon["total"], cost.epsilon_alone, privacy.delta)
+        for cost in plan.silos
+        if cost.epsilon is not None and cost.epsilon_alone is not None
+    )
 
 
 def _silos(job: Job, plan: Plan) -> Table:

@@ -14,20 +14,17 @@ from siloseal.federation.job.job import Job
 from siloseal.federation.job.planning import plan_silo
 from siloseal.federation.job.sections.few_shot import Episodic
 from siloseal.federation.job.sections.privacy import NoPrivacy, SiloLevel
-from siloseal.federation.job.sections.schedule import TwoPhase
-from siloseal.federation.job.sections.server_optimizers import ServerAverage
-from siloseal.federation.job.sections.warm_start import LeaderStart
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.records.storage import locked, write_atomically
 from siloseal.federation.run_events.experimenter import ComparisonProgressed, RunOpened
 from siloseal.federation.run_events.stream import EventStream, Subscriber, unheard
-from siloseal.federation.sums.plain.config import PlainSumConfig
 from siloseal.models.building import vector_lengths
 from siloseal.models.model_files import GLOBAL_MODEL, read_model, shared_model_file
 from siloseal.models.user_code.pinning import missing_digests
-from siloseal.run_folder.location import open_run_folder, silo_folder
+from siloseal.run_folder.location import folder_alone, open_run_folder, silo_folder
 from siloseal.run_folder.summary import RunSummary
 from siloseal.runs.closing import finish_folder, open_ledgers, sum_up
+from siloseal.runs.federation_of_one import federation_of_one, trains_silos_alone
 from siloseal.runs.recorder import Recorder
 from siloseal.runs.result import RunResult, from_trained
 from siloseal.runs.scoring import build_scorer
@@ -155,14 +152,14 @@ def _score_silos(
     def score_alone(name: str) -> None:
         if ("silo_alone", name) not in recorder.scores:
             part = parts[name]
-            network = _run_alone(job, name, part, run_dir / "alone" / name, randomness_of, device)
+            network = _run_alone(job, name, part, folder_alone(run_dir, name), randomness_of, device)
             # A silo without the others can only make the classes that it holds.
             recorder.score("silo_alone", name, network, sorted(part.label_set()))
 
     if isinstance(job.privacy, SiloLevel):
         return  # a silo's own model is not noised, and would leave it here
     tasks = {"silo_trained": score_trained, "silo_alone": score_alone}
-    if not job.evaluation.silo_alone or len(parts) == 1:
+    if not trains_silos_alone(job, len(parts)):
         del tasks["silo_alone"]
     for stage, task in tasks.items():
         names = list(parts)[: job.evaluation.most_silos]
@@ -203,22 +200,3 @@ def _run_alone(
     with open_silos(alone, {name: part}, folder, randomness_of, unheard, device=device) as opened:
         federate(alone, opened, folder, unheard, workers=1)
     return read_model(silo_folder(folder, name) / GLOBAL_MODEL, code=job.learner.target_of_code).network
-
-
-def federation_of_one(job: Job, name: str) -> Job:
-    """The job as a silo would run it by itself, without what serves to agree with others."""
-    start = (
-        job.warm_start.model_copy(update={"silo": name}) if isinstance(job.warm_start, LeaderStart) else job.warm_start
-    )
-    silos = job.silos.model_copy(update={"names": (name,)})  # the partition stays: it says which classes are declared
-    plain = PlainSumConfig(kind="plain")  # a sum of one hides nothing
-    tuned: dict[str, object] = {"tuning_sum": plain} if isinstance(job.schedule, TwoPhase) else {}
-    changes: dict[str, object] = {
-        "silos": silos,
-        "warm_start": start,
-        "schedule": job.schedule.model_copy(update={"server": ServerAverage(), **tuned}),
-        "secure_sum": plain,
-        "mechanism": None,
-        "optimizer": job.optimizer.model_copy(update={"proximal": 0.0}),
-    }
-    return job.model_copy(update=changes)

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from siloseal.experiments.comparison.measurements.sums import require_admitted
 from siloseal.experiments.comparison.rows import Row
+from siloseal.federation.config.fields import Delta
 from siloseal.federation.config.section import Section
 from siloseal.federation.job.noise_on_sums import mechanism_for
 from siloseal.federation.job.sections.fitting_noise import require_hidden_parts
@@ -28,7 +29,7 @@ class NoiseMeasurement(Section):
     kind: Literal["noise"]
     mechanism: MechanismConfig = Field(description="the noise")
     epsilon: float = Field(gt=0, le=1000, description="epsilon of one release")
-    delta: float = Field(default=1e-5, gt=0, lt=0.1, description="delta of one release")
+    delta: Delta = Field(default=1e-5, description="delta of one release")
     secure_sum: SecureSumConfig = Field(description="the sum below the noise")
     silos: int = Field(default=20, ge=2, le=1000, description="silos that take part")
     length: int = Field(default=1000, ge=1, le=1_000_000, description="entries of a vector")

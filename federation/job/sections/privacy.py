@@ -4,6 +4,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from siloseal.federation.config.fields import Delta
 from siloseal.federation.config.section import Section
 
 LARGEST_EPSILON = 1000.0
@@ -16,7 +17,7 @@ class UnitLevel(Section):
     """The unit in words: what may be there or not without anyone being able to tell."""
 
     epsilon: float = Field(gt=0, le=1e12, description="the most that all phases together may cost a silo's units")
-    delta: float = Field(gt=0, lt=0.1, description="the probability that epsilon does not hold; below 1 / units")
+    delta: Delta = Field(description="the probability that epsilon does not hold; below 1 / units")
     clip_norm: float = Field(
         default=1.0, ge=1e-6, le=1e6, description="each unit's gradient is clipped to this L2 norm"
     )
@@ -57,8 +58,9 @@ class TaskLevel(UnitLevel):
     The data set is a set of tasks, formed once: neighbouring ones differ by one task, which is there or is nothing. An
     image is in one task only, and no other image decides in which one (`silo/data/tasks.py`). What one image costs
     follows: without it, its task is exchanged for another, or for none. That moves a step's sum by up to twice the clip
-    norm, so it costs what an exchanged task costs, up to about twice epsilon, such as 19.5 at 10. Another image in its
-    place exchanges two tasks at most. A silo's policy counts images, and so it counts exchanged tasks.
+    norm, so it costs what an exchanged task costs: two to two and a half times epsilon at usual deltas, more at large
+    ones; `siloseal plan` prints it. Another image in its place exchanges two tasks at most. A silo's policy counts
+    images, and so it counts exchanged tasks.
     """
 
     unit = "one training task with every image in it"
@@ -74,7 +76,7 @@ class SiloLevel(Section):
 
     kind: Literal["silo_level"] = Field(description="each silo's whole contribution is protected by noise on the sums")
     epsilon: float = Field(gt=0, le=1000, description="the most that all sums together may cost a silo")
-    delta: float = Field(gt=0, lt=0.1, description="the probability that epsilon does not hold; below 1 / silos")
+    delta: Delta = Field(description="the probability that epsilon does not hold; below 1 / silos")
     clip_norm: float = Field(
         default=1.0, ge=1e-6, le=1e6, description="a silo's update is clipped to this L2 norm, at first"
     )

@@ -1,5 +1,6 @@
 """What a deployed aggregator reports of every kind of job, with the same coordinator and real silos in this process."""
 
+import html
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from siloseal.aggregator.coordinator import Outcome
 from siloseal.aggregator.training import TrainedModel
 from siloseal.federation.job.job import Job
+from siloseal.federation.privacy.guarantee import for_one_example
 from siloseal.federation.randomness import SecureRandomness
 from siloseal.federation.run_events.aggregator import BudgetSpent
 from siloseal.federation.run_events.coordination import ReplayEnded, RequestReplayed
@@ -17,6 +19,7 @@ from siloseal.run_folder.run import Run, read_run
 from siloseal.run_folder.summary import RunSummary
 from siloseal.runs.aggregator_report import RESTARTED, AggregatorRecorder
 from siloseal.runs.simulation import deal, federate, open_silos
+from siloseal.silo.allowance import cost_of_one_example
 from siloseal.silo.data.loading import load
 from siloseal.silo.ledger_reading import read_ledger
 from tests.siloseal.runs.test_few_shot_runs import FEW_SHOT
@@ -110,6 +113,9 @@ def test_where_sums_cost_something_they_are_all_counted(small_job: Callable[...,
     run = report(job, tmp_path)
     ledgers = [read_ledger(tmp_path / "silos" / name / "ledger.jsonl") for name in job.silos.names]
     assert [silo.epsilon for silo in run.summary.silos] == [pytest.approx(ledger.epsilon) for ledger in ledgers]
+    costs = [cost_of_one_example(job, [charge.event for charge in ledger.charges]).epsilon(1e-4) for ledger in ledgers]
+    assert [silo.epsilon_of_one_example for silo in run.summary.silos] == [pytest.approx(cost) for cost in costs]
+    assert for_one_example(max(costs), 1e-4)[1:] in html.unescape((tmp_path / "state" / "report.html").read_text())
 
 
 def test_a_few_shot_job_has_a_report_without_pictures(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Few-shot jobs from config to report, on the embedded characters: seconds, real sums, real ledgers."""
 
+import html
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from siloseal import load_job, plan
 from siloseal.federation.config.loading import to_yaml
 from siloseal.federation.errors import ConfigError, DataError
 from siloseal.federation.job.job import Job
@@ -14,9 +16,10 @@ from siloseal.federation.job.sections.gan import GanConfig
 from siloseal.federation.job.sections.privacy import TaskLevel
 from siloseal.federation.job.weighting import weighted_domain
 from siloseal.federation.privacy.events import SampledGaussianSteps
-from siloseal.federation.privacy.guarantee import Guarantee
+from siloseal.federation.privacy.guarantee import Guarantee, for_one_example
 from siloseal.models.meta.building import build_few_shot_model
 from siloseal.models.model_files import read_few_shot_model
+from siloseal.report.result_table import footer
 from siloseal.run_folder.run import read_run
 from siloseal.run_folder.summary import RunSummary
 from siloseal.runs.closing import check_ledgers
@@ -103,6 +106,20 @@ class TestExampleLevel:
         assert read_few_shot_model(example_level[0] / "global.safetensors").shape == (1, 16, 16)
 
 
+def assert_one_example_costs_what_the_plan_said(folder: Path) -> None:
+    """Summary, terminal, report and each silo's line have the plan's number, with its delta."""
+    job = load_job(folder / "config.yaml")
+    run, planned = read_run(folder), plan(job)
+    assert run.summary.epsilon_of_one_example == planned.epsilon_of_one_example is not None
+    assert isinstance(job.privacy, TaskLevel)
+    for silo, cost in zip(run.summary.silos, planned.silos, strict=True):
+        assert silo.epsilon_of_one_example == cost.epsilon_of_one_example is not None
+        assert for_one_example(cost.epsilon_of_one_example, job.privacy.delta)[1:] in silo.statement
+    words = for_one_example(planned.epsilon_of_one_example, job.privacy.delta)
+    assert words in footer(run)
+    assert words[1:] in html.unescape((folder / "report.html").read_text())
+
+
 def test_task_level_counts_tasks_and_says_so(tmp_path: Path) -> None:
     summary = run(
         tmp_path / "run",
@@ -114,6 +131,7 @@ def test_task_level_counts_tasks_and_says_so(tmp_path: Path) -> None:
     assert summary.epsilon is not None
     assert summary.epsilon <= 10
     assert "task" in summary.parameters["unit of privacy"]
+    assert_one_example_costs_what_the_plan_said(tmp_path / "run")
     for silo in summary.silos:
         assert silo.tasks == 240 // 16  # 12 characters of 20 drawings each, 4 x 4 to a task
         assert "task" in silo.statement

@@ -13,7 +13,9 @@ from siloseal.federation.job.phase_sums import phase_sum
 from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.planning import SiloPlan
 from siloseal.federation.privacy.epsilon import epsilon_text
+from siloseal.federation.privacy.guarantee import for_one_example
 from siloseal.run_folder.metrics import METRIC, phase_title
+from siloseal.run_folder.summary import UNBOUNDED
 from siloseal.runs.plan import Plan, SiloCost, SumCost, make_plan
 from siloseal.runs.plan_table import as_document
 from siloseal.runs.simulation import deal
@@ -107,38 +109,39 @@ def test_what_one_example_costs_is_said_as_a_policy_counts_it_where_the_unit_is_
     costs = [[event for events in silo.plan.events().values() for event in events] for silo in plan.silos]
     most = max(cost_of_one_example(job, events).epsilon(1e-5) for events in costs)
     assert 1.5 * 4 < most < 3 * 4
-    assert f"for one example, as silos' policies count it: at most {epsilon_text(most)}" in words_of(plan)
+    assert for_one_example(most, 1e-5) in words_of(plan)
     shown = json.loads(json.dumps(as_document(plan)))
     assert (shown["delta"], shown["relation"], shown["epsilon_of_one_example"]) == (1e-5, "zero-out", most)
     assert shown["unit"].startswith(unit)
-    twice = (8, 2e-5) if job.evaluation.silo_alone else (None, None)
+    twice = (pytest.approx(8, abs=0.02), 2e-5) if job.evaluation.silo_alone else (None, None)
     assert (shown.get("epsilon_with_silos_alone"), shown.get("delta_with_silos_alone")) == twice
 
 
-def test_an_example_of_its_own_protection_costs_what_the_job_does(
+def test_an_example_that_is_the_unit_has_no_second_number(
     small_job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = planned(small_job(), monkeypatch)
-    assert plan.epsilon_of_one_example == max(silo.epsilon["total"] for silo in plan.silos if silo.epsilon)
+    assert plan.epsilon_of_one_example is None
+    assert as_document(plan)["epsilon_of_one_example"] is None
     assert "policies count" not in words_of(plan)
     open_plan = planned(small_job(privacy={"kind": "none"}), monkeypatch)
     assert open_plan.epsilon_of_one_example is None
     assert "delta" not in as_document(open_plan)
 
 
-def test_what_nothing_bounds_is_said_in_words_and_is_null_for_programs(small_job: Callable[..., Job]) -> None:
+def test_what_nothing_bounds_is_said_in_words_and_is_one_for_programs(small_job: Callable[..., Job]) -> None:
     silo_level = {"kind": "silo_level", "epsilon": 4, "delta": 1e-5}
     job = small_job(privacy=silo_level, mechanism={"kind": "gaussian_local"})
     cost = SiloCost("north", 100, 100, SiloPlan(0.25, None, {"phase_1": 30}), {"total": 4.0}, math.inf)
     plan = Plan([cost], None, 28_064, {}, {}, 10**6, {"phase_1": 2.0}, [], job)
     assert "policies count it: nothing bounds it" in words_of(plan)
     shown = json.loads(json.dumps(as_document(plan), allow_nan=False))
-    assert shown["epsilon_of_one_example"] is None
-    assert shown["silos"][0]["epsilon_of_one_example"] is None
+    assert shown["epsilon_of_one_example"] == UNBOUNDED
+    assert shown["silos"][0]["epsilon_of_one_example"] == UNBOUNDED
 
 
 def test_training_once_more_for_comparison_is_no_phase_and_says_what_it_spends(small_job: Callable[..., Job]) -> None:
-    cost = SiloCost("north", 100, 100, SiloPlan(0.25, None, {"phase_1": 30}), None)
+    cost = SiloCost("north", 100, 100, SiloPlan(0.25, None, {"phase_1": 30}), {"total": 9.998}, epsilon_alone=9.998)
     seconds = {"phase_1": 60.0, "silo_alone": 120.0, "pooled": 180.0}
     shown = str(Plan([cost], None, 28_064, {"phase_1": 4}, {"phase_1": 4}, 10**6, seconds, [], small_job()))
     lines = [" ".join(line.split()) for line in shown.splitlines()]
@@ -152,4 +155,19 @@ def test_training_once_more_for_comparison_is_no_phase_and_says_what_it_spends(s
     assert re.search(r"about 2 min 00 s more [^;]*\(evaluation.silo_alone\)", text)
     assert re.search(r"about 3 min 00 s more [^;]*, without privacy,", text)
     private = small_job(privacy={"kind": "none"})
-    assert "spends the same epsilon" not in str(Plan([cost], None, 28_064, {}, {}, 10**6, seconds, [], private))
+    assert "Training silos alone" not in str(Plan([cost], None, 28_064, {}, {}, 10**6, seconds, [], private))
+
+
+@pytest.mark.parametrize("privacy", [{"noise_multiplier": 100}, {"reserve_steps": 200}], ids=["fixed", "reserved"])
+def test_silos_alone_spend_what_is_planned_and_not_the_budget(
+    small_job: Callable[..., Job], monkeypatch: pytest.MonkeyPatch, privacy: dict[str, Any]
+) -> None:
+    job = small_job(
+        privacy={"kind": "example_level", "epsilon": 6, "delta": 1e-5, **privacy}, evaluation={"silo_alone": True}
+    )
+    plan = planned(job, monkeypatch)
+    both = [cost.epsilon["total"] + cost.epsilon_alone for cost in plan.silos if cost.epsilon and cost.epsilon_alone]
+    assert len(both) == len(plan.silos)
+    assert max(both) < 2 * 6 * 0.98
+    assert as_document(plan)["epsilon_with_silos_alone"] == max(both)
+    assert f"epsilon {epsilon_text(max(both))} at delta 2e-5" in words_of(plan)

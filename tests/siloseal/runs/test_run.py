@@ -20,7 +20,8 @@ from siloseal.models.model_files import read_generator
 from siloseal.run_folder.location import open_run_folder
 from siloseal.run_folder.run import read_run
 from siloseal.run_folder.summary import RunSummary
-from siloseal.runs.run import federation_of_one, run_job
+from siloseal.runs.federation_of_one import federation_of_one
+from siloseal.runs.run import run_job
 from siloseal.silo.ledger import Budget, Ledger
 from siloseal.silo.opening import open_training_silo
 from siloseal.silo.runtime import Silo
@@ -84,6 +85,8 @@ def test_a_job_runs_from_start_to_report(
     assert summary.bytes > 2 * 4 * 3000
     alone = [silo.name for silo in summary.silos if silo.accuracy_alone is not None]
     assert alone == (list(job.silos.names)[: job.evaluation.most_silos] if job.evaluation.silo_alone else [])
+    paid = [silo.name for silo in summary.silos if silo.epsilon_alone is not None]
+    assert paid == (alone if private else [])
     for name in ("config.yaml", "global.safetensors", "metrics.jsonl", "report.html"):
         assert (tmp_path / "run" / name).stat().st_size > 100
 
