@@ -115,6 +115,15 @@ def test_plan_shows_steps_epsilon_bytes_memory_and_time_to_a_person(
         assert word in shown
 
 
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_a_job_whose_data_lie_at_silos_is_a_wrong_one_to_plan_or_simulate(
+    here: Callable[..., Ran], small_job: Callable[..., Job], tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "job.yaml").write_text(to_yaml(small_job(data={"kind": "at_silos"})))
+    ran = here(command, tmp_path / "job.yaml")
+    assert (ran.returncode, "data.kind is at_silos" in ran.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(("label", "rows", "columns"), [((), 10, 7), (("--class", 3), 8, 8)])
 def test_sample_draws_a_grid(
     finished: Path, tmp_path: Path, label: tuple[object, ...], rows: int, columns: int
