@@ -65,7 +65,7 @@ def open_training_silo(
     if len(labels) < data.classes and (undeclared := data.label_set() - set(labels)):
         raise DataError(f"{identity.name} holds classes {sorted(undeclared)} that it does not declare; declare them")
     units = units_of(job, data, randomness)
-    plan = plan_silo(job, identity.name, len(units), lengths)
+    plan = plan_silo(job, identity.name, len(units), lengths, examples=len(data))
     require_precision(job, identity.name, len(units))
     allowance = allow([event for events in plan.events().values() for event in events]) if allow else None
     worked = SiloState(folder, survives).exists()

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -23,13 +23,20 @@ class Section(BaseModel):
             if isinstance(value, str) and "\0" in value:
                 raise ValueError(f"{name} holds a NUL character; write it anew")
             if isinstance(value, bool) and name in cls.model_fields and cls.model_fields[name].annotation is not bool:
-                raise ValueError(f"{name} is true or false, expected a number or a word")
+                expected = _expected(cls.model_fields[name].annotation)
+                raise ValueError(f"{name} is true or false, expected {expected}")
         return values
 
     @property
     def digest(self) -> bytes:
         """SHA-256 of the section with every default filled in: two sections are the same when this is."""
         return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).digest()
+
+
+def _expected(annotation: object) -> str:
+    """What a field takes in place of a boolean, in words."""
+    leaves = {leaf for leaf in get_args(annotation) or (annotation,) if leaf is not type(None)}
+    return "a number" if leaves <= {int, float} else "a number or a word"
 
 
 def placed(config: S, folder: Path) -> S:

@@ -41,12 +41,15 @@ class SiloPlan:
         return costs
 
 
-def plan_silo(job: Job, silo: str, units: int, lengths: Lengths) -> SiloPlan:
-    """Steps, sampling rate, and the least noise with which all phases together stay within the job's epsilon."""
+def plan_silo(job: Job, silo: str, units: int, lengths: Lengths, *, examples: int | None = None) -> SiloPlan:
+    """Steps, sampling rate, and the least noise with which all phases together stay within the job's epsilon.
+
+    `examples` are those that the silo holds; by default as many as its units have on average.
+    """
     if units * job.examples_a_unit > job.largest_silo:
         raise ConfigError(f"{silo} holds more examples than largest_silo, {job.largest_silo}; raise it in the job")
     if isinstance(job.privacy, UnitLevel):
-        _require_small_delta(job.privacy.delta, silo, units * job.examples_a_unit)
+        _require_small_delta(job.privacy.delta, silo, units * job.examples_a_unit if examples is None else examples)
     rate = min(1.0, job.schedule.batch / units)
     bare = SiloPlan(rate, None, training_steps(job, silo, units), costs_of(job, silo, lengths))
     return _with_step_noise(bare, job.privacy, silo) if isinstance(job.privacy, UnitLevel) else bare
@@ -73,10 +76,11 @@ def _joined(job: Job, silo: str, first: Release, releases: int) -> int:
 
 def _require_small_delta(delta: float, silo: str, examples: int) -> None:
     if delta * examples >= 1:
-        advised = float(f"{0.94 / examples:.2g}")
+        below = float(f"{0.94 / examples:.2g}")
         raise ConfigError(
             f"privacy.delta is {delta_text(delta)}, but {silo} holds {examples} examples: a delta of 1 / examples or "
-            f"more lets a mechanism publish somebody's example outright; use less than {delta_text(advised)}"
+            f"more lets a mechanism publish somebody's example outright; use less than 1 / {examples}, "
+            f"such as {delta_text(below)}"
         )
 
 
@@ -93,8 +97,9 @@ def _with_step_noise(bare: SiloPlan, privacy: UnitLevel, silo: str) -> SiloPlan:
     if noise is None:
         noise = _step_noise(tuple(released), bare.sampling_rate, in_all + reserve, epsilon, delta)
     elif not (cost := cost_at(noise)) <= epsilon:
+        start = " and its warm start" if released else ""
         raise ConfigError(
-            f"privacy.noise_multiplier is {noise:g}, with which {silo}'s {in_all + reserve} steps and its warm start "
+            f"privacy.noise_multiplier is {noise:g}, with which {silo}'s {in_all + reserve} steps{start} "
             f"cost epsilon {epsilon_text(cost)}, but privacy.epsilon is {epsilon:g}; raise one of them, or take fewer "
             "steps"
         )

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import assert_never
 
-from siloseal.federation.errors import DataError
+from siloseal.federation.errors import ConfigError, DataError
 from siloseal.federation.job.sections.data import (
     AtSilos,
     ClassFolders,
@@ -94,7 +94,7 @@ def _read(source: DataSource) -> Parts:
         case MiniImagenet() | Omniglot() | Strokes():
             return _read_few_shot(source)
         case AtSilos():
-            raise DataError(
+            raise ConfigError(
                 "data.kind is at_silos: a deployment's job says so, and every silo's own silo.yaml says what to read; "
                 "start it with `siloseal aggregator`, or name a data set to simulate it"
             )

@@ -22,6 +22,7 @@ from siloseal.cli.audit import audit
 from siloseal.cli.options import Device, Json, Model, Quiet, RunFolder
 from siloseal.cli.provision import provision_app
 from siloseal.federation.errors import ConfigError, SiloSealError
+from siloseal.federation.printable import printable
 from siloseal.models.user_code.places import look_in
 
 if TYPE_CHECKING:
@@ -130,8 +131,15 @@ def run(
 
 
 @app.command()
-def plan(config: Config, as_json: Json = False) -> None:
+def plan(
+    config: Config,
+    as_json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show the plan and errors only.")] = False,
+) -> None:
     """Show, before anything runs, what a job would do and cost, and what the aggregator would learn in each phase."""
+    if not quiet:  # what follows imports torch and takes a few steps, in silence
+        print(f"reading {printable(str(config))} and measuring a few steps ...", file=sys.stderr, flush=True)
+
     from siloseal import _api
 
     job = _api.load_job(config)  # before torch is imported: a mistake in the file is said at once

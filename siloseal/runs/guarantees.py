@@ -88,7 +88,10 @@ def _note(exposure: Exposure, *, private: bool) -> str:
 
 def parameters(job: Job, parts: Parts, ledgers: Ledgers, finished: RunResult) -> dict[str, str]:
     """What the guarantees of a run rest on, for the report."""
-    plans = [plan_silo(job, name, count_units(job, part), _lengths(job, finished)) for name, part in parts.items()]
+    plans = [
+        plan_silo(job, name, count_units(job, part), _lengths(job, finished), examples=len(part))
+        for name, part in parts.items()
+    ]
     code = {} if job.learner.code is None else {"code of the learner": str(found_code(job.learner.code))}
     shared = {"parameters of the shared model": f"{finished.parameters:,}"}
     rows = {**shared, **code, **_sums(training_releases(job, finished))}

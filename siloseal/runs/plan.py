@@ -132,12 +132,12 @@ def make_plan(job: Job, parts: dict[str, Examples], *, workers: int) -> Plan:
 def _silo_cost(job: Job, name: str, part: Examples, *, alone: bool) -> SiloCost:
     units = count_units(job, part)
     lengths = vector_lengths(job, part.shape, part.classes)
-    plan = plan_silo(job, name, units, lengths)
+    plan = plan_silo(job, name, units, lengths, examples=len(part))
     require_precision(job, name, units)
     if isinstance(job.privacy, NoPrivacy):
         return SiloCost(name, len(part), units, plan, None)
     events, delta = [event for events in plan.events().values() for event in events], job.privacy.delta
-    by_itself = plan_silo(federation_of_one(job, name), name, units, lengths) if alone else None
+    by_itself = plan_silo(federation_of_one(job, name), name, units, lengths, examples=len(part)) if alone else None
     return SiloCost(
         name,
         len(part),

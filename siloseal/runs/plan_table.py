@@ -10,7 +10,7 @@ from rich.text import Text
 from siloseal.federation.job.guarantee import guarantee_of
 from siloseal.federation.job.job import Job
 from siloseal.federation.job.phase_sums import phase_sums
-from siloseal.federation.job.sections.privacy import NoPrivacy
+from siloseal.federation.job.sections.privacy import NoPrivacy, UnitLevel
 from siloseal.federation.privacy.guarantee import for_one_example
 from siloseal.report import wording
 from siloseal.report.document import Table
@@ -65,6 +65,9 @@ def print_plan(terminal: Terminal, plan: Plan) -> None:
     terminal.print(f"epsilon  {wording.epsilon(largest)}{unit}")
     if plan.accountant is not None:
         terminal.print(f"         by {plan.accountant}")
+    if isinstance(privacy, UnitLevel) and privacy.reserve_steps:
+        kept = f"{privacy.reserve_steps:,} steps are held in reserve for crashes, up to epsilon {privacy.epsilon:g}"
+        terminal.print(Padding(Text(kept), (0, 0, 0, len("epsilon  "))))
     if not isinstance(privacy, NoPrivacy) and (of_one := plan.epsilon_of_one_example) is not None:
         terminal.print(Padding(Text(for_one_example(of_one, privacy.delta)), (0, 0, 0, len("epsilon  "))))
     if (most := _with_alone(plan)) is not None:

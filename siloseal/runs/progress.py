@@ -96,6 +96,8 @@ class ProgressView:
                 self.say(f"{name} in {folder}")
                 if repeated:
                     self.say("an earlier run is there: this is another one, and what it spends adds up")
+            case StageBegan(Phase.WARM_START) | ModelScored(Phase.WARM_START) if self._starts_cold:
+                pass
             case StageBegan(stage):
                 self.stage(stage, self._lengths.get(stage, 1))
             case FittingProgressed(done, steps):
@@ -119,6 +121,11 @@ class ProgressView:
                 self.party(party, doing, over=isinstance(said, ProcessEnded))
             case PartySaid(_, said):
                 self.show(said)
+
+    @property
+    def _starts_cold(self) -> bool:
+        """Whether the run that is shown has no warm start, though a first model is released and scored."""
+        return bool(self._lengths) and Phase.WARM_START not in self._lengths
 
     def _rows_alone(self, silo: str, words: str) -> None:
         """Say once why training takes long: what holds for one silo of a machine holds for the others."""

@@ -120,7 +120,7 @@ def _require_feasible(job: Job, train: Examples, parts: Mapping[str, Examples]) 
     lengths = vector_lengths(job, train.shape, train.classes)
     for name, part in parts.items():
         units = count_units(job, part)
-        plan_silo(job, name, units, lengths)
+        plan_silo(job, name, units, lengths, examples=len(part))
         require_precision(job, name, units)
 
 

@@ -8,7 +8,7 @@ from siloseal.federation.job.sections.warm_start import KernelMeanStart, LeaderS
 
 def stage_lengths(job: Job) -> dict[str, int]:
     """Length of each stage: fitting steps, training steps of all silos, or rounds."""
-    lengths: dict[str, int] = {Phase.WARM_START: 1}
+    lengths = dict[str, int]()  # a cold start has no stage
     match job.warm_start:
         case KernelMeanStart(fit_steps=steps) | PublicStart(fit_steps=steps) | LeaderStart(steps=steps):
             lengths = {Phase.WARM_START: steps}

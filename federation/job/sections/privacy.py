@@ -16,7 +16,12 @@ class UnitLevel(Section):
     unit: ClassVar[str]
     """The unit in words: what may be there or not without anyone being able to tell."""
 
-    epsilon: float = Field(gt=0, le=1e12, description="the most that all phases together may cost a silo's units")
+    epsilon: float = Field(
+        gt=0,
+        le=1e12,
+        description="the most that all phases together may cost a silo's units; above 1,000 only beside "
+        "noise_multiplier",
+    )
     delta: Delta = Field(description="the probability that epsilon does not hold; below 1 / units")
     clip_norm: float = Field(
         default=1.0, ge=1e-6, le=1e6, description="each unit's gradient is clipped to this L2 norm"

@@ -35,3 +35,17 @@ def test_a_delta_that_accountants_would_round_to_0_is_refused_with_the_smallest(
     for delta in ("1e-320", "1e-101", "0"):
         with pytest.raises(ConfigError, match=r"job\.yaml:1: delta.*1e-100(?!\d)"):
             parse_config(Promise, f"delta: {delta}", name="job.yaml")
+
+
+class Kinds(Section):
+    """A section with fields of several types."""
+
+    number: float | None = None
+    whole: int = 0
+    text: str = ""
+
+
+@pytest.mark.parametrize(("field", "expected"), [("number", "a number"), ("whole", "a number"), ("text", "word")])
+def test_a_boolean_is_refused_with_what_the_field_takes(field: str, expected: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{field} .* {expected}$"):
+        parse_config(Kinds, f"{field}: true", name="job.yaml")

@@ -68,10 +68,20 @@ def test_a_fixed_noise_that_costs_more_than_the_budget_is_refused(small_job: Cal
         plan_silo(small_job(privacy=private), "north", 500, LENGTHS)
 
 
+def test_a_warm_start_is_named_beside_the_steps_where_there_is_one(small_job: Callable[..., Job]) -> None:
+    private = {"kind": "example_level", "epsilon": 10, "delta": 1e-5, "noise_multiplier": 0.01}
+    for start, named in ({"kind": "none"}, False), (KERNEL_MEAN, True):
+        with pytest.raises(ConfigError) as refused:
+            plan_silo(small_job(privacy=private, warm_start=start), "north", 500, LENGTHS)
+        assert ("warm start" in str(refused.value)) is named
+
+
 def test_a_delta_that_would_publish_an_example_is_refused(small_job: Callable[..., Job]) -> None:
     job = small_job(privacy={"kind": "example_level", "epsilon": 10, "delta": 0.01})
-    with pytest.raises(ConfigError, match=r"privacy\.delta is 0\.01, .*500 examples"):
+    with pytest.raises(ConfigError, match=r"privacy\.delta is 0\.01, .*500 examples.* 1 / 500, "):
         plan_silo(job, "north", 500, LENGTHS)
+    with pytest.raises(ConfigError, match=r"privacy\.delta .*100 examples.* 1 / 100, such as 0\.0094"):
+        plan_silo(job, "north", 90, LENGTHS, examples=100)
 
 
 def test_a_silo_larger_than_agreed_is_refused_before_it_spends_anything(small_job: Callable[..., Job]) -> None:

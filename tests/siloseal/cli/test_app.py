@@ -110,9 +110,21 @@ def test_plan_shows_steps_epsilon_bytes_memory_and_time_to_a_person(
     here: Callable[..., Ran], small_job: Callable[..., Job], tmp_path: Path
 ) -> None:
     (tmp_path / "job.yaml").write_text(to_yaml(small_job()))
-    shown = here("plan", tmp_path / "job.yaml").stdout
+    ran = here("plan", tmp_path / "job.yaml")
+    shown = ran.stdout
+    assert "job.yaml" in ran.stderr, "said at once: the rest takes seconds"
+    assert here("plan", tmp_path / "job.yaml", "--quiet").stderr == ""
     for word in ("north", "Phase 1", "steps", "epsilon", "sent by a silo", "memory", "time", "10.00"):
         assert word in shown
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_a_job_whose_data_lie_at_silos_is_a_wrong_one_to_plan_or_simulate(
+    here: Callable[..., Ran], small_job: Callable[..., Job], tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "job.yaml").write_text(to_yaml(small_job(data={"kind": "at_silos"})))
+    ran = here(command, tmp_path / "job.yaml")
+    assert (ran.returncode, "data.kind is at_silos" in ran.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(("label", "rows", "columns"), [((), 10, 7), (("--class", 3), 8, 8)])

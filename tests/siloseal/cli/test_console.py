@@ -169,6 +169,17 @@ EVENTS: list[tuple[RunEvent, list[str]]] = [
 ]
 
 
+def test_a_cold_start_has_no_stage(capsys: pytest.CaptureFixture[str]) -> None:
+    lengths = {"phase_1": 200, "phase_2": 3}
+    with Console(quiet=False, json=True) as console:
+        for event in (
+            RunOpened("digits", "runs/digits", False, lengths), StageBegan("warm_start"),
+            ModelScored("warm_start", None, 0.5512), StageBegan("phase_1"),
+        ):  # fmt: skip
+            console.show(event)
+    assert capsys.readouterr().err.splitlines() == ["digits in runs/digits", "Phase 1 ..."]
+
+
 def test_a_run_is_told_by_its_events(capsys: pytest.CaptureFixture[str]) -> None:
     """With an hour between any two looks at the clock, every line finds room."""
     hours = itertools.count(0, 3600)

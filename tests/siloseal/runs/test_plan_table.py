@@ -171,3 +171,6 @@ def test_silos_alone_spend_what_is_planned_and_not_the_budget(
     assert max(both) < 2 * 6 * 0.98
     assert as_document(plan)["epsilon_with_silos_alone"] == max(both)
     assert f"epsilon {epsilon_text(max(both))} at delta 2e-5" in words_of(plan)
+    assert ("200 steps are held in reserve for crashes, up to epsilon 6" in words_of(plan)) is (
+        "reserve_steps" in privacy
+    )
