@@ -21,8 +21,8 @@ up to C (1 + 0.9 2^-10). The 0.9 2^-10 are for floating-point arithmetic before 
   what they should by 2^-52 n k B C together, which is below four fifths of the allowance while n k B is below 2^41.
   There n is the rows of a pass times the places of each, and the number of passes: 2^23 units where k = 1, and 8,192
   of 1,024 places each, or 80,000 of 100 places, where all of them cancel.
-- Single precision is left in what belongs to one unit alone. Its norm is off by 2^-16 of itself at most, as no more than
-  256 squares are added up in it.
+- Single precision is left in what belongs to one unit alone. Its norm is off by 2^-16 of itself at most, as no more
+  than 256 squares are added up in it.
 - Tasks' gradients are added in double precision one by one.
 - The features of a kernel mean have phases in double precision and are added in it. Their cosines and sines are in
   single precision, a few roundings off; that they are as accurate as their library says is a premise.
