@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from siloseal.cli.console import Console
     from siloseal.federation.analytics.any_job import AnyJob
     from siloseal.federation.job.job import Job
+    from siloseal.federation.privacy.guarantee import Guarantee
     from siloseal.privacy_audit.finding import Finding
     from siloseal.privacy_audit.holdings import Holdings
     from siloseal.report.document import Table
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 Config = Annotated[Path, typer.Argument(help="A job's YAML file, of training or of queries.", metavar="CONFIG")]
 Silo = Annotated[
     Path | None,
-    typer.Option(help="The silo's own silo.yaml, for a training job whose data lie at the silos.", metavar="FILE"),
+    typer.Option(help="The silo's own silo.yaml, for a training job whose data lie at the silos only.", metavar="FILE"),
 ]
 Steps = Annotated[
     int | None,
@@ -60,6 +61,7 @@ def privacy(
     look_in(config.parent)
 
     from siloseal.cli.console import Console
+    from siloseal.federation.analytics.guarantee import guarantee_in
     from siloseal.privacy_audit.job import plans_left_out, require_auditable
 
     require_auditable(job)
@@ -72,9 +74,10 @@ def privacy(
                 found.append(finding)
         over = True
     except KeyboardInterrupt:
-        print("\ninterrupted: nothing is kept, an audit begins anew", file=sys.stderr, flush=True)
+        done = "what is shown are the parts that are done" if found else "no part was done"
+        print(f"\ninterrupted: {done}; nothing is kept, an audit begins anew", file=sys.stderr, flush=True)
     if over or found:
-        _show(found, left_out, as_json=as_json, quiet=quiet)
+        _show(found, left_out, guarantee_in(job), interrupted=not over, as_json=as_json, quiet=quiet)
     if not over:
         raise typer.Exit(INTERRUPTED)
     if any(finding.verdict == "broken" for finding in found):
@@ -108,6 +111,11 @@ def _holdings(job: "AnyJob", silo: Path | None, console: "Console") -> "Holdings
         if silo is not None:
             raise ConfigError("a job of queries is audited without anybody's data; leave out --silo")
         return None
+    if silo is not None and not isinstance(job.data, AtSilos):
+        raise ConfigError(
+            f"data.kind is {job.data.kind}, so that the job names its own data, but --silo is for jobs whose data are "
+            "at_silos; leave out --silo"
+        )
     if silo is None and isinstance(job.data, AtSilos):
         raise ConfigError(
             "data.kind is at_silos, so that the job does not say which shapes and sizes the data have; audit it at a "
@@ -127,16 +135,25 @@ def _simulated(job: "Job") -> "Holdings":
     return Holdings(parts, {name: declared_labels(job, part) for name, part in parts.items()})
 
 
-def _show(found: "Sequence[Finding]", left_out: int, *, as_json: bool, quiet: bool) -> None:
+def _show(
+    found: "Sequence[Finding]",
+    left_out: int,
+    guarantee: "Guarantee",
+    *,
+    interrupted: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
     """Show the findings on standard output, and what is broken on standard error in any case."""
     from rich.console import Console as Terminal
 
     from siloseal.report.terminal import print_line, print_table
 
     if as_json:
-        print(json.dumps([as_document(finding, left_out) for finding in found], indent=2))
+        rows = [as_document(finding, left_out, guarantee, interrupted=interrupted) for finding in found]
+        print(json.dumps(rows, indent=2))
     elif not quiet:
-        print_table(Terminal(highlight=False), as_table(found, left_out))
+        print_table(Terminal(highlight=False), as_table(found, left_out, guarantee))
     for finding in found:
         if finding.verdict == "broken":
             print_line(Terminal(stderr=True, highlight=False), _broken_text(finding), "bold red")
@@ -154,8 +171,8 @@ def _broken_text(finding: "Finding") -> str:
     )
 
 
-def as_table(found: "Sequence[Finding]", left_out: int) -> "Table":
-    """Return the findings, one a row, and how many plans of training steps were left out."""
+def as_table(found: "Sequence[Finding]", left_out: int, guarantee: "Guarantee") -> "Table":
+    """Return the findings, one a row, what their epsilon protects, and how many plans of steps were left out."""
     from siloseal.report import wording
     from siloseal.report.document import Table
 
@@ -164,7 +181,7 @@ def as_table(found: "Sequence[Finding]", left_out: int) -> "Table":
             finding.part,
             finding.verdict,
             _p_text(finding.p_value),
-            wording.epsilon(finding.lower_bound) if math.isfinite(finding.lower_bound) else "unbounded",
+            _proven_text(finding),
             wording.epsilon(finding.booked_epsilon),
             f"{finding.guesses.steps:,}",
             _measured_text(finding),
@@ -174,17 +191,22 @@ def as_table(found: "Sequence[Finding]", left_out: int) -> "Table":
     )
     columns = ("audited", "verdict", "p", "proven", "booked", "steps", "measured", "guessed")
     caption = "Privacy audit: epsilon proven and booked, and what would have been found"
-    return Table(caption, columns, rows, (2, 3, 4, 5), _note(found, left_out))
+    return Table(caption, columns, rows, (2, 3, 4, 5), _note(found, left_out, guarantee))
 
 
-def _note(found: "Sequence[Finding]", left_out: int) -> str:
+def _note(found: "Sequence[Finding]", left_out: int, guarantee: "Guarantee") -> str:
     """What the columns mean, and what the audit did not do."""
     words = [
         "Sound: not found broken at this power. Measured and guessed: noise that is too small by this share is found "
         "nine times in ten, by its size or by guesses. Proven: epsilon by the guesses, with 95 % confidence, if the "
-        "noise has the booked shape. Booked: epsilon of these steps or this release alone, not of the whole job. No "
-        "audit proves privacy."
+        f"noise has the booked shape. Booked: {_booked_text(found, guarantee)}, of these steps or this release alone, "
+        "not of the whole job. No audit proves privacy."
     ]
+    if any(finding.verdict == "sound" and finding.lower_bound > finding.booked_epsilon for finding in found):
+        words.append(
+            "Proven is above booked in a sound part: by luck, that happens in one of twenty; audit again, with more "
+            "--steps."
+        )
     if any(finding.verdict == "not tested" for finding in found):
         words.append(
             "Not tested: too few steps to find even missing noise, or sampling that is left out; give more --steps, or "
@@ -208,20 +230,38 @@ def _sampling(finding: "Finding") -> list[str]:
     if (rate := finding.found_sampling_rate) is None or finding.sample is None:
         return []
     booked = finding.sample.rate
-    return [f"samples {rate / booked:.2g} times as large as booked are found nine times in ten (rate {booked:.2g})"]
+    larger = math.ceil(1000 * (rate / booked - 1)) / 10  # rounded up, so that no more is claimed than is found
+    return [f"samples {larger:,.1f} % larger than booked are found nine times in ten (rate {booked:.2g})"]
 
 
-def as_document(finding: "Finding", left_out: int) -> dict[str, object]:
+def _booked_text(found: "Sequence[Finding]", guarantee: "Guarantee") -> str:
+    """What the booked epsilon is: for whom, at which delta, and by which count."""
+    from siloseal.federation.privacy.epsilon import delta_text
+
+    deltas = " or ".join(dict.fromkeys(delta_text(finding.delta) for finding in found))
+    ways = " or ".join(dict.fromkeys(finding.booked.accountant for finding in found if finding.booked is not None))
+    by = f", by {ways}" if ways else ""
+    return f"epsilon at delta {deltas} for {guarantee.protected}{by}"
+
+
+def as_document(
+    finding: "Finding", left_out: int, guarantee: "Guarantee", *, interrupted: bool = False
+) -> dict[str, object]:
     """Return one finding for programs, with the job's plans that were left out; what is not finite is null."""
-    guesses, noise, sample = finding.guesses, finding.noise, finding.sample
+    guesses, noise, sample, booked = finding.guesses, finding.noise, finding.sample, finding.booked
     return {
         "part": finding.part,
         "verdict": finding.verdict,
         "p_value": finding.p_value,
-        "event": str(finding.event),
+        "audited_event": str(finding.event),
+        "booked_event": None if booked is None else str(booked.event),
+        "booked_times": None if booked is None else booked.times,
         "proven_epsilon": _finite(finding.lower_bound),
         "booked_epsilon": _finite(finding.booked_epsilon),
         "delta": finding.delta,
+        "accountant": None if booked is None else str(booked.accountant),
+        "unit": guarantee.unit,
+        "relation": guarantee.relation,
         "steps": guesses.steps,
         "seconds": finding.seconds,
         "attacker": guesses.best.attacker,
@@ -239,6 +279,7 @@ def as_document(finding: "Finding", left_out: int) -> dict[str, object]:
         "shortfall_found_by_noise": finding.found_by_noise,
         "canary_over_clip": finding.canary_over_clip,
         "plans_left_out": left_out,
+        "interrupted": interrupted,
     }
 
 
@@ -248,6 +289,15 @@ def _finite(value: float) -> float | None:
 
 def _p_text(p_value: float) -> str:
     return "below 1e-99" if p_value < 1e-99 else f"{p_value:.2g}"
+
+
+def _proven_text(finding: "Finding") -> str:
+    """The proven epsilon; none where there were too few steps for any verdict."""
+    from siloseal.report import wording
+
+    if finding.verdict == "not tested":
+        return "-"
+    return wording.epsilon(finding.lower_bound) if math.isfinite(finding.lower_bound) else "unbounded"
 
 
 def _measured_text(finding: "Finding") -> str:

@@ -5,6 +5,7 @@ from typing import Literal
 
 from scipy import optimize
 
+from siloseal.federation.privacy.accounting import Accounting
 from siloseal.federation.privacy.events import (
     DiscreteGaussianRelease,
     Event,
@@ -23,6 +24,17 @@ Verdict = Literal["sound", "broken", "not tested"]
 
 LONG_ENOUGH = 2.0
 """Length of a canary's gradient, in clip norms, which shows wider clips well enough."""
+
+
+@dataclass(frozen=True)
+class BookedAs:
+    """What the ledger books for the steps or releases of a part, all together, and how it counts them."""
+
+    event: Event
+    """All steps of the job, or one release."""
+    times: int
+    """Number of times that the event is booked."""
+    accountant: Accounting
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,8 @@ class Finding:
     """The measured size of samples; None where every unit is in every step, or there are no steps."""
     canary_over_clip: float | None = None
     """Length of the canary's gradient before clipping, in clip norms; None where no gradients are clipped."""
+    booked: BookedAs | None = None
+    """The whole of what the ledger books; None where that is not known."""
 
     @property
     def p_value(self) -> float:

@@ -7,7 +7,7 @@ knows every vector, and sees the total.
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from siloseal.federation.analytics.noisy_bits import NoisyBits
-from siloseal.federation.privacy.accounting import epsilon_of
+from siloseal.federation.privacy.accounting import counted
 from siloseal.federation.privacy.events import (
     DiscreteGaussianRelease,
     Event,
@@ -33,7 +33,7 @@ from siloseal.federation.sums.plain.plain_sum import PlainSum
 from siloseal.federation.sums.session import RealDomain
 from siloseal.privacy_audit.attackers import ALONG_CANARY, LOW_BITS
 from siloseal.privacy_audit.booked_noise import moments
-from siloseal.privacy_audit.finding import Finding
+from siloseal.privacy_audit.finding import BookedAs, Finding
 from siloseal.privacy_audit.guesses import ALPHA, BESIDE_SIZE, Guesses, coin, looks_until
 from siloseal.privacy_audit.integer_success import counts_success, wide_success
 from siloseal.privacy_audit.low_bits import unreachable_total
@@ -154,6 +154,8 @@ def audit_release(
         if guesses.found or guesses.steps >= trials or time.monotonic() - began > seconds:
             break
     guesses.finish()
-    booked = epsilon_of([subject.event] * subject.releases, subject.delta)
+    booked = counted([subject.event] * subject.releases, subject.delta)
     proven = subject.proven(guesses.least_success())
-    return Finding(part, subject.event, guesses, noise, proven, booked, subject.delta, time.monotonic() - began)
+    spent = time.monotonic() - began
+    found = Finding(part, subject.event, guesses, noise, proven, booked.epsilon, subject.delta, spent)
+    return replace(found, booked=BookedAs(subject.event, subject.releases, booked.accountant))

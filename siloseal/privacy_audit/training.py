@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from dp_accounting.pld import privacy_loss_distribution
 
 from siloseal.federation.job.sections.optimizers import OptimizerConfig
-from siloseal.federation.privacy.accounting import epsilon_of
+from siloseal.federation.privacy.accounting import counted, epsilon_of
 from siloseal.federation.privacy.events import SampledGaussianSteps
 from siloseal.federation.randomness import Randomness, SecureRandomness
 from siloseal.models.learner import ExampleLearner, TaskLearner
 from siloseal.privacy_audit import attackers
 from siloseal.privacy_audit.attackers import Attacker
-from siloseal.privacy_audit.finding import Finding
+from siloseal.privacy_audit.finding import BookedAs, Finding
 from siloseal.privacy_audit.guesses import ALPHA, BESIDE_SIZE, Guesses, looks_until
 from siloseal.privacy_audit.known_randomness import KnownRandomness
 from siloseal.privacy_audit.noise_size import NoiseSize
@@ -130,8 +130,9 @@ def _audited(
     )
     spent = _take_steps(trainer, guesses, steps, seconds, tell)
     proven = steps_epsilon(subject.booked, noise_of(guesses.least_success(), one.sampling_rate), subject.delta)
-    booked = epsilon_of([subject.booked], subject.delta)
-    found = Finding(part, one, guesses, noise if sized else None, proven, booked, subject.delta, spent)
+    booked = counted([subject.booked], subject.delta)
+    found = Finding(part, one, guesses, noise if sized else None, proven, booked.epsilon, subject.delta, spent)
+    found = replace(found, booked=BookedAs(subject.booked, 1, booked.accountant))
     return replace(found, sample=sample, canary_over_clip=subject.canary_norm / subject.clip_norm) if sized else found
 
 

@@ -14,14 +14,18 @@ import pytest
 
 from siloseal.cli.app import main
 from siloseal.cli.audit_privacy import BROKEN, as_document, as_table
+from siloseal.federation.privacy.accounting import Accounting
 from siloseal.federation.privacy.events import SampledGaussianSteps
+from siloseal.federation.privacy.guarantee import ZERO_OUT, Guarantee
 from siloseal.privacy_audit.attackers import LOW_BITS
-from siloseal.privacy_audit.finding import Finding
+from siloseal.privacy_audit.finding import BookedAs, Finding
 from siloseal.privacy_audit.guesses import Guesses
 from siloseal.privacy_audit.noise_size import NoiseSize
+from siloseal.privacy_audit.sample_size import SampleSize
 from siloseal.report.terminal import as_text, print_table
 
 CONFIGS = Path(__file__).parents[3] / "configs"
+WHOM = Guarantee("one training task", "noise")
 Call = Callable[..., tuple[int, str, str]]
 
 
@@ -51,8 +55,19 @@ def test_the_jobs_of_the_repository_are_audited(audit: Call, config: str, parts:
     assert code == 0
     assert {finding["steps"] for finding in found} == {20}
     assert {finding["verdict"] for finding in found} <= {"sound", "not tested"}
+    assert not any(finding["interrupted"] for finding in found)
+    assert all(finding["accountant"] and finding["unit"] and finding["relation"] for finding in found)
     for part in parts:
         assert any(part in finding["part"] for finding in found)
+
+
+def test_what_is_audited_is_told_from_what_is_booked(audit: Call) -> None:
+    code, out, _ = audit(str(CONFIGS / "few-shot.yaml"), "--steps", "2", "--json")
+    found = json.loads(out)[-1]
+    assert code == 0
+    assert found["audited_event"] != found["booked_event"]
+    assert found["booked_times"] == 1
+    assert (found["unit"], found["relation"]) == ("one example", ZERO_OUT)
 
 
 def test_a_person_sees_a_table(audit: Call) -> None:
@@ -138,14 +153,15 @@ def test_too_few_steps_are_not_called_sound_and_are_no_fault(audit: Call, monkey
     assert (found["verdict"], found["shortfall_found_by_guesses"]) == ("not tested", None)
 
 
-def test_an_interrupted_audit_shows_what_is_done_and_says_that_nothing_is_kept(
-    audit: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_audit_shows_what_is_done_and_marks_it(audit: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     returned(monkeypatch, few(500), interrupted=True)
     code, out, error = audit(str(CONFIGS / "analytics.yaml"))
     assert code == 130
     assert "sound" in out
-    assert "interrupted: nothing is kept" in error
+    assert "interrupted" in error
+    code, out, _ = audit(str(CONFIGS / "analytics.yaml"), "--json")
+    assert code == 130
+    assert [row["interrupted"] for row in json.loads(out)] == [True]
 
 
 def test_the_bar_of_a_part_is_full_when_it_is_over(audit: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,6 +185,12 @@ def test_a_job_of_a_deployment_is_audited_at_a_silo(audit: Call, tmp_path: Path)
     assert [found["part"] for found in json.loads(out)][-1] == "steps of north, low bits"
 
 
+def test_a_silos_file_is_refused_where_the_job_names_its_own_data(audit: Call, tmp_path: Path) -> None:
+    (tmp_path / "silo.yaml").write_text(SILO, encoding="utf-8")
+    code, out, _ = audit(str(CONFIGS / "digits-classifier.yaml"), "--silo", str(tmp_path / "silo.yaml"), "--steps", "2")
+    assert (code, out) == (2, "")
+
+
 def test_a_silos_file_is_of_no_use_for_queries(audit: Call, tmp_path: Path) -> None:
     (tmp_path / "silo.yaml").write_text(SILO, encoding="utf-8")
     code, _, _ = audit(str(CONFIGS / "analytics.yaml"), "--silo", str(tmp_path / "silo.yaml"))
@@ -176,38 +198,67 @@ def test_a_silos_file_is_of_no_use_for_queries(audit: Call, tmp_path: Path) -> N
 
 
 def test_a_finding_is_shown_with_what_it_would_have_found() -> None:
-    (row,) = as_table([broken()], 0).rows
+    (row,) = as_table([broken()], 0, WHOM).rows
     assert row[:2] == ("steps", "broken")
-    assert as_document(broken(), 0)["shortfall_found_by_noise"] is None
+    assert as_document(broken(), 0, WHOM)["shortfall_found_by_noise"] is None
 
 
 def test_a_clip_that_was_not_tested_is_named() -> None:
     short = replace(broken(), canary_over_clip=1.1)
-    said = as_table([short], 0).note.removeprefix(as_table([broken()], 0).note)
+    said = as_table([short], 0, WHOM).note.removeprefix(as_table([broken()], 0, WHOM).note)
     assert "steps" in said
     assert "1.10 clip norms" in said
-    assert as_document(short, 0)["canary_over_clip"] == 1.1
+    assert as_document(short, 0, WHOM)["canary_over_clip"] == 1.1
 
 
 def test_a_table_tells_what_is_found_from_nothing_and_from_what_is_not_known() -> None:
     """The last two columns: noise that was measured, and guesses."""
     measured = NoiseSize(1.0, 1.0, squares=10_000.0, entries=10_000)
     known, unknown = replace(few(500), noise=measured), few(500, attacker=LOW_BITS)
-    rows = as_table([known, few(3), unknown], 0).rows
+    rows = as_table([known, few(3), unknown], 0, WHOM).rows
     assert str(rows[0][-2]).endswith("%")
     assert [row[-2:] for row in rows[1:]] == [("", "nothing"), ("", "not known")]
-    notes = [as_table([finding], 0).note for finding in (few(500), few(3), unknown)]
+    notes = [as_table([finding], 0, WHOM).note for finding in (few(500), few(3), unknown)]
     assert len(set(notes)) == 3
 
 
 def test_a_table_of_queries_fits_eighty_columns() -> None:
     """One that does not is printed as a list."""
     rows = [replace(few(500), part="2. mean of brightness")]
-    shown = as_text(lambda terminal: print_table(terminal, as_table(rows, 0)))
+    shown = as_text(lambda terminal: print_table(terminal, as_table(rows, 0, WHOM)))
     assert "│ mean" in shown or "│ 2. mean" in shown
 
 
 def test_the_plans_that_were_left_out_are_counted() -> None:
-    every, some = as_table([broken()], 0).note, as_table([broken()], 2).note
+    every, some = as_table([broken()], 0, WHOM).note, as_table([broken()], 2, WHOM).note
     assert some == f"{every} Plans of training steps that were left out, none with less noise than those audited: 2."
-    assert as_document(broken(), 2)["plans_left_out"] == 2
+    assert as_document(broken(), 2, WHOM)["plans_left_out"] == 2
+
+
+def test_what_the_booked_epsilon_protects_stands_below_the_table() -> None:
+    one = replace(few(500), booked=BookedAs(SampledGaussianSteps(0.1, 2.0, 9), 1, Accounting.LOSSES))
+    note = as_table([one], 0, WHOM).note
+    assert "delta 1e-5 for one training task (zero-out), by privacy loss distributions" in note
+
+
+def test_nothing_is_proven_by_steps_that_are_too_few() -> None:
+    assert as_table([few(3)], 0, WHOM).rows[0][3] == "-"
+    assert as_table([broken()], 0, WHOM).rows[0][3] == "unbounded"
+
+
+def test_luck_is_explained_where_more_is_proven_than_booked() -> None:
+    lucky, plain = replace(few(500), lower_bound=1.1), replace(few(500), lower_bound=0.9)
+    notes = [as_table([each], 0, WHOM).note for each in (lucky, plain)]
+    assert ["luck" in note for note in notes] == [True, False]
+
+
+def test_samples_that_are_found_are_rounded_up() -> None:
+    """20,000 steps of 100 units at a rate of a half are enough for samples that are 1 % larger."""
+    sampled = SampleSize(0.5)
+    for _ in range(20_000):
+        sampled.add(50, units=100)
+    note = as_table([replace(few(500), sample=sampled)], 0, WHOM).note
+    share = float(note.partition("samples ")[2].partition(" %")[0])
+    found = replace(few(500), sample=sampled).found_sampling_rate
+    assert found is not None
+    assert 0 <= share / 100 - (found / 0.5 - 1) < 0.001 + 1e-9
