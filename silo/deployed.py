@@ -139,7 +139,10 @@ class DeployedSilo:
         finally:
             self._publish(ConnectionChanged(connected=False))
             client.close()
-        return "" if run.finished else "the aggregator has hung up; it will be back if the run is not over"
+        if run.finished:
+            return ""
+        why = f"; this silo refused the job: {run.refused.partition('; ')[0]}" if run.refused else ""
+        return f"the aggregator has hung up; it will be back if the run is not over{why}"
 
     def _is_past(self, offer: pb.JobOffer) -> bool:
         """Whether the offer is of a run after the one that a script has finished: it serves one, and leaves now."""

@@ -39,4 +39,5 @@ def test_the_aggregator_ends_with_the_silos_words_and_the_silo_takes_part_in_a_n
         party.start()
     assert [party.wait() for party in consortium.parties] == [0, 0, 0, 0]
     assert len(north.said("takes_part")) == 1
+    assert any("policy.largest_epsilon is 5" in line["reason"] for line in north.said("waiting")), "while it waits"
     assert (consortium.run_folder("north") / "global.safetensors").exists()
