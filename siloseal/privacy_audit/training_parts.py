@@ -24,7 +24,7 @@ def distinct_steps(job: Job, parts: Mapping[str, Examples], lengths: Lengths) ->
     """All booked steps of the first silo with each noise and sampling rate; the least noise first: it shows most."""
     found = dict[tuple[float, float], tuple[str, SampledGaussianSteps]]()
     for name, part in parts.items():
-        plan = plan_silo(job, name, count_units(job, part), lengths)
+        plan = plan_silo(job, name, count_units(job, part), lengths, examples=len(part))
         if plan.step_noise is not None:
             booked = SampledGaussianSteps(plan.sampling_rate, plan.step_noise, sum(plan.steps.values()))
             found.setdefault((round(plan.step_noise, 4), round(plan.sampling_rate, 4)), (name, booked))
