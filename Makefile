@@ -10,7 +10,7 @@ demo: $(VENV)/installed
 	$(BIN)/siloseal demo
 
 test: $(VENV)/installed
-	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 slow: $(VENV)/installed
 	$(BIN)/pytest -m slow

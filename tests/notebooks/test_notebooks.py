@@ -62,6 +62,9 @@ SHOWN = {
     ],
 }
 
+LONG = ("07", "08")
+"""Notebooks that take more than twenty seconds, and whose attacks and trainings are run by tests of their own."""
+
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
@@ -102,7 +105,10 @@ def test_there_is_a_notebook_for_each_subject() -> None:
     assert len(NOTEBOOKS) >= 6
 
 
-@every_notebook
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=[pytest.mark.slow] * (path.stem[:2] in LONG), id=path.stem) for path in NOTEBOOKS],
+)
 def test_runs_to_its_end_shows_what_it_says_and_leaves_nothing_behind(path: Path, workplace: Path) -> None:
     done = run(nbformat.read(path, as_version=4), workplace)
     for cell in code_cells(done):
