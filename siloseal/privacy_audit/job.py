@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import torch
+
 from siloseal.federation.analytics.any_job import AnyJob
 from siloseal.federation.analytics.config import AnalyticsJob
 from siloseal.federation.averages.config import AverageJob
@@ -62,6 +64,7 @@ def audit_job(
 ) -> Iterator[Finding]:
     """Audit every part of a job. What one part does not use of its time, the others have."""
     require_auditable(job)
+    torch.set_num_threads(1)  # as at a silo; steps are small, and several threads mostly wait for each other
     parts = list(parts_of(job, holdings))
     ends = time.monotonic() + seconds
     for number, part in enumerate(parts):
