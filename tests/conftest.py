@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,16 @@ def small_job() -> Callable[..., Job]:
         return Job.model_validate({**SMALL_JOB, **sections})
 
     return make
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_code_of_another_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a file's tests import from their folders is forgotten: another file may have code of the same name."""
+    before, folders = set(sys.modules), str(tmp_path_factory.getbasetemp())
+    yield
+    for name in set(sys.modules) - before:
+        if folders in str(getattr(sys.modules[name], "__file__", None) or sys.modules[name].__spec__):
+            del sys.modules[name]
 
 
 @pytest.fixture
