@@ -13,11 +13,8 @@ from siloseal.federation.job.phases import Phase
 from siloseal.federation.job.releases import Content, Lengths, Release, by_phase, releases
 from siloseal.federation.job.sections.warm_start import KernelMeanStart
 from siloseal.models.building import feature_map
-from siloseal.privacy_audit.releases import ReleaseSubject
+from siloseal.privacy_audit.releases import BASE_RECORDS, ReleaseSubject
 from siloseal.silo.data.examples import Examples
-
-BASE_RECORDS = 3
-"""Number of records that a silo holds besides the canary."""
 
 
 def release_subjects(job: Job, part: Examples, lengths: Lengths, delta: float) -> Iterator[tuple[str, ReleaseSubject]]:

@@ -11,10 +11,7 @@ from siloseal.federation.analytics.heavy_hitters import HeavyHitters
 from siloseal.federation.analytics.histogram import Histogram
 from siloseal.federation.analytics.query import Column, Counts, Progress
 from siloseal.federation.analytics.releases import query_release, stage_of
-from siloseal.privacy_audit.releases import ReleaseSubject
-
-BASE_RECORDS = 3
-"""Number of records that a silo holds besides the canary."""
+from siloseal.privacy_audit.releases import BASE_RECORDS, ReleaseSubject
 
 
 def query_subjects(job: AnalyticsJob) -> Iterator[tuple[str, ReleaseSubject]]:

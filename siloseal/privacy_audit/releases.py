@@ -49,6 +49,9 @@ Total = NDArray[np.float64]
 
 TOLD_EVERY_SECONDS = 0.5
 
+BASE_RECORDS = 3
+"""Number of records that a silo holds besides the canary."""
+
 
 @dataclass(frozen=True)
 class ReleaseSubject:
